@@ -1,0 +1,364 @@
+"""Every error that the engine raises, grouped by what its reader must do.
+
+    SiltError
+      RunAgainError                    run the statement, or the run, again
+        ConcurrentModificationError    another writer won; nothing of this statement was applied
+          ConcurrentAppendError
+          ConcurrentDeleteReadError
+          ConcurrentDeleteDeleteError
+          MetadataChangedError
+          ProtocolChangedError
+          ConcurrentTransactionError
+          ConcurrentCreateError
+          ConcurrentDropError
+        CommitAttemptsExhaustedError
+        CommitStateUnknownError
+      InvalidStatementError            correct the statement, the model or its configuration
+        StatementSyntaxError
+        UnsupportedStatementError
+        InvalidNameError
+        RelationNotFoundError
+        RelationExistsError
+        SchemaNotFoundError
+        ColumnNotFoundError
+        TypeMismatchError
+        InvalidPropertyError
+        VersionNotFoundError
+      DataRejectedError                correct the data
+        NotNullViolationError
+        CheckViolationError
+        MultipleSourceRowsError
+        ValueNotCastableError
+        ReplaceWhereMismatchError
+      TableDamagedError                repair or restore the table's files
+        CorruptLogError
+        MissingLogVersionError
+        CorruptCheckpointError
+        DataFileMissingError
+        NotATableError
+      UnsupportedFeatureError          use an engine that has the table's feature
+      UnavailableError                 mend the surroundings: storage, Java, Spark, settings
+        StorageError
+        SparkUnavailableError
+        InvalidSettingError
+      InternalError                    report a bug
+
+Each class has a stable `code`; the message names the table and version and ends with the remedy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+
+class SiltError(Exception):
+    """The base of all errors of this package.
+
+    Args:
+        problem: what happened, in the reader's words, without a full stop.
+        remedy: what to do now, as a sentence without its full stop; None takes the class's own.
+        table: the table's name or path.
+        version: the table's version that the problem was met at.
+        details: values for a program to act on (winner's version, column, rows ...).
+    """
+
+    code: ClassVar[str] = "SILT_ERROR"
+    remedy: ClassVar[str] = "Read the message and correct its cause"
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        remedy: str | None = None,
+        table: str | None = None,
+        version: int | None = None,
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.problem = problem
+        self.table = table
+        self.version = version
+        self.details: Mapping[str, Any] = dict(details or {})
+        self.action = remedy or type(self).remedy
+        super().__init__(self._render())
+
+    def _render(self) -> str:
+        place = ""
+        if self.table is not None:
+            at = "" if self.version is None else f"@v{self.version}"
+            place = f"{self.table}{at}: "
+        return f"[{self.code}] {place}{self.problem.rstrip('.')}. {self.action.rstrip('.')}."
+
+
+class RunAgainError(SiltError):
+    """Running again is the right answer."""
+
+    code = "SILT_RUN_AGAIN"
+    remedy = "Run it again"
+
+
+class ConcurrentModificationError(RunAgainError):
+    """Another writer's commit stands in the way; nothing of this statement was applied."""
+
+    code = "SILT_CONCURRENT_MODIFICATION"
+    remedy = "Nothing was applied: run it again"
+
+
+class ConcurrentAppendError(ConcurrentModificationError):
+    """A winner added files that may hold rows which this transaction read or would have read."""
+
+    code = "SILT_CONCURRENT_APPEND"
+    remedy = "Nothing was applied: run it again; naming the partition or key range in the predicate avoids this"
+
+
+class ConcurrentDeleteReadError(ConcurrentModificationError):
+    """A winner removed a file that this transaction read."""
+
+    code = "SILT_CONCURRENT_DELETE_READ"
+    remedy = "Nothing was applied: run it again; naming the partition or key range in the predicate avoids this"
+
+
+class ConcurrentDeleteDeleteError(ConcurrentModificationError):
+    """A winner removed a file that this transaction removes too."""
+
+    code = "SILT_CONCURRENT_DELETE_DELETE"
+
+
+class MetadataChangedError(ConcurrentModificationError):
+    """A winner changed the table's schema, properties or partitioning."""
+
+    code = "SILT_METADATA_CHANGED"
+
+
+class ProtocolChangedError(ConcurrentModificationError):
+    """A winner changed the table's protocol."""
+
+    code = "SILT_PROTOCOL_CHANGED"
+
+
+class ConcurrentTransactionError(ConcurrentModificationError):
+    """A winner carries a transaction identifier or a domain that this transaction carries too."""
+
+    code = "SILT_CONCURRENT_TRANSACTION"
+
+
+class ConcurrentCreateError(ConcurrentModificationError):
+    """Another writer created the table first."""
+
+    code = "SILT_CONCURRENT_CREATE"
+
+
+class ConcurrentDropError(ConcurrentModificationError):
+    """The table was dropped, or dropped and made again, while this transaction ran."""
+
+    code = "SILT_CONCURRENT_DROP"
+
+
+class CommitAttemptsExhaustedError(RunAgainError):
+    """Every allowed attempt to commit met another writer's commit."""
+
+    code = "SILT_COMMIT_ATTEMPTS_EXHAUSTED"
+    remedy = "Nothing was applied: run it again, or raise max_commit_attempts"
+
+
+class CommitStateUnknownError(RunAgainError):
+    """The store never said whether the commit landed."""
+
+    code = "SILT_COMMIT_STATE_UNKNOWN"
+    remedy = "A rerun with the same run id settles it: work that landed is skipped"
+
+
+class InvalidStatementError(SiltError):
+    """The statement, the model or its configuration must be corrected."""
+
+    code = "SILT_INVALID_STATEMENT"
+    remedy = "Correct the statement"
+
+
+class StatementSyntaxError(InvalidStatementError):
+    """The text is not a statement."""
+
+    code = "SILT_SYNTAX"
+
+
+class UnsupportedStatementError(InvalidStatementError):
+    """The statement is understood, or names a table of ours, but cannot be run."""
+
+    code = "SILT_UNSUPPORTED_STATEMENT"
+
+
+class InvalidNameError(InvalidStatementError):
+    """A database, schema, table, view or column name cannot be used."""
+
+    code = "SILT_INVALID_NAME"
+    remedy = "Choose another name"
+
+
+class RelationNotFoundError(InvalidStatementError):
+    """There is no such table or view."""
+
+    code = "SILT_RELATION_NOT_FOUND"
+    remedy = "Check the name, or build the model that makes it"
+
+
+class RelationExistsError(InvalidStatementError):
+    """There is already a table or view of that name."""
+
+    code = "SILT_RELATION_EXISTS"
+    remedy = "Drop it first, or use `create or replace`"
+
+
+class SchemaNotFoundError(InvalidStatementError):
+    """There is no such schema or database."""
+
+    code = "SILT_SCHEMA_NOT_FOUND"
+    remedy = "Create the schema first, or check its name"
+
+
+class ColumnNotFoundError(InvalidStatementError):
+    """There is no such column."""
+
+    code = "SILT_COLUMN_NOT_FOUND"
+    remedy = "Check the column's name"
+
+
+class TypeMismatchError(InvalidStatementError):
+    """A column's type cannot be stored in the table's column."""
+
+    code = "SILT_TYPE_MISMATCH"
+    remedy = "Cast the column in the query, or change the table's column"
+
+
+class InvalidPropertyError(InvalidStatementError):
+    """A table property is unknown or has a value that cannot be used."""
+
+    code = "SILT_INVALID_PROPERTY"
+    remedy = "Correct the property"
+
+
+class VersionNotFoundError(InvalidStatementError):
+    """The version or time asked for is not, or no longer, in the table's log."""
+
+    code = "SILT_VERSION_NOT_FOUND"
+    remedy = "Choose one of the versions that `describe history` shows"
+
+
+class DataRejectedError(SiltError):
+    """The data breaks a rule of the table or of the statement; nothing was written."""
+
+    code = "SILT_DATA_REJECTED"
+    remedy = "Nothing was written: correct the data"
+
+
+class NotNullViolationError(DataRejectedError):
+    """A column declared NOT NULL would hold a null."""
+
+    code = "SILT_NOT_NULL_VIOLATION"
+
+
+class CheckViolationError(DataRejectedError):
+    """A row breaks a CHECK constraint or an invariant."""
+
+    code = "SILT_CHECK_VIOLATION"
+
+
+class MultipleSourceRowsError(DataRejectedError):
+    """More than one source row matches one target row of a MERGE."""
+
+    code = "SILT_MULTIPLE_SOURCE_ROWS"
+    remedy = "Nothing was written: make the source's rows unique by the merge key"
+
+
+class ValueNotCastableError(DataRejectedError):
+    """A value cannot be stored in the column's type without loss."""
+
+    code = "SILT_VALUE_NOT_CASTABLE"
+
+
+class ReplaceWhereMismatchError(DataRejectedError):
+    """A row written by REPLACE WHERE lies outside its predicate."""
+
+    code = "SILT_REPLACE_WHERE_MISMATCH"
+
+
+class TableDamagedError(SiltError):
+    """The table's own files are missing or cannot be read."""
+
+    code = "SILT_TABLE_DAMAGED"
+    remedy = "Restore the table's files from a copy, or restore the table to an earlier version"
+
+
+class CorruptLogError(TableDamagedError):
+    """A file of the log cannot be parsed or breaks the protocol."""
+
+    code = "SILT_CORRUPT_LOG"
+    remedy = "Restore that file from a copy"
+
+
+class MissingLogVersionError(TableDamagedError):
+    """The log has a gap."""
+
+    code = "SILT_MISSING_LOG_VERSION"
+    remedy = "Restore the missing commit file from a copy"
+
+
+class CorruptCheckpointError(TableDamagedError):
+    """A checkpoint is needed and cannot be read."""
+
+    code = "SILT_CORRUPT_CHECKPOINT"
+    remedy = "Restore the checkpoint, or the commit files before it, from a copy"
+
+
+class DataFileMissingError(TableDamagedError):
+    """A data file that the log names is not there."""
+
+    code = "SILT_DATA_FILE_MISSING"
+    remedy = "Restore the file from a copy, or restore the table to a version without it"
+
+
+class NotATableError(TableDamagedError):
+    """The folder has no log of a table."""
+
+    code = "SILT_NOT_A_TABLE"
+    remedy = "Check the path, or remove the folder if nothing of value is in it"
+
+
+class UnsupportedFeatureError(SiltError):
+    """The table's protocol asks for a feature that this engine does not have."""
+
+    code = "SILT_UNSUPPORTED_FEATURE"
+    remedy = "Use an engine that supports the feature, or drop the feature from the table with the engine that added it"
+
+
+class UnavailableError(SiltError):
+    """Something around the engine must be mended."""
+
+    code = "SILT_UNAVAILABLE"
+    remedy = "Mend the cause and run it again"
+
+
+class StorageError(UnavailableError):
+    """The storage failed; for a write, whether it took place is not known."""
+
+    code = "SILT_STORAGE"
+    remedy = "Check that the storage can be reached and written, then run it again"
+
+
+class SparkUnavailableError(UnavailableError):
+    """Spark or Java cannot be had."""
+
+    code = "SILT_SPARK_UNAVAILABLE"
+
+
+class InvalidSettingError(UnavailableError):
+    """A setting of the session or the profile cannot be used."""
+
+    code = "SILT_INVALID_SETTING"
+    remedy = "Correct the setting"
+
+
+class InternalError(SiltError):
+    """A rule that the engine itself must keep was broken."""
+
+    code = "SILT_INTERNAL"
+    remedy = "This is a bug of dbt-silt: please report it with this message"
