@@ -78,7 +78,7 @@ class Metadata:
         file_format = body.get("format") or {}
         return cls(
             id=body["id"],
-            schema_string=body["schemaString"],
+            schema_string=_NO_COLUMNS if body.get("schemaString") is None else body["schemaString"],
             partition_columns=tuple(body.get("partitionColumns") or ()),
             configuration=dict(body.get("configuration") or {}),
             name=body.get("name"),
@@ -360,6 +360,9 @@ class CommitInfo:
             extra={k: v for k, v in body.items() if k not in _COMMIT_INFO_FIELDS},
         )
 
+
+# delta-rs once left the schema of an empty table out.
+_NO_COLUMNS = '{"type":"struct","fields":[]}'
 
 Action: TypeAlias = (
     Protocol | Metadata | AddFile | RemoveFile | AddCDCFile | SetTransaction | DomainMetadata | CommitInfo

@@ -39,6 +39,7 @@
       UnsupportedFeatureError          use an engine that has the table's feature
       UnavailableError                 mend the surroundings: storage, Java, Spark, settings
         StorageError
+          NotWrittenError
         SparkUnavailableError
         InvalidSettingError
       InternalError                    report a bug
@@ -342,6 +343,13 @@ class StorageError(UnavailableError):
 
     code = "SILT_STORAGE"
     remedy = "Check that the storage can be reached and written, then run it again"
+
+
+class NotWrittenError(StorageError):
+    """A write failed, and surely nothing of it can be seen."""
+
+    code = "SILT_NOT_WRITTEN"
+    remedy = "Check that the storage can be written and has room, then run it again"
 
 
 class SparkUnavailableError(UnavailableError):

@@ -1,0 +1,409 @@
+"""What there is: databases, schemas, tables, views and functions.
+
+A database is a store, laid out as `places` shows. Folders whose names are no names of ours (hidden ones, upper case)
+are not looked at. Absence is always definite: a listing that fails is an error, never an empty answer.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+from dbt.adapters.silt.engine.catalog import places
+from dbt.adapters.silt.engine.catalog.documents import (
+    FUNCTION_SUFFIX,
+    VIEW_SUFFIX,
+    Function,
+    View,
+    parse_function,
+    parse_view,
+    serialize_function,
+    serialize_view,
+)
+from dbt.adapters.silt.engine.catalog.locks import exclusive
+from dbt.adapters.silt.engine.catalog.names import RelationName, check_identifier, is_identifier
+from dbt.adapters.silt.engine.catalog.tables import Tables, end_log, is_dropped, is_table
+from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
+from dbt.adapters.silt.engine.kernel.errors import (
+    NotATableError,
+    RelationExistsError,
+    RelationNotFoundError,
+    SchemaNotFoundError,
+    SiltError,
+    UnsupportedStatementError,
+)
+from dbt.adapters.silt.engine.kernel.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER
+from dbt.adapters.silt.engine.kernel.store import ObjectExists, ObjectMissing, PutResult, Store
+
+
+class RelationKind(enum.Enum):
+    """What a name stands for."""
+
+    TABLE = "table"
+    VIEW = "view"
+
+
+@dataclass(frozen=True)
+class RelationEntry:
+    """A table or view that is there."""
+
+    name: RelationName
+    kind: RelationKind
+
+
+class Catalog:
+    """The names of a warehouse. All methods may be called from several threads and processes.
+
+    Every method may raise StorageError, InvalidNameError for a part that cannot be a name, and SchemaNotFoundError for
+    a database or schema that definitely is not there.
+
+    Args:
+        databases: the store of each database, by its name.
+        clock: where time and ids come from.
+        open_store: the store of a table that is named by its path.
+    """
+
+    def __init__(
+        self,
+        databases: Mapping[str, Store],
+        clock: Clock | None = None,
+        open_store: Callable[[str], Store] = LocalStore,
+    ) -> None:
+        self._databases = {check_identifier(name, "database"): store for name, store in databases.items()}
+        self._clock = clock or SystemClock()
+        self._open_store = open_store
+        self._tables = Tables(self._clock)
+
+    def databases(self) -> list[str]:
+        """The names of the databases, sorted."""
+        return sorted(self._databases)
+
+    def schemas(self, database: str) -> list[str]:
+        """The names of the database's schemas, sorted; none where its root is not there yet."""
+        store = self._store(database)
+        try:
+            folders = store.list_folders("")
+        except ObjectMissing:
+            return []
+        return [folder for folder in folders if is_identifier(folder) and places.is_schema(store, folder)]
+
+    def has_schema(self, database: str, schema: str) -> bool:
+        """Whether there is such a schema; False, too, where there is no such database."""
+        store = self._databases.get(check_identifier(database, "database"))
+        return store is not None and places.is_schema(store, check_identifier(schema, "schema"))
+
+    def create_schema(self, database: str, schema: str, if_not_exists: bool = False) -> None:
+        """Makes a schema, and the warehouse's root where it is not there.
+
+        Raises:
+            RelationExistsError: there is such a schema, and `if_not_exists` is False.
+            StorageError: the warehouse cannot be made or written.
+        """
+        store, folder = self._store(database), check_identifier(schema, "schema")
+        if places.make_schema(store, folder, self._clock) is PutResult.EXISTS and not if_not_exists:
+            raise RelationExistsError(
+                "there is such a schema already", table=f"{database}.{folder}", remedy="Use `if not exists`"
+            )
+
+    def drop_schema(self, database: str, schema: str, cascade: bool = False, if_exists: bool = False) -> None:
+        """Drops a schema; with `cascade`, all that is in it, its tables as `drop_table` does.
+
+        A drop that is cut off leaves the schema there, with the tables that it had not come to.
+
+        Raises:
+            RelationExistsError: the schema is not empty, and `cascade` is False.
+        """
+        if if_exists and not self.has_schema(database, schema):
+            return
+        store, folder = self._schema(database, schema)
+        with exclusive(store, "", self._clock), places.locked_schema(store, folder, self._clock):
+            if not cascade and places.is_occupied(store, folder):
+                raise RelationExistsError(
+                    "the schema is not empty", table=f"{database}.{folder}", remedy="Drop it with `cascade`"
+                )
+            for name in self._table_names(store, database, folder):
+                self._end(store, name)
+            places.move_to_trash(store, folder, self._clock)
+        places.empty_trash(store, "")
+
+    def relations(self, database: str, schema: str) -> list[RelationEntry]:
+        """The tables and views of a schema, sorted by name."""
+        store, folder = self._schema(database, schema)
+        tables = self._table_names(store, database, folder)
+        views = set(places.document_names(database, store, folder, VIEW_SUFFIX)) - set(tables)
+        entries = [RelationEntry(name, RelationKind.TABLE) for name in tables]
+        entries += [RelationEntry(name, RelationKind.VIEW) for name in views]
+        return sorted(entries, key=lambda entry: entry.name)
+
+    def find(self, name: RelationName) -> RelationEntry | None:
+        """The table or view of that name, or None where there definitely is none, nor such a schema or database."""
+        if not self.has_schema(name.database, name.schema):
+            return None
+        store = self._store(name.database)
+        if self._is_table(store, name):
+            return RelationEntry(name, RelationKind.TABLE)
+        if _has_view(store, name):
+            return RelationEntry(name, RelationKind.VIEW)
+        return None
+
+    def rename(self, name: RelationName, new_name: RelationName) -> None:
+        """Gives a table or view another name in the same database, with all it is.
+
+        A table moves in one step. A view is under both names for an instant; where the rename is cut off then,
+        repeating it finishes it.
+
+        Raises:
+            RelationNotFoundError: there is no such table or view.
+            RelationExistsError: the new name is taken.
+            UnsupportedStatementError: the new name is in another database.
+        """
+        if name.database != new_name.database:
+            raise UnsupportedStatementError(
+                f"it cannot be renamed to {new_name}, which is in another database",
+                table=str(name),
+                remedy="Create it there with a query, then drop it here",
+            )
+        store, _ = self._schema(name.database, name.schema)
+        with ExitStack() as held:
+            for schema in sorted({name.schema, new_name.schema}):
+                held.enter_context(places.locked_schema(store, schema, self._clock))
+            is_table = self._is_table(store, name)
+            if not is_table and not _has_view(store, name):
+                raise RelationNotFoundError("there is no such table or view", table=str(name))
+            if is_table:
+                self._rename_table(store, name, new_name)
+            else:
+                self._rename_view(store, name, new_name)
+
+    def table(self, name: RelationName) -> DeltaLog:
+        """The open handle of a table.
+
+        Raises:
+            RelationNotFoundError: there is no such table, or a view has the name.
+            NotATableError: there is a folder of that name without a log.
+        """
+        store, _ = self._schema(name.database, name.schema)
+        if self._is_table(store, name):
+            return self._log(store, name)
+        raise _no_table(store, name)
+
+    def table_at(self, path: str) -> DeltaLog:
+        """The handle of the table in any folder: an absolute path, a path from the working directory, or a `file:` URI.
+
+        Whether there is a table is seen by the handle's `snapshot`, which raises NotATableError.
+
+        Raises:
+            InvalidNameError: the path is empty, or of a storage that cannot be reached by path.
+        """
+        return self._tables.log(self._open_store(places.local_folder(path)), f"delta.`{path}`")
+
+    def new_table(self, name: RelationName) -> DeltaLog:
+        """Makes the folders of a table to be, and gives the handle to commit its version 0 with.
+
+        Until that commit there is no table. Two that create the same table may both get here; one gets version 0.
+
+        Raises:
+            RelationExistsError: a table or view has the name.
+        """
+        store, schema = self._schema(name.database, name.schema)
+        with places.locked_schema(store, schema, self._clock):
+            self._check_free(store, name)
+            self._clear(store, name)
+            try:
+                store.make_folder(f"{places.table_folder(name)}/{LOG_FOLDER}")
+            except ObjectExists as error:
+                raise RelationExistsError("a file is where its folder would be", table=str(name)) from error
+        return self._log(store, name)
+
+    def drop_table(self, name: RelationName, if_exists: bool = False) -> None:
+        """Drops a table and its files.
+
+        First the log ends with a version that every concurrent writer loses to, then the folder is moved out of sight,
+        then it is deleted. A drop that is cut off anywhere leaves the whole table or none. A table whose log is damaged
+        is dropped as well.
+
+        Raises:
+            RelationNotFoundError: there is no such table, and `if_exists` is False, or a view has the name.
+            NotATableError: a folder has the name that is no table, and `if_exists` is False.
+        """
+        if if_exists and not self.has_schema(name.database, name.schema):
+            return
+        store, schema = self._schema(name.database, name.schema)
+        with places.locked_schema(store, schema, self._clock):
+            was_table = self._is_table(store, name)
+            if was_table:
+                self._end(store, name)
+            self._clear(store, name)
+            if not was_table and (not if_exists or _has_view(store, name)):
+                raise _no_table(store, name)
+        places.empty_trash(store, schema)
+
+    def view(self, name: RelationName) -> View:
+        """The view of that name.
+
+        Raises:
+            RelationNotFoundError: there is none.
+            TableDamagedError: its document cannot be read.
+        """
+        return parse_view(self._document(name, VIEW_SUFFIX, "view"), name)
+
+    def put_view(self, view: View, replace: bool = False) -> None:
+        """Makes a view; with `replace`, in place of the one that is there.
+
+        Raises:
+            RelationExistsError: a table has the name, or a view has it and `replace` is False.
+        """
+        name = view.name
+        store, schema = self._schema(name.database, name.schema)
+        with places.locked_schema(store, schema, self._clock):
+            if self._is_table(store, name):
+                raise RelationExistsError("a table has that name", table=str(name), remedy="Drop the table first")
+            places.put_document(store, name, VIEW_SUFFIX, serialize_view(view), replace)
+
+    def drop_view(self, name: RelationName, if_exists: bool = False) -> None:
+        """Drops a view.
+
+        Raises:
+            RelationNotFoundError: there is no such view, and `if_exists` is False, or a table has the name.
+        """
+        entry = self.find(name)
+        if entry is not None and entry.kind is RelationKind.VIEW:
+            self._store(name.database).delete(places.document_path(name, VIEW_SUFFIX))
+        elif entry is not None:
+            raise RelationNotFoundError("it is a table, not a view", table=str(name), remedy="Use `drop table`")
+        elif not if_exists:
+            raise RelationNotFoundError("there is no such view", table=str(name))
+
+    def functions(self, database: str, schema: str) -> list[RelationName]:
+        """The names of a schema's functions, sorted."""
+        store, folder = self._schema(database, schema)
+        return sorted(places.document_names(database, store, folder, FUNCTION_SUFFIX))
+
+    def function(self, name: RelationName) -> Function:
+        """The function of that name; raises as `view` does."""
+        return parse_function(self._document(name, FUNCTION_SUFFIX, "function"), name)
+
+    def put_function(self, function: Function, replace: bool = False) -> None:
+        """Makes a function; with `replace`, in place of the one that is there.
+
+        Raises:
+            RelationExistsError: there is such a function, and `replace` is False.
+        """
+        name = function.name
+        store, schema = self._schema(name.database, name.schema)
+        with places.locked_schema(store, schema, self._clock):
+            places.put_document(store, name, FUNCTION_SUFFIX, serialize_function(function), replace)
+
+    def drop_function(self, name: RelationName, if_exists: bool = False) -> None:
+        """Drops a function.
+
+        Raises:
+            RelationNotFoundError: there is no such function, and `if_exists` is False.
+        """
+        if if_exists and not self.has_schema(name.database, name.schema):
+            return
+        store, _ = self._schema(name.database, name.schema)
+        path = places.document_path(name, FUNCTION_SUFFIX)
+        if store.status(path) is None and not if_exists:
+            raise RelationNotFoundError("there is no such function", table=str(name))
+        store.delete(path)
+
+    def _store(self, database: str) -> Store:
+        store = self._databases.get(check_identifier(database, "database"))
+        if store is None:
+            raise SchemaNotFoundError(
+                "there is no such database",
+                table=database,
+                remedy=f"Use one of {', '.join(self.databases())}, or attach it (`databases` in the profile)",
+            )
+        return store
+
+    def _schema(self, database: str, schema: str) -> tuple[Store, str]:
+        """The database's store and the schema's folder in it, which is there."""
+        store, folder = self._store(database), check_identifier(schema, "schema")
+        if not places.is_schema(store, folder):
+            raise places.no_schema(f"{database}.{folder}")
+        return store, folder
+
+    def _log(self, store: Store, name: RelationName) -> DeltaLog:
+        return self._tables.log(store.child(places.table_folder(name)), str(name))
+
+    def _is_table(self, store: Store, name: RelationName) -> bool:
+        return is_table(self._log(store, name))
+
+    def _table_names(self, store: Store, database: str, schema: str) -> list[RelationName]:
+        try:
+            folders = store.list_folders(schema)
+        except ObjectMissing as error:
+            raise places.no_schema(f"{database}.{schema}") from error
+        names = (RelationName(database, schema, folder) for folder in folders if is_identifier(folder))
+        return [name for name in names if self._is_table(store, name)]
+
+    def _check_free(self, store: Store, name: RelationName) -> None:
+        if self._is_table(store, name):
+            raise RelationExistsError("there is such a table already", table=str(name))
+        if _has_view(store, name):
+            raise RelationExistsError("a view has that name", table=str(name), remedy="Drop the view first")
+
+    def _end(self, store: Store, name: RelationName) -> None:
+        end_log(self._log(store, name), self._clock)
+
+    def _clear(self, store: Store, name: RelationName) -> None:
+        """Moves away the folder of a table whose log has ended."""
+        log = self._log(store, name)
+        if log.exists() and is_dropped(log):
+            places.move_to_trash(store, places.table_folder(name), self._clock)
+        self._tables.forget(log.store)
+
+    def _rename_table(self, store: Store, name: RelationName, new_name: RelationName) -> None:
+        self._check_free(store, new_name)
+        self._clear(store, new_name)
+        try:
+            store.rename_folder(places.table_folder(name), places.table_folder(new_name))
+        except ObjectExists as error:
+            raise RelationExistsError(
+                "a folder that is no table is in the way",
+                table=str(new_name),
+                remedy=f"Remove {store.root}/{places.table_folder(new_name)} if nothing of value is in it",
+            ) from error
+        self._tables.forget(store.child(places.table_folder(name)))
+
+    def _rename_view(self, store: Store, name: RelationName, new_name: RelationName) -> None:
+        renamed = replace(self.view(name), name=new_name)
+        begun = _has_view(store, new_name) and self.view(new_name) == renamed
+        if not begun:
+            self._check_free(store, new_name)
+            places.put_document(store, new_name, VIEW_SUFFIX, serialize_view(renamed), replace=False)
+        store.delete(places.document_path(name, VIEW_SUFFIX))
+
+    def _document(self, name: RelationName, suffix: str, kind: str) -> bytes:
+        store, _ = self._schema(name.database, name.schema)
+        try:
+            return store.read(places.document_path(name, suffix))
+        except ObjectMissing as error:
+            raise RelationNotFoundError(f"there is no such {kind}", table=str(name)) from error
+
+
+def _has_view(store: Store, name: RelationName) -> bool:
+    return store.status(places.document_path(name, VIEW_SUFFIX)) is not None
+
+
+def _no_table(store: Store, name: RelationName) -> SiltError:
+    """What to say where a table is expected and none is there."""
+    if _has_view(store, name):
+        return RelationNotFoundError("it is a view, not a table", table=str(name), remedy="Name a table")
+    folder = places.table_folder(name)
+    try:
+        store.list_folders(folder)
+    except ObjectMissing:
+        return RelationNotFoundError("there is no such table", table=str(name))
+    return NotATableError(
+        f"the folder {store.root}/{folder} holds no log of a table",
+        table=str(name),
+        remedy="Create the table (a creation that was cut off leaves such a folder), or remove the folder "
+        "if nothing of value is in it",
+    )

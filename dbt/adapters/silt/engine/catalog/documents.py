@@ -1,0 +1,171 @@
+"""Views and functions: what the catalog keeps of them, one JSON document each, beside the tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.errors import TableDamagedError, UnsupportedFeatureError
+
+VIEW_SUFFIX = ".view.json"
+FUNCTION_SUFFIX = ".function.json"
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class ViewColumn:
+    """A column of a view, where the view's statement named its columns."""
+
+    name: str
+    comment: str | None = None
+
+
+@dataclass(frozen=True)
+class View:
+    """A query under a name.
+
+    Attributes:
+        text: the query, as the user wrote it.
+        columns: the names and comments that the statement gave; empty where the query's own names hold.
+        current_database, current_schema: where unqualified names of the text are looked up.
+        created_at: milliseconds since 1970-01-01 UTC.
+    """
+
+    name: RelationName
+    text: str
+    columns: tuple[ViewColumn, ...] = ()
+    comment: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    current_database: str | None = None
+    current_schema: str | None = None
+    created_at: int | None = None
+
+
+@dataclass(frozen=True)
+class FunctionParameter:
+    """A parameter of a function: its name, its SQL type and the SQL text of its default."""
+
+    name: str
+    type: str
+    default: str | None = None
+
+
+@dataclass(frozen=True)
+class Function:
+    """A SQL function under a name.
+
+    Attributes:
+        body: the SQL expression or query that gives the value, as the user wrote it.
+        returns: the SQL type of the value; None where the body's own type holds.
+        current_database, current_schema: where unqualified names of the body are looked up.
+        created_at: milliseconds since 1970-01-01 UTC.
+    """
+
+    name: RelationName
+    parameters: tuple[FunctionParameter, ...]
+    body: str
+    returns: str | None = None
+    comment: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    current_database: str | None = None
+    current_schema: str | None = None
+    created_at: int | None = None
+
+
+def serialize_view(view: View) -> bytes:
+    """The document of a view; its name is not in it, so that a rename moves the document as it is."""
+    columns = [{"name": column.name, "comment": column.comment} for column in view.columns]
+    return _serialize("view", text=view.text, columns=columns, **_common(view))
+
+
+def parse_view(data: bytes, name: RelationName) -> View:
+    """The view of that name.
+
+    Raises:
+        TableDamagedError: the document cannot be read.
+        UnsupportedFeatureError: a later version of this package wrote it.
+    """
+    return _parse(data, name, "view", _view)
+
+
+def serialize_function(function: Function) -> bytes:
+    """The document of a function, without its name."""
+    parameters = [{"name": p.name, "type": p.type, "default": p.default} for p in function.parameters]
+    return _serialize(
+        "function", parameters=parameters, body=function.body, returns=function.returns, **_common(function)
+    )
+
+
+def parse_function(data: bytes, name: RelationName) -> Function:
+    """The function of that name; raises as `parse_view` does."""
+    return _parse(data, name, "function", _function)
+
+
+def serialize_schema(created_at: int) -> bytes:
+    """The marker that makes a folder a schema."""
+    return _serialize("schema", createdAt=created_at)
+
+
+_Parsed = TypeVar("_Parsed")
+
+
+def _view(body: Mapping[str, Any], name: RelationName) -> View:
+    columns = tuple(ViewColumn(column["name"], column.get("comment")) for column in body["columns"])
+    return View(name=name, text=body["text"], columns=columns, **_common_arguments(body))
+
+
+def _function(body: Mapping[str, Any], name: RelationName) -> Function:
+    parameters = tuple(FunctionParameter(p["name"], p["type"], p.get("default")) for p in body["parameters"])
+    return Function(
+        name=name, parameters=parameters, body=body["body"], returns=body.get("returns"), **_common_arguments(body)
+    )
+
+
+def _common(document: View | Function) -> dict[str, Any]:
+    return {
+        "comment": document.comment,
+        "properties": dict(document.properties),
+        "currentDatabase": document.current_database,
+        "currentSchema": document.current_schema,
+        "createdAt": document.created_at,
+    }
+
+
+def _common_arguments(body: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "comment": body.get("comment"),
+        "properties": dict(body.get("properties") or {}),
+        "current_database": body.get("currentDatabase"),
+        "current_schema": body.get("currentSchema"),
+        "created_at": body.get("createdAt"),
+    }
+
+
+def _serialize(kind: str, **body: Any) -> bytes:
+    present = {key: value for key, value in body.items() if value is not None}
+    return json.dumps({"format": _FORMAT, "kind": kind, **present}, ensure_ascii=False, indent=1).encode()
+
+
+def _parse(
+    data: bytes, name: RelationName, kind: str, build: Callable[[Mapping[str, Any], RelationName], _Parsed]
+) -> _Parsed:
+    try:
+        body = json.loads(data)
+        version, found = body["format"], body["kind"]
+        if version == _FORMAT and found == kind:
+            return build(body, name)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise TableDamagedError(
+            f"the document of this {kind} cannot be read ({error})",
+            table=str(name),
+            remedy=f"Create the {kind} again with `create or replace {kind}`",
+        ) from error
+    raise UnsupportedFeatureError(
+        f"its document is of kind {found!r} in format {version!r}, and this version reads {kind!r} in format {_FORMAT}",
+        table=str(name),
+        remedy="Use a later version of dbt-silt",
+    )

@@ -1,0 +1,124 @@
+"""The names of relations, and the rule that keeps every name inside the warehouse.
+
+A name becomes a folder or a document below the warehouse's root. So a name is checked where it is made, and a
+`RelationName` that exists is one that is safe to join to a path.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from dbt.adapters.silt.engine.kernel.errors import InvalidNameError
+
+MAX_NAME_BYTES = 200
+"""UTF-8 bytes: a file system takes 255 for a file's name, of which documents and their temporary files need some."""
+
+
+@dataclass(frozen=True, order=True)
+class RelationName:
+    """The three parts of a table's, view's or function's name, checked, normalized and so comparable.
+
+    Names are case-insensitive: a part is kept in lower case and Unicode's composed form, whatever was given.
+
+    Raises:
+        InvalidNameError: a part cannot be a name.
+    """
+
+    database: str
+    schema: str
+    identifier: str
+
+    def __post_init__(self) -> None:
+        written = f"{self.database}.{self.schema}.{self.identifier}"
+        object.__setattr__(self, "database", check_identifier(self.database, "database", written))
+        object.__setattr__(self, "schema", check_identifier(self.schema, "schema", written))
+        object.__setattr__(self, "identifier", check_identifier(self.identifier, "table or view", written))
+
+    def __str__(self) -> str:
+        return f"{self.database}.{self.schema}.{self.identifier}"
+
+    @property
+    def quoted(self) -> str:
+        """The name as Spark SQL reads it: three parts in backquotes."""
+        return f"`{self.database}`.`{self.schema}`.`{self.identifier}`"
+
+    def sibling(self, identifier: str) -> RelationName:
+        """Another name in the same schema."""
+        return RelationName(self.database, self.schema, identifier)
+
+
+def normalize(text: str) -> str:
+    """The form in which names are compared and stored: lower case, Unicode NFC."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
+
+
+def check_identifier(text: str, kind: str, relation: str | None = None) -> str:
+    """The normalized form of one part of a name.
+
+    Letters of any script, digits, spaces, `_`, `-`, `$` and single dots are fine, and so are reserved words.
+
+    Args:
+        text: the part as the user wrote it, without its backquotes.
+        kind: what it names ("schema", "table or view"), for the message.
+        relation: the whole name that it is a part of, for the message.
+
+    Raises:
+        InvalidNameError: the part is empty, too long, or could mean another place than one folder of its own.
+    """
+    name = normalize(text)
+    reason = _why_not(name)
+    if reason is not None:
+        raise InvalidNameError(
+            f"`{_printable(text)}` cannot be the name of a {kind}: {reason}",
+            table=_printable(relation if relation is not None else text),
+            details={"kind": kind},
+        )
+    return name
+
+
+def is_identifier(text: str) -> bool:
+    """Whether a folder of that name can be a schema or a table of ours: checked, and already in its stored form."""
+    return normalize(text) == text and _why_not(text) is None
+
+
+_FORBIDDEN = re.compile(r"""[/\\'"`*?\[\]{}:#%<>|]""")  # separators, quotes, and what Hadoop's paths give a meaning to
+_VERSION_SUFFIX = re.compile(r"@v?\d+$")
+_UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, lone surrogates, line and paragraph separators
+_SHOWN_CHARACTERS = 60
+
+
+def _why_not(name: str) -> str | None:
+    """The first rule that a normalized name breaks, in words."""
+    if not name:
+        return "it is empty"
+    if any(unicodedata.category(character) in _UNPRINTABLE for character in name):
+        return "it holds a control character, a line separator or half a character"
+    if len(name.encode()) > MAX_NAME_BYTES:
+        return f"it is longer than {MAX_NAME_BYTES} bytes"
+    forbidden = _FORBIDDEN.search(name)
+    if forbidden:
+        return f"it holds the character {forbidden.group()}"
+    return _why_not_place(name)
+
+
+def _why_not_place(name: str) -> str | None:
+    """The rules that keep a name apart from the folders and documents that the catalog and the format own."""
+    if ".." in name or name.startswith(".") or name.endswith("."):
+        return "it begins or ends with a dot, or holds two together"
+    if name != name.strip():
+        return "it begins or ends with a space"
+    if name in ("_delta_log", "_change_data"):
+        return "the Delta format uses that name for a folder of its own"
+    if name.endswith(".json"):
+        return "names that end with .json are the catalog's own documents"
+    if _VERSION_SUFFIX.search(name):
+        return "its end would be read as a version of a table"
+    return None
+
+
+def _printable(text: str) -> str:
+    """The text for a message: escaped where it cannot be printed, cut where it is long."""
+    shown = text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "..."
+    return shown if shown.isprintable() else shown.encode("unicode_escape").decode("ascii")

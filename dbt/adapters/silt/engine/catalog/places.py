@@ -1,0 +1,164 @@
+"""Where the catalog's things are below a database's root, and the steps that it takes there.
+
+<schema>/_schema.json             the marker that makes a folder a schema
+<schema>/<table>/_delta_log/...
+<schema>/<name>.view.json
+<schema>/<name>.function.json
+.dropped-<id>/, <schema>/.dropped-<id>/   what was dropped and is not deleted yet
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from urllib.parse import unquote, urlsplit
+
+from dbt.adapters.silt.engine.catalog.documents import serialize_schema
+from dbt.adapters.silt.engine.catalog.locks import exclusive
+from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
+from dbt.adapters.silt.engine.kernel.clock import Clock
+from dbt.adapters.silt.engine.kernel.errors import (
+    InvalidNameError,
+    RelationExistsError,
+    SchemaNotFoundError,
+    StorageError,
+)
+from dbt.adapters.silt.engine.kernel.store import ObjectExists, ObjectMissing, PutResult, Store
+
+_logger = logging.getLogger(__name__)
+
+_SCHEMA_MARKER = "_schema.json"
+_TRASH_PREFIX = ".dropped-"
+
+
+def table_folder(name: RelationName) -> str:
+    return f"{name.schema}/{name.identifier}"
+
+
+def document_path(name: RelationName, suffix: str) -> str:
+    return f"{name.schema}/{name.identifier}{suffix}"
+
+
+def is_schema(store: Store, schema: str) -> bool:
+    return store.status(f"{schema}/{_SCHEMA_MARKER}") is not None
+
+
+def make_schema(store: Store, schema: str, clock: Clock) -> PutResult:
+    """Makes the folder of a schema, and the root where it is not there.
+
+    Raises:
+        StorageError: the root cannot be made or written.
+    """
+    try:
+        store.make_folder("")
+        with exclusive(store, "", clock):
+            store.make_folder(schema)
+            return store.put_if_absent(f"{schema}/{_SCHEMA_MARKER}", serialize_schema(clock.now_ms()))
+    except (ObjectExists, ObjectMissing, StorageError) as error:
+        reason = error.problem if isinstance(error, StorageError) else "a file is where a folder is to be"
+        raise StorageError(
+            f"the warehouse {store.root} cannot be made or written ({reason})",
+            table=schema,
+            remedy="Make that folder writable, or set `warehouse` to another one",
+            details={"warehouse": store.root},
+        ) from error
+
+
+@contextmanager
+def locked_schema(store: Store, schema: str, clock: Clock) -> Iterator[None]:
+    """Holds the names of a schema against other changes of them.
+
+    Raises:
+        SchemaNotFoundError: the schema is not there, or not any more.
+    """
+    with ExitStack() as held:
+        try:
+            held.enter_context(exclusive(store, schema, clock))
+        except ObjectMissing as error:
+            raise no_schema(schema) from error
+        if not is_schema(store, schema):
+            raise no_schema(schema)
+        yield
+
+
+def no_schema(schema: str) -> SchemaNotFoundError:
+    return SchemaNotFoundError("there is no such schema", table=schema)
+
+
+def is_occupied(store: Store, schema: str) -> bool:
+    """Whether anything but the marker and hidden files is in the folder of a schema."""
+    names = store.list_folders(schema) + [file.name for file in store.list_from(schema)]
+    return any(name != _SCHEMA_MARKER and not name.startswith(".") for name in names)
+
+
+def move_to_trash(store: Store, folder: str, clock: Clock) -> None:
+    """Moves a folder out of sight, in one step."""
+    above, _, _ = folder.rpartition("/")
+    hidden = f"{_TRASH_PREFIX}{clock.new_id()}"
+    store.rename_folder(folder, f"{above}/{hidden}" if above else hidden)
+
+
+def empty_trash(store: Store, folder: str) -> None:
+    """Deletes what this drop, or one that was cut off, moved out of sight.
+
+    What was dropped is gone for every reader already, so a failure is only logged; the next drop tries again.
+    """
+    try:
+        for name in store.list_folders(folder):
+            if name.startswith(_TRASH_PREFIX):
+                store.delete_folder(f"{folder}/{name}" if folder else name)
+    except (StorageError, ObjectMissing) as error:
+        _logger.warning("files of dropped tables are left in %s/%s: %s", store.root, folder, error)
+
+
+def document_names(database: str, store: Store, schema: str, suffix: str) -> list[RelationName]:
+    """The names of the documents of one kind in a schema.
+
+    Raises:
+        SchemaNotFoundError: the schema went away.
+    """
+    try:
+        files = store.list_from(schema)
+    except ObjectMissing as error:
+        raise no_schema(f"{database}.{schema}") from error
+    stems = (file.name.removesuffix(suffix) for file in files if file.name.endswith(suffix))
+    return [RelationName(database, schema, stem) for stem in stems if is_identifier(stem)]
+
+
+def put_document(store: Store, name: RelationName, suffix: str, data: bytes, replace: bool) -> None:
+    """Writes a document; of several that make the same one, all but one are told so.
+
+    Raises:
+        RelationExistsError: the document is there, and `replace` is False.
+        SchemaNotFoundError: the schema went away.
+    """
+    path = document_path(name, suffix)
+    try:
+        if replace:
+            store.put(path, data)
+        elif store.put_if_absent(path, data) is PutResult.EXISTS:
+            raise RelationExistsError("it exists already", table=str(name))
+    except ObjectMissing as error:
+        raise no_schema(f"{name.database}.{name.schema}") from error
+
+
+def local_folder(path: str) -> str:
+    """The absolute local path that a path of SQL text means: a path, or a `file:` URI.
+
+    Raises:
+        InvalidNameError: the path is empty, holds NUL, or is of another storage.
+    """
+    parts = urlsplit(path)
+    if not path or "\0" in path:
+        raise InvalidNameError("a table's path cannot be empty or hold a NUL character", table=repr(path))
+    if parts.scheme == "file":
+        return os.path.abspath(unquote(parts.path))
+    if "://" in path:
+        raise InvalidNameError(
+            f"a table in the storage `{parts.scheme}` cannot be named by its path",
+            table=path,
+            remedy="Attach the storage as a database (`databases` in the profile)",
+        )
+    return os.path.abspath(path)

@@ -1,0 +1,105 @@
+"""Tables as places: open handles kept per folder, and how a table's log ends."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import replace
+
+from dbt.adapters.silt.engine.kernel.actions import Action, CommitInfo, Metadata, serialize
+from dbt.adapters.silt.engine.kernel.changes import DROP_OPERATION
+from dbt.adapters.silt.engine.kernel.clock import Clock
+from dbt.adapters.silt.engine.kernel.errors import TableDamagedError, UnsupportedFeatureError
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER, commit_path, parse_log_name
+from dbt.adapters.silt.engine.kernel.store import ObjectMissing, PutResult, Store
+
+DROPPED_PROPERTY = "silt.dropped"
+
+_DROP_MARKER = "_drop.json"
+
+
+class Tables:
+    """The open handles, by place. All methods may be called from several threads.
+
+    A handle keeps what it has read of its log, and notices by itself when another table has been made at its place.
+
+    Args:
+        clock: given to each handle.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._open: dict[str, DeltaLog] = {}
+        self._guard = threading.Lock()
+
+    def log(self, store: Store, name: str) -> DeltaLog:
+        """The handle of the table whose folder is the store's root; whether there is a table is not looked at."""
+        with self._guard:
+            held = self._open.get(store.root)
+            if held is None or held.name != name:
+                held = self._open[store.root] = DeltaLog(store, name, self._clock)
+            return held
+
+    def forget(self, store: Store) -> None:
+        """Lets go of the handle of that place."""
+        with self._guard:
+            self._open.pop(store.root, None)
+
+
+def is_table(log: DeltaLog) -> bool:
+    """Whether there is a table, damaged or not, that was not dropped."""
+    has_log = log.store.status(commit_path(0)) is not None or log.exists()
+    return has_log and not is_dropped(log)
+
+
+def end_log(log: DeltaLog, clock: Clock) -> None:
+    """Commits the version after which there is none: whoever commits after it loses to its change of the metadata.
+
+    A drop conflicts with nothing, so it takes the next free version without a look at the others. It needs no snapshot:
+    a log that is damaged, or of a protocol that is not known here, is ended as well. A marker is put before the
+    commit, so that a drop that is cut off right after it is seen for what it is (`is_dropped`).
+    """
+    metadata = _readable_metadata(log)
+    log.store.put(_DROP_MARKER, json.dumps({"readable": metadata is not None}).encode())
+    version = _newest_version(log.store) + 1
+    data = serialize(_last_actions(metadata, clock))
+    while log.store.put_if_absent(commit_path(version), data) is PutResult.EXISTS:
+        version += 1
+
+
+def is_dropped(log: DeltaLog) -> bool:
+    """Whether a drop ended the log and was cut off before it moved the folder away."""
+    try:
+        marker = json.loads(log.store.read(_DROP_MARKER))
+    except ObjectMissing:
+        return False
+    metadata = _readable_metadata(log)
+    if metadata is None:
+        return not marker["readable"]
+    return DROPPED_PROPERTY in metadata.configuration
+
+
+def _last_actions(metadata: Metadata | None, clock: Clock) -> list[Action]:
+    now = clock.now_ms()
+    info = CommitInfo(timestamp=now, operation=DROP_OPERATION, is_blind_append=False, txn_id=clock.new_id())
+    if metadata is None:
+        return [info]
+    return [info, replace(metadata, configuration={**metadata.configuration, DROPPED_PROPERTY: str(now)})]
+
+
+def _readable_metadata(log: DeltaLog) -> Metadata | None:
+    try:
+        return log.snapshot().metadata
+    except (TableDamagedError, UnsupportedFeatureError):
+        return None
+
+
+def _newest_version(store: Store) -> int:
+    """The newest version that any file of the log is named after, damaged or not; -1 where there is none."""
+    try:
+        files = store.list_from(LOG_FOLDER)
+    except ObjectMissing:
+        return -1
+    parsed = (parse_log_name(file.name) for file in files)
+    return max((name.version for name in parsed if name is not None), default=-1)

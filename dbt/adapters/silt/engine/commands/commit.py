@@ -1,0 +1,64 @@
+"""Committing what a verb has prepared, and cleaning up after a commit that surely did not land."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dbt.adapters.silt.engine.commands import files
+from dbt.adapters.silt.engine.commands.files import Written
+from dbt.adapters.silt.engine.commands.target import WriteSettings
+from dbt.adapters.silt.engine.kernel import transaction
+from dbt.adapters.silt.engine.kernel.actions import SetTransaction
+from dbt.adapters.silt.engine.kernel.changes import Changes, ReadSet
+from dbt.adapters.silt.engine.kernel.errors import CommitStateUnknownError, SiltError
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.transaction import Committed
+
+
+def commit(
+    log: DeltaLog,
+    base: Snapshot | None,
+    changes: Changes,
+    reads: ReadSet,
+    settings: WriteSettings,
+    written: Sequence[Written] = (),
+) -> Committed:
+    """Commits changes together with the transaction identifier that the caller asked for.
+
+    Args:
+        base: the snapshot that the changes are based on; None creates the table.
+        reads: what the verb itself read; what the statement's query read is added.
+        written: the new data files; deleted again where the commit surely did not land.
+
+    Raises:
+        ConcurrentModificationError and the other errors of `kernel.transaction.commit`.
+    """
+    try:
+        return transaction.commit(
+            log, base, _with_transaction(log, changes, settings), merged(reads, settings.reads), settings.commit
+        )
+    except CommitStateUnknownError:
+        raise
+    except SiltError:
+        for each in written:
+            files.discard(log, each)
+        raise
+
+
+def merged(first: ReadSet, second: ReadSet) -> ReadSet:
+    """What both have read."""
+    return ReadSet(
+        predicates=(*first.predicates, *second.predicates),
+        paths=first.paths | second.paths,
+        whole_table=first.whole_table or second.whole_table,
+    )
+
+
+def _with_transaction(log: DeltaLog, changes: Changes, settings: WriteSettings) -> Changes:
+    if settings.txn is None:
+        return changes
+    app_id, version = settings.txn
+    recorded = SetTransaction(app_id, version, log.clock.now_ms())
+    return replace(changes, transactions=(*changes.transactions, recorded))

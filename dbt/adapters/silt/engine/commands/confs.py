@@ -1,0 +1,87 @@
+"""The settings of a Spark session that correctness rests on: set by us, and never otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
+
+
+@dataclass(frozen=True)
+class _Required:
+    """A value that must hold, Spark's own default, and why."""
+
+    value: str
+    default: str
+    why: str
+
+
+_REQUIRED: Mapping[str, _Required] = {
+    "spark.sql.parquet.outputTimestampType": _Required(
+        "TIMESTAMP_MICROS", "INT96", "timestamps of any other kind have no statistics"
+    ),
+    "spark.sql.parquet.datetimeRebaseModeInWrite": _Required(
+        "CORRECTED", "CORRECTED", "old dates would be written in another calendar"
+    ),
+    "spark.sql.parquet.writeLegacyFormat": _Required("false", "false", "decimals would have no statistics"),
+    "spark.sql.files.ignoreMissingFiles": _Required("false", "false", "rows of a file that is gone would be lost"),
+    "spark.sql.files.ignoreCorruptFiles": _Required("false", "false", "rows of a damaged file would be lost"),
+    "spark.sql.caseSensitive": _Required("false", "false", "columns of a table are told apart without case"),
+    "spark.sql.ansi.doubleQuotedIdentifiers": _Required(
+        "false", "false", "names of tables are told from strings by their quotes"
+    ),
+    "spark.sql.parquet.output.committer.class": _Required(
+        "org.apache.parquet.hadoop.ParquetOutputCommitter",
+        "org.apache.parquet.hadoop.ParquetOutputCommitter",
+        "files of failed tasks could become visible",
+    ),
+    "spark.sql.sources.commitProtocolClass": _Required(
+        "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol",
+        "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol",
+        "files of failed tasks could become visible",
+    ),
+}
+
+_LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+_LISTING_FILES = "100000"  # a local file system lists that many faster than Spark starts a job for it
+
+
+def required() -> dict[str, str]:
+    """The settings for a session that is about to be built."""
+    return {key: setting.value for key, setting in _REQUIRED.items()} | {_LISTING_THRESHOLD: _LISTING_FILES}
+
+
+def configure(spark: SparkSession) -> None:
+    """Sets them in a session that is there.
+
+    Raises:
+        InvalidSettingError: the session's owner chose another value.
+    """
+    for key, setting in _REQUIRED.items():
+        found = spark.conf.get(key, setting.default) or setting.default
+        if found.lower() not in (setting.value.lower(), setting.default.lower()):
+            raise _conflict(key, found, setting)
+        if found.lower() != setting.value.lower():
+            spark.conf.set(key, setting.value)
+    spark.conf.set(_LISTING_THRESHOLD, _LISTING_FILES)
+
+
+def check(settings: Mapping[str, str]) -> None:
+    """Passes where none of the given settings contradicts what is required.
+
+    Raises:
+        InvalidSettingError: one does.
+    """
+    for key, value in settings.items():
+        setting = _REQUIRED.get(key)
+        if setting is not None and str(value).strip().lower() != setting.value.lower():
+            raise _conflict(key, str(value), setting)
+
+
+def _conflict(key: str, value: str, setting: _Required) -> InvalidSettingError:
+    return InvalidSettingError(
+        f"`{key}` cannot be `{value}`: {setting.why}", remedy=f"Leave it out; it is set to {setting.value}"
+    )

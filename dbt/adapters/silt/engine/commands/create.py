@@ -1,0 +1,258 @@
+"""CREATE TABLE, with or without a query, and REPLACE TABLE: one commit holds the schema, the data and all else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from pyspark.sql import DataFrame
+
+from dbt.adapters.silt.engine.commands import files, row_changes
+from dbt.adapters.silt.engine.commands.assign import Assigned, assign
+from dbt.adapters.silt.engine.commands.checks import table_checks
+from dbt.adapters.silt.engine.commands.commit import commit
+from dbt.adapters.silt.engine.commands.files import Written
+from dbt.adapters.silt.engine.commands.partitions import check_partitionable
+from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
+from dbt.adapters.silt.engine.commands.types import check_storable, column_type, query_schema
+from dbt.adapters.silt.engine.kernel.actions import DomainMetadata, Json, Metadata, Protocol
+from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.errors import (
+    ColumnNotFoundError,
+    InvalidPropertyError,
+    InvalidStatementError,
+    RelationExistsError,
+    RelationNotFoundError,
+)
+from dbt.adapters.silt.engine.kernel.features import needed_features, protocol_for, upgraded
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.properties import CONSTRAINT_PREFIX, FEATURE_PREFIX, TableProperties, checked
+from dbt.adapters.silt.engine.kernel.schema import StructField, StructType
+from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+
+_COMMANDS = frozenset(("delta.minreaderversion", "delta.minwriterversion", "delta.ignoreprotocoldefaults"))
+"""Properties that ask for something once and are not kept."""
+
+_ROW_TRACKING = "delta.rowTracking"
+
+
+class CreateMode(Enum):
+    """What happens where the table is there already, or, for REPLACE, is not."""
+
+    CREATE = "CREATE TABLE"
+    IF_NOT_EXISTS = "CREATE TABLE IF NOT EXISTS"
+    OR_REPLACE = "CREATE OR REPLACE TABLE"
+    REPLACE = "REPLACE TABLE"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the table is to be.
+
+    Args:
+        log: of the table, whose folder must be there.
+        base: the table that is there now, pinned; None where there is none.
+        is_managed: whether the table is named, not given by its path.
+    """
+
+    log: DeltaLog
+    base: Snapshot | None
+    is_managed: bool = True
+
+
+@dataclass(frozen=True)
+class ColumnSpec:
+    """A column as the statement declares it; `type` is SQL text, None where the query gives it."""
+
+    name: str
+    type: str | None = None
+    nullable: bool = True
+    comment: str | None = None
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What the statement says of the table.
+
+    Args:
+        columns: in order; empty where the query gives them all. With a query they are matched by position.
+        constraints: conditions of CHECK constraints, SQL text by name.
+    """
+
+    columns: tuple[ColumnSpec, ...] = ()
+    partition_columns: tuple[str, ...] = ()
+    comment: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    constraints: Mapping[str, str] = field(default_factory=dict)
+
+
+def create(
+    place: Place, definition: Definition, query: DataFrame | None, mode: CreateMode, settings: WriteSettings
+) -> Outcome:
+    """Makes a table, or puts another in its place.
+
+    Args:
+        query: gives the rows; None for an empty table.
+
+    Raises:
+        RelationExistsError, RelationNotFoundError: as `mode` says.
+        InvalidNameError, TypeMismatchError, InvalidPropertyError, ...: such a table cannot be.
+        DataRejectedError: a row breaks a rule that the definition sets.
+        ConcurrentCreateError: another writer made the table first.
+    """
+    name, base = place.log.name, place.base
+    operation = _operation_name(mode, query)
+    if base is not None and mode is CreateMode.IF_NOT_EXISTS:
+        return Outcome(operation, name, base.version, rows_inserted=0)
+    if base is not None and mode is CreateMode.CREATE:
+        raise RelationExistsError("there is already a table of that name", table=name)
+    if base is None and mode is CreateMode.REPLACE:
+        raise RelationNotFoundError("there is no such table to replace", table=name)
+    metadata, protocol = _described(place, definition, query)
+    written = None if query is None else _write(place.log, metadata, query)
+    return _commit(place, metadata, protocol, written, operation, settings)
+
+
+def _operation_name(mode: CreateMode, query: DataFrame | None) -> str:
+    kept = CreateMode.CREATE if mode is CreateMode.IF_NOT_EXISTS else mode
+    return kept.value if query is None else f"{kept.value} AS SELECT"
+
+
+def _described(place: Place, definition: Definition, query: DataFrame | None) -> tuple[Metadata, Protocol]:
+    """The new table's metadata, and the least protocol that it needs and the table that is there does not exceed."""
+    name, base, clock = place.log.name, place.base, place.log.clock
+    schema = _schema(definition, query, name)
+    partition_columns = tuple(schema.require(column, name).name for column in definition.partition_columns)
+    check_partitionable(schema, partition_columns, name)
+    asked = checked(definition.properties) | {f"{CONSTRAINT_PREFIX}{k}": v for k, v in definition.constraints.items()}
+    _check_features(asked, name)
+    kept = {key: value for key, value in asked.items() if not _is_command(key)}
+    metadata = Metadata(
+        id=clock.new_id() if base is None else base.metadata.id,
+        schema_string=schema.to_json(),
+        partition_columns=partition_columns,
+        configuration=kept,
+        description=definition.comment,
+        created_time=clock.now_ms(),
+    )
+    if base is None:
+        return metadata, protocol_for(schema, asked)
+    return metadata, upgraded(base.protocol, needed_features(schema, asked))
+
+
+def _schema(definition: Definition, query: DataFrame | None, table: str) -> StructType:
+    given = None if query is None else query_schema(query)
+    if definition.columns:
+        schema = _declared(definition, given, table)
+    elif given is not None:
+        schema = given
+    else:
+        schema = StructType()
+    if not len(schema):
+        raise InvalidStatementError(
+            "a table needs at least one column", remedy="Name its columns, or give a query", table=table
+        )
+    check_storable(schema, table)
+    row_changes.check_names(schema, table)
+    return schema
+
+
+def _declared(definition: Definition, given: StructType | None, table: str) -> StructType:
+    if given is not None and len(given) != len(definition.columns):
+        raise ColumnNotFoundError(
+            f"the statement declares {len(definition.columns)} columns and its query gives {len(given)}",
+            remedy="Declare as many columns as the query gives",
+            table=table,
+        )
+    fields = []
+    for position, column in enumerate(definition.columns):
+        if column.type is not None:
+            typed = column_type(column.type, table)
+        elif given is not None:
+            typed = given.fields[position]
+        else:
+            raise InvalidStatementError(f"the column `{column.name}` has no type", table=table)
+        declared = StructField(column.name, typed.type, column.nullable, typed.metadata)
+        fields.append(declared if column.comment is None else declared.with_metadata(comment=column.comment))
+    return StructType(tuple(fields))
+
+
+def _is_command(key: str) -> bool:
+    return key.lower() in _COMMANDS or key.startswith(FEATURE_PREFIX)
+
+
+def _check_features(asked: Mapping[str, str], table: str) -> None:
+    for key, value in asked.items():
+        if key.startswith(FEATURE_PREFIX) and value.lower() not in ("supported", "enabled"):
+            raise InvalidPropertyError(
+                f"the table property `{key}` cannot be `{value}`: it is `supported`", table=table
+            )
+
+
+def _write(log: DeltaLog, metadata: Metadata, query: DataFrame) -> Written:
+    schema = StructType.from_json(metadata.schema_string)
+    assigned: Assigned = assign(query, schema, log.name)
+    rules = table_checks(schema, TableProperties(metadata.configuration), log.name)
+    return files.write(assigned.df, log, metadata, (*assigned.checks, *rules))
+
+
+def _commit(
+    place: Place,
+    metadata: Metadata,
+    protocol: Protocol,
+    written: Written | None,
+    operation: str,
+    settings: WriteSettings,
+) -> Outcome:
+    base, log = place.base, place.log
+    now = log.clock.now_ms()
+    changes = Changes(
+        operation=Operation(operation, _parameters(place, metadata), _metrics(written, base)),
+        adds=() if written is None else written.adds,
+        removes=() if base is None else tuple(add.remove(now) for add in base.add_files()),
+        metadata=metadata,
+        protocol=None if base is not None and protocol == base.protocol else protocol,
+        domains=() if base is None else _forgotten(base),
+    )
+    reads = ReadSet(whole_table=base is not None)
+    committed = commit(log, base, changes, reads, settings, () if written is None else (written,))
+    return Outcome(
+        operation,
+        log.name,
+        committed.version,
+        rows_inserted=0 if written is None else written.rows,
+        files_added=len(changes.adds),
+        files_removed=len(changes.removes),
+        attempts=committed.attempts,
+    )
+
+
+def _forgotten(base: Snapshot) -> tuple[DomainMetadata, ...]:
+    """What other features kept of the table that is replaced, such as its clustering."""
+    return tuple(
+        DomainMetadata(domain.domain, domain.configuration, removed=True)
+        for domain in base.domains.values()
+        if domain.domain != _ROW_TRACKING
+    )
+
+
+def _parameters(place: Place, metadata: Metadata) -> dict[str, Json]:
+    described = {} if metadata.description is None else {"description": metadata.description}
+    return {
+        "isManaged": str(place.is_managed).lower(),
+        **described,
+        "partitionBy": json.dumps(list(metadata.partition_columns), ensure_ascii=False),
+        "clusterBy": "[]",
+        "properties": json.dumps(dict(metadata.configuration), ensure_ascii=False),
+    }
+
+
+def _metrics(written: Written | None, base: Snapshot | None) -> dict[str, str]:
+    if written is None:
+        return {}
+    gone = {}
+    if base is not None:
+        gone = {"numRemovedFiles": base.num_files, "numRemovedBytes": base.size_in_bytes}
+    return row_changes.texts({**written.operation_metrics(), **gone})

@@ -1,0 +1,227 @@
+"""DESCRIBE and SHOW of one table, answered from its log: rows as plain values, without a Spark job."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Final
+
+from dbt.adapters.silt.engine.commands.partitions import quoted
+from dbt.adapters.silt.engine.commands.types import CHAR_VARCHAR_KEY
+from dbt.adapters.silt.engine.kernel.actions import CommitInfo, Json, Protocol
+from dbt.adapters.silt.engine.kernel.features import has_feature
+from dbt.adapters.silt.engine.kernel.history import Commit
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.properties import CONSTRAINT_PREFIX
+from dbt.adapters.silt.engine.kernel.schema import ArrayType, DataType, MapType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+
+_COLUMNS: Final = "col_name string, data_type string, comment string"
+_HISTORY: Final = (
+    "version bigint, timestamp timestamp, userName string, operation string, operationParameters map<string, string>, "
+    "readVersion bigint, isolationLevel string, isBlindAppend boolean, operationMetrics map<string, string>, "
+    "userMetadata string, engineInfo string"
+)
+_DETAIL: Final = (
+    "format string, id string, name string, description string, location string, createdAt timestamp, "
+    "lastModified timestamp, partitionColumns array<string>, numFiles bigint, sizeInBytes bigint, "
+    "properties map<string, string>, minReaderVersion int, minWriterVersion int, tableFeatures array<string>"
+)
+# What a protocol without feature lists has by its versions (specification: "Valid Feature Names in Table Features").
+_LEGACY_FEATURES: Final = (
+    "appendOnly",
+    "invariants",
+    "checkConstraints",
+    "changeDataFeed",
+    "generatedColumns",
+    "columnMapping",
+    "identityColumns",
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Rows, and their schema in Spark's DDL form."""
+
+    rows: tuple[tuple[object, ...], ...]
+    schema: str
+
+
+def columns(schema: StructType, partition_columns: tuple[str, ...] = ()) -> Answer:
+    """DESCRIBE TABLE: the columns, then those that the table is partitioned by."""
+    return Answer(tuple(_column_rows(schema, partition_columns)), _COLUMNS)
+
+
+def extended(log: DeltaLog, snapshot: Snapshot) -> Answer:
+    """DESCRIBE TABLE EXTENDED: the columns, then what the table is besides."""
+    metadata = snapshot.metadata
+    facts = {
+        "Name": log.name,
+        "Type": "TABLE",
+        "Provider": "delta",
+        "Location": log.store.root,
+        "Comment": metadata.description,
+        "Created Time": _text(_time(metadata.created_time)),
+        "Last Modified": _text(_time(snapshot.timestamp)),
+        "Version": str(snapshot.version),
+        "Files": str(snapshot.num_files),
+        "Size": f"{snapshot.size_in_bytes} bytes",
+        "Table Properties": f"[{','.join(f'{k}={v}' for k, v in sorted(metadata.configuration.items()))}]",
+    }
+    return Answer(
+        (
+            *_column_rows(snapshot.schema, snapshot.partition_columns),
+            ("", "", ""),
+            ("# Detailed Table Information", "", ""),
+            *((name, value, "") for name, value in facts.items() if value is not None),
+        ),
+        _COLUMNS,
+    )
+
+
+def history(log: DeltaLog, limit: int | None = None) -> Answer:
+    """DESCRIBE HISTORY: a row for each commit that the log still has, the newest first.
+
+    Args:
+        limit: at most so many rows; None for all.
+
+    Raises:
+        NotATableError, TableDamagedError: the log cannot be read.
+    """
+    start = 0 if limit is None else max(0, log.snapshot().version - limit + 1)
+    commits = [] if limit == 0 else list(log.commits(start))
+    return Answer(tuple(_history_row(commit) for commit in reversed(commits)), _HISTORY)
+
+
+def detail(log: DeltaLog, snapshot: Snapshot) -> Answer:
+    """DESCRIBE DETAIL: one row of facts."""
+    metadata, protocol = snapshot.metadata, snapshot.protocol
+    row = (
+        "delta",
+        metadata.id,
+        log.name,
+        metadata.description,
+        log.store.root,
+        _time(metadata.created_time),
+        _time(snapshot.timestamp),
+        list(snapshot.partition_columns),
+        snapshot.num_files,
+        snapshot.size_in_bytes,
+        dict(metadata.configuration),
+        protocol.min_reader_version,
+        protocol.min_writer_version,
+        _feature_names(protocol),
+    )
+    return Answer((row,), _DETAIL)
+
+
+def column_names(schema: StructType) -> Answer:
+    """SHOW COLUMNS."""
+    return Answer(tuple((name,) for name in schema.names), "col_name string")
+
+
+def properties(configuration: Mapping[str, str]) -> Answer:
+    """SHOW TBLPROPERTIES, by name."""
+    return Answer(tuple(sorted(configuration.items())), "key string, value string")
+
+
+def create_statement(name: str, snapshot: Snapshot) -> Answer:
+    """SHOW CREATE TABLE: a statement that makes such a table, empty.
+
+    Args:
+        name: the table's, as the statement is to spell it.
+    """
+    metadata = snapshot.metadata
+    constraints = snapshot.properties.constraints
+    entries = [_column_definition(field) for field in snapshot.schema]
+    entries += [f"CONSTRAINT {quoted(key)} CHECK ({condition})" for key, condition in constraints.items()]
+    lines = [f"CREATE TABLE {name} (", ",\n".join(f"  {entry}" for entry in entries) + ")", "USING delta"]
+    if snapshot.partition_columns:
+        lines.append(f"PARTITIONED BY ({', '.join(map(quoted, snapshot.partition_columns))})")
+    if metadata.description is not None:
+        lines.append(f"COMMENT {_literal(metadata.description)}")
+    kept = {k: v for k, v in metadata.configuration.items() if not k.lower().startswith(CONSTRAINT_PREFIX)}
+    if kept:
+        pairs = ",\n".join(f"  {_literal(key)} = {_literal(value)}" for key, value in sorted(kept.items()))
+        lines.append(f"TBLPROPERTIES (\n{pairs})")
+    return Answer((("\n".join(lines),),), "createtab_stmt string")
+
+
+def _column_rows(schema: StructType, partition_columns: tuple[str, ...]) -> Iterator[tuple[object, ...]]:
+    for field in schema:
+        yield _column_row(field)
+    if partition_columns:
+        yield "# Partition Information", "", ""
+        yield "# col_name", "data_type", "comment"
+        for name in partition_columns:
+            yield _column_row(schema.require(name))
+
+
+def _column_row(field: StructField) -> tuple[object, ...]:
+    return field.name, field.metadata.get(CHAR_VARCHAR_KEY, field.type.sql_name), field.comment
+
+
+def _history_row(commit: Commit) -> tuple[object, ...]:
+    info = next((action for action in commit.actions if isinstance(action, CommitInfo)), CommitInfo())
+    return (
+        commit.version,
+        _time(commit.timestamp_ms),
+        info.extra.get("userName"),
+        info.operation,
+        {key: _parameter(value) for key, value in info.operation_parameters.items()},
+        info.read_version,
+        info.isolation_level,
+        info.is_blind_append,
+        None if info.operation_metrics is None else dict(info.operation_metrics),
+        info.user_metadata,
+        info.engine_info,
+    )
+
+
+def _parameter(value: Json) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _feature_names(protocol: Protocol) -> list[str]:
+    named = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
+    implied = {name for name in _LEGACY_FEATURES if has_feature(protocol, name)}
+    return sorted(named | implied)
+
+
+def _column_definition(field: StructField) -> str:
+    type_text = field.metadata.get(CHAR_VARCHAR_KEY) or _type_text(field.type)
+    return f"{quoted(field.name)} {type_text}{_suffix(field)}"
+
+
+def _type_text(data_type: DataType) -> str:
+    """The type with what is declared inside of it, as a statement spells it."""
+    if isinstance(data_type, StructType):
+        members = (f"{quoted(member.name)}: {_type_text(member.type)}{_suffix(member)}" for member in data_type)
+        return f"STRUCT<{', '.join(members)}>"
+    if isinstance(data_type, ArrayType):
+        return f"ARRAY<{_type_text(data_type.element_type)}>"
+    if isinstance(data_type, MapType):
+        return f"MAP<{_type_text(data_type.key_type)}, {_type_text(data_type.value_type)}>"
+    return data_type.sql_name.upper()
+
+
+def _suffix(field: StructField) -> str:
+    comment = "" if field.comment is None else f" COMMENT {_literal(field.comment)}"
+    return ("" if field.nullable else " NOT NULL") + comment
+
+
+def _literal(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def _time(milliseconds: int | None) -> datetime | None:
+    if milliseconds is None:
+        return None
+    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+
+
+def _text(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat(sep=" ", timespec="seconds")

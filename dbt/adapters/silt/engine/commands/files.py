@@ -1,0 +1,210 @@
+"""Writing data files: Spark writes them into a new sub-folder of the table's folder, then their footers are read.
+
+A folder of its own means that nothing is ever moved, that two writers never share Spark's `_temporary`, and that what a
+failed statement leaves behind is one folder. The files count as written only if they hold exactly as many rows as were
+observed in the last stage of the job.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.commands import confs, partitions, spark_errors
+from dbt.adapters.silt.engine.commands.checks import Check
+from dbt.adapters.silt.engine.commands.partitions import quoted
+from dbt.adapters.silt.engine.commands.types import is_void
+from dbt.adapters.silt.engine.kernel.actions import AddFile, Metadata
+from dbt.adapters.silt.engine.kernel.errors import InternalError, SiltError
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.paths import encode_path
+from dbt.adapters.silt.engine.kernel.properties import TableProperties
+from dbt.adapters.silt.engine.kernel.schema import StructType
+from dbt.adapters.silt.engine.kernel.statistics import TRUSTED_TAG, from_footers
+from dbt.adapters.silt.engine.kernel.store import FileStatus, ObjectMissing
+
+_logger = logging.getLogger(__name__)
+
+_WRITER_OPTIONS: Final[Mapping[str, str]] = {
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    # The local file system without the `.crc` twins: two files fewer to make, and none that could go stale.
+    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "fs.file.impl.disable.cache": "true",
+}
+_CODEC_PROPERTY = "delta.parquet.compression.codec"
+_ROWS = "rows"
+
+
+@dataclass(frozen=True)
+class Written:
+    """Data files that are in the table's folder, but in no version of it yet.
+
+    Args:
+        folder: the sub-folder that holds them, and nothing else.
+        adds: the files.
+        rows: in all of them.
+        metrics: what was observed while they were written, by the names asked for.
+    """
+
+    folder: str
+    adds: tuple[AddFile, ...]
+    rows: int
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(add.size for add in self.adds)
+
+    def operation_metrics(self) -> dict[str, int]:
+        """By the names that the reference has for them."""
+        return {"numFiles": len(self.adds), "numOutputRows": self.rows, "numOutputBytes": self.size}
+
+
+def write(
+    df: DataFrame,
+    log: DeltaLog,
+    metadata: Metadata,
+    checks: Sequence[Check] = (),
+    metrics: Mapping[str, Column] | None = None,
+) -> Written:
+    """Writes rows as data files of a table.
+
+    Args:
+        df: has the table's columns, of its types; more columns may be there for `checks` and `metrics` to use.
+        log: the table, whose folder must be there.
+        metadata: of the version that the files are meant for.
+        checks: on every row of `df`.
+        metrics: aggregates over all rows of `df`, by name.
+
+    Raises:
+        DataRejectedError: rows break a check; the files are deleted again.
+        DataFileMissingError, TableDamagedError: a file that `df` reads cannot be read.
+        InvalidSettingError: a setting of the session would make wrong files.
+        InternalError: the files do not hold the rows that were written.
+    """
+    check_settings(df)
+    folder = f"{log.clock.new_id()}"
+    try:
+        observed = _run(df, f"{log.store.root}/{folder}", metadata, checks, metrics or {})
+        _raise_violation(checks, observed)
+        adds, rows = _collect(log, folder, metadata)
+        if rows != observed[_ROWS]:
+            raise InternalError(
+                f"{observed[_ROWS]} rows were written, but the files hold {rows}; nothing was committed", table=log.name
+            )
+    except BaseException:
+        _delete(log, folder)
+        raise
+    return Written(folder, adds, rows, {name: observed[name] for name in metrics or {}})
+
+
+def discard(log: DeltaLog, written: Written) -> None:
+    """Deletes files that surely are in no version of the table; a failure leaves them for VACUUM."""
+    _delete(log, written.folder)
+
+
+def check_settings(df: DataFrame) -> None:
+    """Passes where the session's settings are those that the files' correctness rests on.
+
+    Raises:
+        InvalidSettingError: one is not.
+    """
+    conf = df.sparkSession.conf
+    confs.check({key: conf.get(key, value) or value for key, value in confs.required().items()})
+
+
+def _run(
+    df: DataFrame, location: str, metadata: Metadata, checks: Sequence[Check], metrics: Mapping[str, Column]
+) -> Mapping[str, Any]:
+    """Runs the one job that writes the files; what was observed in its last stage."""
+    schema = StructType.from_json(metadata.schema_string)
+    copies = partitions.copy_names(schema, metadata.partition_columns)
+    source = df
+    if copies:
+        source = df.hint("rebalance", *(F.col(quoted(name)) for name in copies))
+    observation = Observation()
+    observed = source.observe(observation, *_aggregates(checks, metrics))
+    names = [member.name for member in schema if not is_void(member.type)]
+    if copies or df.columns != names:
+        copied = (partitions.copy(schema.require(name)).alias(copy) for name, copy in copies.items())
+        observed = observed.select(*map(quoted, names), *copied)
+    writer = observed.write.options(**_WRITER_OPTIONS, compression=_codec(metadata))
+    with spark_errors.mapped():
+        writer.partitionBy(*copies.values()).parquet(location)
+    return observation.get
+
+
+def _aggregates(checks: Sequence[Check], metrics: Mapping[str, Column]) -> Iterator[Column]:
+    yield F.count(F.lit(1)).alias(_ROWS)
+    for position, check in enumerate(checks):
+        yield F.count_if(check.violation).alias(f"violations {position}")
+        yield F.max(F.when(check.violation, check.example)).alias(f"example {position}")
+    for name, column in metrics.items():
+        yield column.alias(name)
+
+
+def _raise_violation(checks: Sequence[Check], observed: Mapping[str, Any]) -> None:
+    for position, check in enumerate(checks):
+        count = observed[f"violations {position}"]
+        if count:
+            raise check.error(count, observed[f"example {position}"])
+
+
+def _codec(metadata: Metadata) -> str:
+    return metadata.configuration.get(_CODEC_PROPERTY, "snappy").lower()
+
+
+def _collect(log: DeltaLog, folder: str, metadata: Metadata) -> tuple[tuple[AddFile, ...], int]:
+    """The files that the job left behind, as actions, and the rows in them."""
+    schema = StructType.from_json(metadata.schema_string)
+    found = list(_data_files(log, folder))
+    properties = TableProperties(metadata.configuration)
+    statistics = from_footers(
+        log.store, [status.path for status in found], schema, properties, metadata.partition_columns
+    )
+    types = {name: schema.require(name).type for name in metadata.partition_columns}
+    adds = []
+    for status in found:
+        of_file = statistics[status.path]
+        if of_file.num_records == 0:
+            log.store.delete(status.path)
+            continue
+        adds.append(
+            AddFile(
+                path=encode_path(status.path),
+                partition_values=partitions.values_of_folders(status.path.split("/")[1:-1], types),
+                size=status.size,
+                modification_time=status.modified_ms,
+                stats=of_file.json,
+                tags={TRUSTED_TAG: "true"} | ({partitions.IN_FILE_TAG: "true"} if types else {}),
+            )
+        )
+    if not adds:
+        _delete(log, folder)
+    return tuple(adds), sum(of_file.num_records for of_file in statistics.values())
+
+
+def _data_files(log: DeltaLog, folder: str) -> Iterator[FileStatus]:
+    """The data files in the folder and those below it; none where a job without rows made no folder."""
+    try:
+        files, folders = log.store.list_from(folder), log.store.list_folders(folder)
+    except ObjectMissing:
+        return
+    for status in files:
+        if status.name.startswith("part-"):
+            yield status
+    for name in folders:
+        yield from _data_files(log, f"{folder}/{name}")
+
+
+def _delete(log: DeltaLog, folder: str) -> None:
+    try:
+        log.store.delete_folder(folder)
+    except SiltError as error:
+        _logger.warning("%s: data files that nothing uses are left in %s: %s", log.name, folder, error)

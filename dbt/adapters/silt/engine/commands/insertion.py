@@ -1,0 +1,119 @@
+"""What all kinds of INSERT share: the rows written as files, and the commit that puts them in the place of others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.commands import files, row_changes
+from dbt.adapters.silt.engine.commands.commit import commit
+from dbt.adapters.silt.engine.commands.files import Written
+from dbt.adapters.silt.engine.commands.placement import Placed
+from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
+from dbt.adapters.silt.engine.kernel.actions import Json
+from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.features import check_writable
+
+OPERATION = "WRITE"
+
+_INSERTED = "__silt_inserted"
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """What the written rows take the place of.
+
+    Args:
+        mode: the reference's save mode, `Append` or `Overwrite`.
+        removed: the files that leave the table, rows of the snapshot's files; None for none.
+        opened: how many files were read; None where that says nothing.
+        reads: what of the table the result hangs on.
+        parameters: of the operation, besides those that every INSERT has.
+    """
+
+    mode: str
+    removed: pa.Table | None = None
+    opened: int | None = None
+    reads: ReadSet = field(default_factory=ReadSet)
+    parameters: Mapping[str, Json] = field(default_factory=dict)
+
+
+def write(target: Target, placed: Placed, kept: DataFrame | None = None) -> Written:
+    """Writes the query's rows, and with them the rows of removed files that stay.
+
+    Args:
+        kept: rows in the table's present columns.
+
+    Raises:
+        As `files.write`.
+    """
+    check_writable(target.snapshot.protocol, target.name, placed.metadata)
+    if kept is None:
+        rows = placed.df
+        inserted = F.count(F.lit(1))
+    else:
+        # Columns that only the checks use, and those that are new to the table, are null in the rows that stay.
+        rows = placed.df.withColumn(_INSERTED, F.lit(True)).unionByName(kept, allowMissingColumns=True)
+        inserted = F.count_if(F.col(_INSERTED))
+    return files.write(rows, target.log, placed.metadata, placed.checks, {_INSERTED: inserted})
+
+
+def finish(
+    target: Target, placed: Placed, written: Written, replacement: Replacement, settings: WriteSettings
+) -> Outcome:
+    """Commits the written files in the place of those that are removed."""
+    snapshot = target.snapshot
+    removed = snapshot.files.slice(0, 0) if replacement.removed is None else replacement.removed
+    inserted = int(written.metrics[_INSERTED])
+    deleted = _deleted(removed, written.rows - inserted)
+    now = target.log.clock.now_ms()
+    changes = Changes(
+        operation=Operation(
+            OPERATION,
+            _parameters(placed, replacement),
+            row_changes.texts(_metrics(written, removed, written.rows - inserted, deleted)),
+        ),
+        adds=written.adds,
+        removes=tuple(add.remove(now) for add in snapshot.add_files(removed)),
+        metadata=placed.new_metadata(),
+        protocol=placed.new_protocol(snapshot.protocol),
+    )
+    committed = commit(target.log, snapshot, changes, replacement.reads, settings, (written,))
+    return Outcome(
+        OPERATION,
+        target.name,
+        committed.version,
+        rows_inserted=inserted,
+        rows_deleted=None if replacement.removed is None else deleted,
+        files_added=len(changes.adds),
+        files_removed=len(changes.removes),
+        files_skipped=0 if replacement.opened is None else snapshot.num_files - replacement.opened,
+        attempts=committed.attempts,
+    )
+
+
+def _deleted(removed: pa.Table, copied: int) -> int | None:
+    """How many rows of the removed files are gone; None where a file's statistics do not say how many it had."""
+    had = row_changes.known_rows(removed)
+    return None if had is None else had - copied
+
+
+def _parameters(placed: Placed, replacement: Replacement) -> dict[str, Json]:
+    evolution = {"canMergeSchema": True} if placed.evolved else {}
+    partition_by = json.dumps(list(placed.metadata.partition_columns), ensure_ascii=False)
+    return {"mode": replacement.mode, "partitionBy": partition_by, **replacement.parameters, **evolution}
+
+
+def _metrics(written: Written, removed: pa.Table, copied: int, deleted: int | None) -> dict[str, int | None]:
+    metrics: dict[str, int | None] = {**written.operation_metrics()}
+    if removed.num_rows:
+        metrics["numRemovedFiles"] = removed.num_rows
+        metrics["numRemovedBytes"] = row_changes.size(removed)
+        metrics["numCopiedRows"] = copied
+        metrics["numDeletedRows"] = deleted
+    return metrics

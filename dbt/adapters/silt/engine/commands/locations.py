@@ -1,0 +1,36 @@
+"""What Spark is given for a data file, and what it gives back.
+
+Spark takes plain names, in which some characters are patterns. What its `_metadata.file_path` gives is a URI, quoted as
+the log's own paths are (`kernel.paths`).
+"""
+
+from __future__ import annotations
+
+import re
+
+from dbt.adapters.silt.engine.kernel.paths import decode_path, encode_path, is_absolute
+
+_PATTERN_CHARACTERS = re.compile(r"([\[\]{}*?\\])")
+_SCHEME_AND_HOST = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*")
+
+
+def spark_path(root: str, log_path: str) -> str:
+    """What `spark.read.parquet` takes for a path of the log.
+
+    Args:
+        root: the table's folder, an absolute local path or a URI.
+    """
+    return _PATTERN_CHARACTERS.sub(r"\\\1", absolute_name(root, log_path))
+
+
+def absolute_name(root: str, log_path: str) -> str:
+    """The plain absolute name, or URI, of a path of the log."""
+    name = decode_path(log_path)
+    return name if is_absolute(name) else f"{root.rstrip('/')}/{name}"
+
+
+def reported_path(name: str) -> str:
+    """How `_metadata.file_path` ends for a plain absolute name: all but a local file's `file:` and empty host."""
+    scheme = _SCHEME_AND_HOST.match(name)
+    head = scheme[0] if scheme else ""
+    return head + encode_path(name[len(head) :])

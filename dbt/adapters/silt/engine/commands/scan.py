@@ -1,0 +1,206 @@
+"""Reading exactly the files that a snapshot names.
+
+Spark is given each file by name: it lists no folder, infers no schema and opens no footer before the work starts.
+Files of other writers lack the partition columns, which the log gives; ours hold them (`partitions.IN_FILE_TAG`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.commands import partitions, spark_errors
+from dbt.adapters.silt.engine.commands.locations import absolute_name, reported_path, spark_path
+from dbt.adapters.silt.engine.commands.partitions import quoted
+from dbt.adapters.silt.engine.commands.types import is_void, nullable_schema, spark_schema
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.paths import decode_path, encode_path, is_absolute
+from dbt.adapters.silt.engine.kernel.schema import PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+
+FILE: Final = "__silt_file"
+"""The column that `with_position` adds for the file's path, spelled as in the log."""
+
+ROW: Final = "__silt_row"
+"""The column that `with_position` adds for the row's place in its file, counted from 0."""
+
+_MOST_LITERAL_GROUPS = 16
+"""Up to so many different partition values are given as literals, one read each; more of them by a join."""
+
+_REPORTED = "__silt_reported"
+
+
+@dataclass(frozen=True)
+class _Files:
+    """Files to read alike.
+
+    Args:
+        paths: as in the log.
+        columns: the columns that the files lack.
+        values: what the log gives for them, a tuple for each file.
+    """
+
+    paths: tuple[str, ...]
+    columns: tuple[str, ...] = ()
+    values: tuple[tuple[str | None, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class _Scan:
+    spark: SparkSession
+    table: str
+    version: int
+    root: str
+    schema: StructType
+    with_position: bool
+
+
+def read(
+    spark: SparkSession,
+    log: DeltaLog,
+    snapshot: Snapshot,
+    files: pa.Table | None = None,
+    with_position: bool = False,
+) -> DataFrame:
+    """The rows of some files of a snapshot, in the table's columns, all of them nullable.
+
+    Args:
+        files: rows of `snapshot.files`; None for all of them.
+        with_position: whether the columns `FILE` and `ROW` are added.
+
+    Raises:
+        DataFileMissingError: a file is not there; one that goes missing later fails the job that reads it.
+    """
+    schema = nullable_schema(snapshot.schema)
+    scan = _Scan(spark, log.name, snapshot.version, log.store.root, schema, with_position)
+    groups = _grouped(snapshot.files if files is None else files, snapshot.partition_columns)
+    parts = [_read_joined(scan, group) if _needs_join(scan, group) else _read_alike(scan, group) for group in groups]
+    return reduce(DataFrame.unionAll, parts) if parts else _empty(scan)
+
+
+def _empty(scan: _Scan) -> DataFrame:
+    schema = scan.schema
+    if scan.with_position:
+        schema = schema.add(StructField(FILE, PrimitiveType("string")), StructField(ROW, PrimitiveType("long")))
+    return scan.spark.createDataFrame([], spark_schema(schema))
+
+
+def _grouped(files: pa.Table, partition_columns: tuple[str, ...]) -> list[_Files]:
+    """The files that hold every column; the others by their partition values, or together where these are many."""
+    paths = files["path"].to_pylist()
+    if not partition_columns:
+        return [_Files(tuple(paths))] if paths else []
+    whole: list[str] = []
+    by_values: dict[tuple[str | None, ...], list[str]] = defaultdict(list)
+    columns = (files["partition_values"].to_pylist(), files["tags"].to_pylist())
+    for path, values, tags in zip(paths, *columns, strict=True):
+        if dict(tags or ()).get(partitions.IN_FILE_TAG) == "true":
+            whole.append(path)
+        else:
+            given = dict(values)
+            by_values[tuple(given.get(name) for name in partition_columns)].append(path)
+    groups = [_Files(tuple(group), partition_columns, (values,) * len(group)) for values, group in by_values.items()]
+    if len(groups) > _MOST_LITERAL_GROUPS:
+        groups = [
+            _Files(
+                tuple(path for group in groups for path in group.paths),
+                partition_columns,
+                tuple(values for group in groups for values in group.values),
+            )
+        ]
+    return [_Files(tuple(whole)), *groups] if whole else groups
+
+
+def _needs_join(scan: _Scan, files: _Files) -> bool:
+    """Whether rows must be told their file's values, or how the log spells its path, by a table of the files."""
+    return len(set(files.values)) > 1 or (scan.with_position and not all(map(_is_canonical, files.paths)))
+
+
+def _is_canonical(path: str) -> bool:
+    """Whether the log's spelling is what Spark reports, after the table's folder."""
+    name = decode_path(path)
+    return not is_absolute(name) and encode_path(name) == path
+
+
+def _read_alike(scan: _Scan, files: _Files) -> DataFrame:
+    """Files whose missing columns have the same value in all of them."""
+    frame = _open(scan, files)
+    values = dict(zip(files.columns, files.values[0], strict=True)) if files.values else {}
+    if not (values or scan.with_position or _voids(scan.schema)):
+        return frame
+    given = {name: F.lit(value).cast("string") for name, value in values.items()}
+    columns = _table_columns(scan.schema, given)
+    if not scan.with_position:
+        return frame.select(*columns)
+    metadata = frame.metadataColumn("_metadata")
+    folder = reported_path(scan.root) + "/"
+    reported = metadata["file_path"]
+    start = F.locate(folder, reported) + len(folder)
+    return frame.select(
+        *columns, F.substring(reported, start, F.length(reported)).alias(FILE), metadata["row_index"].alias(ROW)
+    )
+
+
+def _read_joined(scan: _Scan, files: _Files) -> DataFrame:
+    """Files whose missing columns, and spelling in the log, a broadcast table gives."""
+    frame = _open(scan, files)
+    metadata = frame.metadataColumn("_metadata")
+    present = [quoted(member.name) for member in scan.schema.drop(*files.columns) if not is_void(member.type)]
+    frame = frame.select(*present, metadata["file_path"].alias(_REPORTED), metadata["row_index"].alias(ROW))
+    known = scan.spark.createDataFrame(_table_of_files(scan, files))
+    joined = frame.join(F.broadcast(known), _REPORTED)
+    given = {name: F.col(f"__silt_value_{position}") for position, name in enumerate(files.columns)}
+    columns = _table_columns(scan.schema, given)
+    return joined.select(*columns, *((FILE, ROW) if scan.with_position else ()))
+
+
+def _table_of_files(scan: _Scan, files: _Files) -> pa.Table:
+    """One row for each way in which Spark may report a file: the path as in the log, and the missing values."""
+    values = files.values or ((),) * len(files.paths)
+    rows = [
+        (reported, path, *given)
+        for path, given in zip(files.paths, values, strict=True)
+        for reported in _reports(absolute_name(scan.root, path))
+    ]
+    names = [_REPORTED, FILE, *(f"__silt_value_{position}" for position in range(len(files.columns)))]
+    return pa.table([pa.array(column, pa.string()) for column in zip(*rows, strict=True)], names=names)
+
+
+def _reports(name: str) -> tuple[str, ...]:
+    reported = reported_path(name)
+    return (f"file:{reported}", f"file://{reported}") if reported.startswith("/") else (reported,)
+
+
+def _table_columns(schema: StructType, given: Mapping[str, Column]) -> list[Column]:
+    """The table's columns in order: those that the log gives, as text, and those in the files."""
+    by_name = {name.lower(): text for name, text in given.items()}
+    columns = []
+    for member in schema:
+        text = by_name.get(member.name.lower())
+        if text is not None:
+            column = partitions.typed(text, member.type)
+        elif is_void(member.type):
+            column = F.lit(None)
+        else:
+            column = F.col(quoted(member.name))
+        columns.append(column.alias(member.name, metadata=dict(member.metadata)))
+    return columns
+
+
+def _open(scan: _Scan, files: _Files) -> DataFrame:
+    schema = scan.schema.drop(*files.columns)
+    held = StructType(tuple(member for member in schema if not is_void(member.type)))
+    reader = scan.spark.read.schema(spark_schema(held)).options(ignoreMissingFiles=False, ignoreCorruptFiles=False)
+    with spark_errors.mapped(scan.table, scan.version):
+        return reader.parquet(*(spark_path(scan.root, path) for path in files.paths))
+
+
+def _voids(schema: StructType) -> bool:
+    return any(is_void(member.type) for member in schema)

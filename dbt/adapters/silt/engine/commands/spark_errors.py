@@ -1,0 +1,64 @@
+"""Spark's failures as errors of this engine, by error condition; the only place that does so."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+
+from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError, TableDamagedError
+
+_MISSING = frozenset(("PATH_NOT_FOUND", "FAILED_READ_FILE.FILE_NOT_EXIST"))
+_UNREADABLE = "FAILED_READ_FILE"
+
+
+@contextlib.contextmanager
+def mapped(table: str | None = None, version: int | None = None) -> Iterator[None]:
+    """Turns Spark's failures to read a data file into errors that name it; all others pass unchanged.
+
+    Args:
+        table: the table that is read; None where more than one may be.
+
+    Raises:
+        DataFileMissingError: a data file is not there.
+        TableDamagedError: a data file cannot be read.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        condition, parameters = _condition(error)
+        path = parameters.get("path", "")
+        if condition in _MISSING:
+            raise DataFileMissingError(
+                f"the data file {path} is not there", table=table, version=version, details={"path": path}
+            ) from error
+        if condition is not None and condition.partition(".")[0] == _UNREADABLE:
+            raise TableDamagedError(
+                f"the data file {path} cannot be read ({_root_cause(error)})",
+                table=table,
+                version=version,
+                details={"path": path},
+            ) from error
+        raise
+
+
+def _condition(error: PySparkException | Py4JJavaError) -> tuple[str | None, Mapping[str, Any]]:
+    """The error condition and its parameters; a failure within a task reaches Python as a bare Java exception."""
+    if isinstance(error, PySparkException):
+        return error.getCondition(), error.getMessageParameters() or {}
+    with contextlib.suppress(Py4JError, TypeError):
+        java = error.java_exception
+        return java.getCondition(), dict(java.getMessageParameters())
+    return None, {}
+
+
+def _root_cause(error: PySparkException | Py4JJavaError) -> str:
+    if isinstance(error, PySparkException):
+        return str(error).partition("\n")[0]
+    java = error.java_exception
+    while java.getCause() is not None:
+        java = java.getCause()
+    return str(java.toString()).partition("\n")[0]

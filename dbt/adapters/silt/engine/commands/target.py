@@ -1,0 +1,70 @@
+"""The values that every writing verb takes and gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dbt.adapters.silt.engine.kernel.changes import ReadSet
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.transaction import CommitSettings
+
+
+@dataclass(frozen=True)
+class Target:
+    """The table that a statement changes, pinned.
+
+    Args:
+        name: as messages show it.
+        log: the open table.
+        snapshot: the version that the statement is based on.
+    """
+
+    name: str
+    log: DeltaLog
+    snapshot: Snapshot
+
+
+@dataclass(frozen=True)
+class WriteSettings:
+    """What a statement's caller decides about its commit.
+
+    Args:
+        txn: application id and version to record in the commit.
+        commit: isolation, attempts and the fields of `commitInfo`.
+        reads: what the statement's own query read of the target; added to what the verb reads.
+    """
+
+    txn: tuple[str, int] | None = None
+    commit: CommitSettings = field(default_factory=CommitSettings)
+    reads: ReadSet = field(default_factory=ReadSet)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a statement did.
+
+    Args:
+        operation: the operation's name, as in `commitInfo`.
+        table: the table's name.
+        version: the version that holds the result; None where nothing was committed and there is no table.
+        rows_inserted, rows_updated, rows_deleted: None where not known or of no meaning.
+        files_added, files_removed: by the commit.
+        files_skipped: files of the table that the statement did not need to open.
+        attempts: to commit.
+        statement_attempts: runs of the whole statement.
+        skipped: the work had been done before, and was not done again.
+    """
+
+    operation: str
+    table: str
+    version: int | None
+    rows_inserted: int | None = None
+    rows_updated: int | None = None
+    rows_deleted: int | None = None
+    files_added: int = 0
+    files_removed: int = 0
+    files_skipped: int = 0
+    attempts: int = 1
+    statement_attempts: int = 1
+    skipped: bool = False

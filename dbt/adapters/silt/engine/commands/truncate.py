@@ -1,0 +1,37 @@
+"""TRUNCATE TABLE: all files leave the table, and none is read."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.engine.commands import row_changes
+from dbt.adapters.silt.engine.commands.commit import commit
+from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
+from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.features import check_writable
+
+OPERATION = "TRUNCATE"
+
+
+def truncate(spark: SparkSession, target: Target, settings: WriteSettings) -> Outcome:
+    """Takes all rows out of the table; runs no Spark job.
+
+    Raises:
+        ConcurrentModificationError: another writer changed any file of the table.
+    """
+    snapshot = target.snapshot
+    check_writable(snapshot.protocol, target.name, snapshot.metadata)
+    now = target.log.clock.now_ms()
+    changes = Changes(
+        operation=Operation(OPERATION, metrics={"numRemovedFiles": str(snapshot.num_files)}),
+        removes=tuple(add.remove(now) for add in snapshot.add_files()),
+    )
+    committed = commit(target.log, snapshot, changes, ReadSet(whole_table=True), settings)
+    return Outcome(
+        OPERATION,
+        target.name,
+        committed.version,
+        rows_deleted=row_changes.known_rows(snapshot.files),
+        files_removed=snapshot.num_files,
+        attempts=committed.attempts,
+    )

@@ -1,0 +1,190 @@
+"""Schemas between the kernel's values and Spark's.
+
+The log knows no `char` and `varchar`: as Spark does, they are kept as `string` with the type as written in the column's
+metadata, under `CHAR_VARCHAR_KEY`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import types as spark_types
+
+from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, StatementSyntaxError, TypeMismatchError
+from dbt.adapters.silt.engine.kernel.schema import (
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    PrimitiveType,
+    StructField,
+    StructType,
+    primitive_types,
+)
+
+CHAR_VARCHAR_KEY: Final = "__CHAR_VARCHAR_TYPE_STRING"
+
+_LENGTH = re.compile(r"(char|varchar)\(([0-9]+)\)")
+_STORABLE = frozenset(
+    "string long integer short byte double float boolean binary date timestamp timestamp_ntz variant void".split()
+)
+
+
+def spark_schema(schema: StructType) -> spark_types.StructType:
+    """The schema as Spark's own value, with nullability and metadata."""
+    return spark_types.StructType.fromJson(json.loads(schema.to_json()))
+
+
+def spark_type(data_type: DataType) -> spark_types.DataType:
+    """One type as Spark's own value."""
+    return spark_schema(StructType((StructField("value", data_type),))).fields[0].dataType
+
+
+def kernel_schema(schema: spark_types.StructType) -> StructType:
+    """Spark's schema as the log spells it."""
+    plain = spark_types.StructType([_without_lengths(member) for member in schema.fields])
+    return StructType.from_json(plain.json())
+
+
+def query_schema(df: DataFrame) -> StructType:
+    """A query's columns as those of a new table: nullable, with their comments and lengths, and nothing else."""
+    return _inherited(nullable_schema(kernel_schema(df.schema)))
+
+
+def column_type(text: str, table: str | None = None) -> StructField:
+    """A column type as SQL spells it, as an unnamed field: a `char` or `varchar` has its length in the metadata.
+
+    Raises:
+        StatementSyntaxError: the text is no type.
+    """
+    try:
+        parsed = spark_types.DataType.fromDDL(text)
+    except PySparkException as error:
+        raise StatementSyntaxError(f"`{text}` is not a column type", table=table) from error
+    return kernel_schema(spark_types.StructType([spark_types.StructField("", parsed)])).fields[0]
+
+
+def check_storable(schema: StructType, table: str | None = None) -> None:
+    """Passes where a table can have this schema.
+
+    Raises:
+        InvalidNameError: two columns, or two members of a struct, have names that differ in case only.
+        TypeMismatchError: a column has a type that the format does not hold, or none at all.
+    """
+    for struct in _structs(schema):
+        _check_names(struct, table)
+    for member in schema:
+        for primitive in primitive_types(member.type):
+            _check_primitive(member, primitive, table)
+
+
+def text_length(member: StructField) -> tuple[str, int] | None:
+    """`char` or `varchar`, and how many characters it has room for; None for a column without such a limit."""
+    match = _LENGTH.fullmatch(str(member.metadata.get(CHAR_VARCHAR_KEY, "")))
+    return None if match is None else (match[1], int(match[2]))
+
+
+def is_void(data_type: DataType) -> bool:
+    """Whether the type has no value but null; data files leave such columns out."""
+    return data_type == PrimitiveType("void")
+
+
+def nullable(data_type: DataType) -> DataType:
+    """The type with null allowed everywhere inside."""
+    if isinstance(data_type, StructType):
+        return nullable_schema(data_type)
+    if isinstance(data_type, ArrayType):
+        return ArrayType(nullable(data_type.element_type), True)
+    if isinstance(data_type, MapType):
+        return MapType(nullable(data_type.key_type), nullable(data_type.value_type), True)
+    return data_type
+
+
+def nullable_schema(schema: StructType) -> StructType:
+    """The schema with null allowed in every column and everywhere inside."""
+    return StructType(tuple(StructField(f.name, nullable(f.type), True, f.metadata) for f in schema))
+
+
+def _inherited(schema: StructType) -> StructType:
+    return StructType(
+        tuple(
+            StructField(
+                member.name,
+                _inherited(member.type) if isinstance(member.type, StructType) else member.type,
+                member.nullable,
+                {key: value for key, value in member.metadata.items() if key in ("comment", CHAR_VARCHAR_KEY)},
+            )
+            for member in schema
+        )
+    )
+
+
+def _without_lengths(member: spark_types.StructField) -> spark_types.StructField:
+    plain = _plain(member.dataType)
+    if plain == member.dataType:
+        return member
+    metadata = {**(member.metadata or {}), CHAR_VARCHAR_KEY: member.dataType.simpleString()}
+    return spark_types.StructField(member.name, plain, member.nullable, metadata)
+
+
+def _plain(data_type: spark_types.DataType) -> spark_types.DataType:
+    if isinstance(data_type, spark_types.CharType | spark_types.VarcharType):
+        return spark_types.StringType()
+    if isinstance(data_type, spark_types.ArrayType):
+        return spark_types.ArrayType(_plain(data_type.elementType), data_type.containsNull)
+    if isinstance(data_type, spark_types.MapType):
+        return spark_types.MapType(_plain(data_type.keyType), _plain(data_type.valueType), data_type.valueContainsNull)
+    if isinstance(data_type, spark_types.StructType):
+        return spark_types.StructType(
+            [
+                spark_types.StructField(member.name, _plain(member.dataType), member.nullable, member.metadata)
+                for member in data_type.fields
+            ]
+        )
+    return data_type
+
+
+def _check_names(schema: StructType, table: str | None) -> None:
+    seen = Counter(name.lower() for name in schema.names)
+    twice = [name for name in schema.names if seen[name.lower()] > 1]
+    if twice:
+        problem = f"the columns {_listed(twice)} have the same name but for upper and lower case"
+        raise InvalidNameError(problem, table=table)
+
+
+def _structs(data_type: DataType) -> Iterator[StructType]:
+    """Every struct in the type, itself included."""
+    if isinstance(data_type, StructType):
+        yield data_type
+        for member in data_type:
+            yield from _structs(member.type)
+    elif isinstance(data_type, ArrayType):
+        yield from _structs(data_type.element_type)
+    elif isinstance(data_type, MapType):
+        yield from _structs(data_type.key_type)
+        yield from _structs(data_type.value_type)
+
+
+def _check_primitive(member: StructField, primitive: PrimitiveType | DecimalType, table: str | None) -> None:
+    if primitive.name == "void":
+        raise TypeMismatchError(
+            f"the column `{member.name}` has no type: it is a bare NULL in the query",
+            remedy="Give it a type in the query, such as cast(null as string)",
+            table=table,
+        )
+    if isinstance(primitive, PrimitiveType) and primitive.name not in _STORABLE:
+        raise TypeMismatchError(
+            f"the column `{member.name}` has the type {primitive.name}, which a table cannot hold",
+            remedy="Cast it in the query to a type that tables hold",
+            table=table,
+        )
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

@@ -1,0 +1,36 @@
+"""The version checksum: a small file beside a commit that sums up the table, for other readers to check themselves.
+
+Source: the Delta specification, section "Version Checksum File".
+"""
+
+from __future__ import annotations
+
+import json
+
+from dbt.adapters.silt.engine.kernel.paths import checksum_path
+from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.store import PutResult, Store
+
+
+def write_checksum(store: Store, snapshot: Snapshot) -> PutResult:
+    """Writes the snapshot's `.crc`, unless there is one.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    return store.put_if_absent(checksum_path(snapshot.version), checksum(snapshot))
+
+
+def checksum(snapshot: Snapshot) -> bytes:
+    """The content of the snapshot's `.crc`."""
+    body = {
+        "tableSizeBytes": snapshot.size_in_bytes,
+        "numFiles": snapshot.num_files,
+        "numMetadata": 1,
+        "numProtocol": 1,
+        "metadata": snapshot.metadata.to_json(),
+        "protocol": snapshot.protocol.to_json(),
+        "setTransactions": [transaction.to_json() for transaction in snapshot.transactions.values()],
+        "domainMetadata": [domain.to_json() for domain in snapshot.domains.values()],
+    }
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()

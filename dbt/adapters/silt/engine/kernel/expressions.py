@@ -1,0 +1,202 @@
+"""Predicates over the columns of one table: small frozen trees, and what they mean for a row.
+
+A tree says less than SQL does: a column is only ever compared with a value of its own type, and whatever cannot be said
+that way is `UNKNOWN`, which may have any outcome. Outcomes are SQL's three: True, False and None (NULL).
+
+`evaluate` defines the meaning, row by row, as Spark SQL has it: NaN equals itself and is greater than every other
+number, -0.0 equals 0.0, strings compare by their UTF-8 bytes. Data skipping must agree with it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any, Final, Literal, TypeAlias
+
+Value: TypeAlias = bool | int | float | Decimal | str | bytes | date
+"""A value of a column's own type; a timestamp is an aware `datetime`, a timestamp_ntz a naive one."""
+
+Outcome: TypeAlias = bool | None
+Operator: TypeAlias = Literal["=", "<=>", "!=", "<", "<=", ">", ">="]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column, or a field inside struct columns: its name, or its path of names. Case does not matter."""
+
+    parts: tuple[str, ...]
+
+    @classmethod
+    def of(cls, *parts: str) -> Column:
+        return cls(parts)
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A condition that no column decides: the outcomes that it may have."""
+
+    possible: frozenset[Outcome]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`column operator value`; a value of None is SQL's NULL."""
+
+    operator: Operator
+    column: Column
+    value: Value | None
+
+
+@dataclass(frozen=True)
+class In:
+    """`column IN (values)`; None among them is SQL's NULL."""
+
+    column: Column
+    values: tuple[Value | None, ...]
+
+
+@dataclass(frozen=True)
+class IsNull:
+    column: Column
+
+
+@dataclass(frozen=True)
+class IsNotNull:
+    column: Column
+
+
+@dataclass(frozen=True)
+class StartsWith:
+    """The string column begins with the prefix."""
+
+    column: Column
+    prefix: str
+
+
+@dataclass(frozen=True)
+class And:
+    """All parts hold; TRUE without parts."""
+
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Or:
+    """Some part holds; FALSE without parts."""
+
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Not:
+    part: Expression
+
+
+Expression: TypeAlias = Constant | Comparison | In | IsNull | IsNotNull | StartsWith | And | Or | Not
+
+TRUE: Final = Constant(frozenset({True}))
+FALSE: Final = Constant(frozenset({False}))
+NULL: Final = Constant(frozenset({None}))
+UNKNOWN: Final = Constant(frozenset({True, False, None}))
+"""Might be anything: rules out no file, and proves nothing about one."""
+
+
+def columns(expression: Expression) -> Iterator[Column]:
+    """The columns that the expression names, as often as it names them."""
+    if isinstance(expression, And | Or):
+        for part in expression.parts:
+            yield from columns(part)
+    elif isinstance(expression, Not):
+        yield from columns(expression.part)
+    elif not isinstance(expression, Constant):
+        yield expression.column
+
+
+def evaluate(expression: Expression, row: Mapping[str, Any]) -> Outcome:
+    """What the expression says about one row.
+
+    Args:
+        row: values by column name, in any case; structs are mappings, or None.
+
+    Raises:
+        ValueError: the expression holds UNKNOWN.
+        KeyError: the row has no such column.
+    """
+    match expression:
+        case Constant(possible):
+            (outcome,) = possible
+            return outcome
+        case And(parts):
+            return _all(evaluate(part, row) for part in parts)
+        case Or(parts):
+            return _negate(_all(_negate(evaluate(part, row)) for part in parts))
+        case Not(part):
+            return _negate(evaluate(part, row))
+        case IsNull(column):
+            return _value(column, row) is None
+        case IsNotNull(column):
+            return _value(column, row) is not None
+        case Comparison("<=>", column, value):
+            return _null_safe_equal(_value(column, row), value)
+        case Comparison(operator, column, value):
+            return _compare(operator, _value(column, row), value)
+        case In(column, values):
+            equal = (_compare("=", _value(column, row), value) for value in values)
+            return _negate(_all(_negate(outcome) for outcome in equal))
+        case StartsWith(column, prefix):
+            found = _value(column, row)
+            return None if found is None else bool(found.startswith(prefix))
+
+
+def _value(column: Column, row: Mapping[str, Any]) -> Any:
+    found: Any = row
+    for part in column.parts:
+        if found is None:
+            return None
+        found = {name.lower(): value for name, value in found.items()}[part.lower()]
+    return found
+
+
+def _all(outcomes: Iterable[Outcome]) -> Outcome:
+    seen = set(outcomes)
+    if False in seen:
+        return False
+    return None if None in seen else True
+
+
+def _negate(outcome: Outcome) -> Outcome:
+    return None if outcome is None else not outcome
+
+
+def _null_safe_equal(left: Any, right: Any) -> bool:
+    if left is None or right is None:
+        return left is right
+    return _compare("=", left, right) is True
+
+
+def _compare(operator: str, left: Any, right: Any) -> Outcome:
+    if left is None or right is None:
+        return None
+    order = _order(left, right)
+    return {
+        "=": order == 0,
+        "!=": order != 0,
+        "<": order < 0,
+        "<=": order <= 0,
+        ">": order > 0,
+        ">=": order >= 0,
+    }[operator]
+
+
+def _order(left: Any, right: Any) -> int:
+    left_is_nan, right_is_nan = _is_nan(left), _is_nan(right)
+    if left_is_nan or right_is_nan:
+        return int(left_is_nan) - int(right_is_nan)
+    return int(left > right) - int(left < right)
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)

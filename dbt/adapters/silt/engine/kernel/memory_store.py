@@ -1,0 +1,323 @@
+"""Stores for tests: one in memory, and one that makes another fail or wait where it is told to."""
+
+from __future__ import annotations
+
+import enum
+import fnmatch
+import io
+import itertools
+import random
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import IO, TypeVar
+
+from dbt.adapters.silt.engine.kernel.clock import Clock, FixedClock
+from dbt.adapters.silt.engine.kernel.errors import StorageError
+from dbt.adapters.silt.engine.kernel.store import (
+    FileStatus,
+    ObjectExists,
+    ObjectMissing,
+    PinnedFolder,
+    PutResult,
+    Store,
+)
+
+T = TypeVar("T")
+
+
+@dataclass
+class _Tree:
+    """Files and folders by absolute path. A folder's number tells its incarnations apart."""
+
+    clock: Clock
+    files: dict[str, tuple[bytes, int]] = field(default_factory=dict)
+    folders: dict[str, int] = field(default_factory=lambda: {"": 0})
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+
+    def require_folder(self, folder: str) -> int:
+        if folder not in self.folders:
+            raise ObjectMissing(folder)
+        return self.folders[folder]
+
+    def write(self, path: str, data: bytes) -> None:
+        self.files[path] = (data, self.clock.now_ms())
+
+
+class MemoryStore:
+    """Files in memory, shared by a store and its children. Safe to share between threads.
+
+    Args:
+        clock: gives the modification times.
+    """
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._tree = _Tree(clock or FixedClock())
+        self._base = ""
+
+    @property
+    def root(self) -> str:
+        return f"memory:/{self._base}"
+
+    def list_from(self, folder: str, start: str = "") -> list[FileStatus]:
+        with self._tree.lock:
+            base = self._at(folder)
+            self._tree.require_folder(base)
+            names = [path.rpartition("/")[2] for path in self._tree.files if path.rpartition("/")[0] == base]
+            found = (self.status(_joined(folder, name)) for name in sorted(names) if name >= start)
+            return [status for status in found if status is not None]
+
+    def list_folders(self, folder: str) -> list[str]:
+        with self._tree.lock:
+            base = self._at(folder)
+            self._tree.require_folder(base)
+            return sorted(path.rpartition("/")[2] for path in self._tree.folders if path and _parent(path) == base)
+
+    def read(self, path: str) -> bytes:
+        with self._tree.lock:
+            if self._at(path) not in self._tree.files:
+                raise ObjectMissing(path)
+            return self._tree.files[self._at(path)][0]
+
+    def open_input(self, path: str) -> IO[bytes]:
+        return io.BytesIO(self.read(path))
+
+    def status(self, path: str) -> FileStatus | None:
+        with self._tree.lock:
+            found = self._tree.files.get(self._at(path))
+            return None if found is None else FileStatus(path, len(found[0]), found[1])
+
+    def put_if_absent(self, path: str, data: bytes) -> PutResult:
+        folder, _, name = path.rpartition("/")
+        with self._tree.lock:
+            return self.pin(folder).put_if_absent(name, data)
+
+    def put(self, path: str, data: bytes) -> None:
+        with self._tree.lock:
+            self._tree.require_folder(_parent(self._at(path)))
+            self._tree.write(self._at(path), data)
+
+    def delete(self, path: str) -> None:
+        with self._tree.lock:
+            self._tree.files.pop(self._at(path), None)
+
+    def make_folder(self, folder: str) -> None:
+        with self._tree.lock:
+            parts = self._at(folder).split("/")
+            for depth in range(1, len(parts) + 1):
+                path = "/".join(parts[:depth])
+                if path not in self._tree.folders:
+                    self._tree.folders[path] = next(self._tree.numbers)
+
+    def rename_folder(self, source: str, target: str) -> None:
+        old, new = self._at(source), self._at(target)
+        with self._tree.lock:
+            self._tree.require_folder(old)
+            self._tree.require_folder(_parent(new))
+            if new in self._tree.folders or new in self._tree.files:
+                raise ObjectExists(target)
+            self._tree.folders = {_moved(path, old, new): number for path, number in self._tree.folders.items()}
+            self._tree.files = {_moved(path, old, new): content for path, content in self._tree.files.items()}
+
+    def delete_folder(self, folder: str) -> None:
+        base = self._at(folder)
+        with self._tree.lock:
+            self._tree.folders = {path: n for path, n in self._tree.folders.items() if not _within(path, base)}
+            self._tree.files = {path: content for path, content in self._tree.files.items() if not _within(path, base)}
+
+    def make_durable(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            if self.status(path) is None:
+                raise ObjectMissing(path)
+
+    def pin(self, folder: str) -> MemoryFolder:
+        with self._tree.lock:
+            path = self._at(folder)
+            return MemoryFolder(self._tree, path, self._tree.require_folder(path))
+
+    def child(self, folder: str) -> MemoryStore:
+        child = MemoryStore()
+        child._tree = self._tree
+        child._base = self._at(folder)
+        return child
+
+    def local_path(self, path: str) -> str | None:
+        return None
+
+    def _at(self, path: str) -> str:
+        return _joined(self._base, path)
+
+
+@dataclass(frozen=True)
+class MemoryFolder:
+    """One incarnation of a folder of a MemoryStore."""
+
+    tree: _Tree
+    path: str
+    number: int
+
+    def is_current(self) -> bool:
+        return self.tree.folders.get(self.path) == self.number
+
+    def put_if_absent(self, name: str, data: bytes) -> PutResult:
+        with self.tree.lock:
+            if not self.is_current():
+                raise ObjectMissing(self.path)
+            if _joined(self.path, name) in self.tree.files:
+                return PutResult.EXISTS
+            self.tree.write(_joined(self.path, name), data)
+            return PutResult.CREATED
+
+
+class FaultKind(enum.Enum):
+    """What happens to an operation."""
+
+    FAIL_BEFORE = "fail before"
+    """StorageError, and nothing was done."""
+    FAIL_AFTER = "fail after"
+    """It was done, and then StorageError: a lost answer."""
+    DELAY = "delay"
+    """It is done after a wait."""
+
+
+@dataclass
+class Fault:
+    """A rule that a FaultyStore follows.
+
+    Args:
+        operation: the name of a method of Store; a write to a pinned folder is `put_if_absent`.
+        kind: what to do.
+        path: shell pattern of the paths it holds for; `*` also stands for `/`.
+        times: how often it strikes at most; None means without end.
+        probability: of striking, each time.
+        seconds: of waiting.
+    """
+
+    operation: str
+    kind: FaultKind
+    path: str = "*"
+    times: int | None = None
+    probability: float = 1.0
+    seconds: float = 0.0
+
+
+class FaultyStore:
+    """Another store, with faults.
+
+    Args:
+        inner: the store that does the work.
+        faults: the first that holds for an operation strikes.
+        seed: of the chance.
+        clock: waits for the delays.
+    """
+
+    def __init__(self, inner: Store, faults: Sequence[Fault] = (), seed: int = 0, clock: Clock | None = None) -> None:
+        self.inner = inner
+        self.faults = list(faults)
+        self._random = random.Random(seed)
+        self._clock: Clock = clock or FixedClock()
+        self._lock = threading.Lock()
+
+    @property
+    def root(self) -> str:
+        return self.inner.root
+
+    def list_from(self, folder: str, start: str = "") -> list[FileStatus]:
+        return self.around("list_from", folder, lambda: self.inner.list_from(folder, start))
+
+    def list_folders(self, folder: str) -> list[str]:
+        return self.around("list_folders", folder, lambda: self.inner.list_folders(folder))
+
+    def read(self, path: str) -> bytes:
+        return self.around("read", path, lambda: self.inner.read(path))
+
+    def open_input(self, path: str) -> IO[bytes]:
+        return self.around("open_input", path, lambda: self.inner.open_input(path))
+
+    def status(self, path: str) -> FileStatus | None:
+        return self.around("status", path, lambda: self.inner.status(path))
+
+    def put_if_absent(self, path: str, data: bytes) -> PutResult:
+        return self.around("put_if_absent", path, lambda: self.inner.put_if_absent(path, data))
+
+    def put(self, path: str, data: bytes) -> None:
+        self.around("put", path, lambda: self.inner.put(path, data))
+
+    def delete(self, path: str) -> None:
+        self.around("delete", path, lambda: self.inner.delete(path))
+
+    def make_folder(self, folder: str) -> None:
+        self.around("make_folder", folder, lambda: self.inner.make_folder(folder))
+
+    def rename_folder(self, source: str, target: str) -> None:
+        self.around("rename_folder", source, lambda: self.inner.rename_folder(source, target))
+
+    def delete_folder(self, folder: str) -> None:
+        self.around("delete_folder", folder, lambda: self.inner.delete_folder(folder))
+
+    def make_durable(self, paths: Sequence[str]) -> None:
+        self.around("make_durable", ",".join(paths), lambda: self.inner.make_durable(paths))
+
+    def pin(self, folder: str) -> PinnedFolder:
+        inner = self.around("pin", folder, lambda: self.inner.pin(folder))
+        return _FaultyFolder(inner, folder, self)
+
+    def child(self, folder: str) -> FaultyStore:
+        child = FaultyStore(self.inner.child(folder), clock=self._clock)
+        child.faults, child._random, child._lock = self.faults, self._random, self._lock
+        return child
+
+    def local_path(self, path: str) -> str | None:
+        return self.inner.local_path(path)
+
+    def around(self, operation: str, path: str, run: Callable[[], T]) -> T:
+        """Runs the operation with whatever fault holds for it."""
+        fault = self._strike(operation, path)
+        if fault is not None and fault.kind is FaultKind.DELAY:
+            self._clock.sleep(fault.seconds)
+        if fault is not None and fault.kind is FaultKind.FAIL_BEFORE:
+            raise StorageError(f"{operation} {path} failed before it was done")
+        result = run()
+        if fault is not None and fault.kind is FaultKind.FAIL_AFTER:
+            raise StorageError(f"{operation} {path} failed after it was done")
+        return result
+
+    def _strike(self, operation: str, path: str) -> Fault | None:
+        with self._lock:
+            for fault in self.faults:
+                holds = fault.operation == operation and fault.times != 0 and fnmatch.fnmatchcase(path, fault.path)
+                if holds and self._random.random() < fault.probability:
+                    fault.times = None if fault.times is None else fault.times - 1
+                    return fault
+        return None
+
+
+@dataclass(frozen=True)
+class _FaultyFolder:
+    inner: PinnedFolder
+    folder: str
+    store: FaultyStore
+
+    def is_current(self) -> bool:
+        return self.inner.is_current()
+
+    def put_if_absent(self, name: str, data: bytes) -> PutResult:
+        path = _joined(self.folder, name)
+        return self.store.around("put_if_absent", path, lambda: self.inner.put_if_absent(name, data))
+
+
+def _joined(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder and name else folder or name
+
+
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder}/")
+
+
+def _moved(path: str, old: str, new: str) -> str:
+    return new + path[len(old) :] if _within(path, old) else path

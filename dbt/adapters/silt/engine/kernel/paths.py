@@ -1,0 +1,127 @@
+"""The names of the log's files, and the spelling of data files' paths.
+
+Source: the Delta specification, sections "Delta Log Entries", "Checkpoints", "Log Compaction Files" and "Add File and
+Remove File". A name that is none of the log's is passed over by every reader: temporary files, checksums of Hadoop's
+local file system, folders.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+import urllib.parse
+from dataclasses import dataclass
+from typing import Final
+
+LOG_FOLDER: Final = "_delta_log"
+SIDECAR_FOLDER: Final = "_delta_log/_sidecars"
+LAST_CHECKPOINT: Final = "_delta_log/_last_checkpoint"
+
+_NAMES = re.compile(
+    r"""(?P<version>[0-9]{20})
+    (?: (?P<commit>\.json)
+      | (?P<checksum>\.crc)
+      | \.checkpoint (?: (?P<classic>\.parquet)
+                       | \.(?P<part>[0-9]{10})\.(?P<parts>[0-9]{10})\.parquet
+                       | \.(?P<uuid>[^./]+)\.(?P<format>json|parquet))
+      | \.(?P<last>[0-9]{20})\.compacted\.json
+    )""",
+    re.VERBOSE,
+)
+# java.net.URI, which the reference spells paths with, quotes these and leaves all other characters as they are.
+_QUOTED_IN_PATHS = re.compile(
+    '[\x00-\x20\x7f-\xa0"#%<>?\\[\\\\\\]^`{|}\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]'
+)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+class LogFileKind(enum.Enum):
+    """What a file of the log is."""
+
+    COMMIT = "commit"
+    CHECKSUM = "checksum"
+    CLASSIC_CHECKPOINT = "classic checkpoint"
+    MULTI_PART_CHECKPOINT = "multi-part checkpoint"
+    UUID_CHECKPOINT = "UUID-named checkpoint"
+    COMPACTION = "log compaction"
+
+
+@dataclass(frozen=True)
+class LogFileName:
+    """A parsed name.
+
+    Args:
+        version: the table version; of a compaction, the first one.
+        part, parts: of a multi-part checkpoint, counted from 1.
+        last_version: of a compaction.
+    """
+
+    kind: LogFileKind
+    version: int
+    part: int | None = None
+    parts: int | None = None
+    last_version: int | None = None
+
+
+def parse_log_name(name: str) -> LogFileName | None:
+    """What a file directly in the log's folder is; None if it is nothing of the log."""
+    match = _NAMES.fullmatch(name)
+    if match is None:
+        return None
+    version = int(match["version"])
+    if match["commit"]:
+        return LogFileName(LogFileKind.COMMIT, version)
+    if match["checksum"]:
+        return LogFileName(LogFileKind.CHECKSUM, version)
+    if match["classic"]:
+        return LogFileName(LogFileKind.CLASSIC_CHECKPOINT, version)
+    if match["parts"]:
+        return LogFileName(LogFileKind.MULTI_PART_CHECKPOINT, version, int(match["part"]), int(match["parts"]))
+    if match["uuid"]:
+        return LogFileName(LogFileKind.UUID_CHECKPOINT, version)
+    return LogFileName(LogFileKind.COMPACTION, version, last_version=int(match["last"]))
+
+
+def version_prefix(version: int) -> str:
+    """What the names of all files of that version begin with; a lower version's name sorts before it."""
+    return f"{version:020d}"
+
+
+def commit_name(version: int) -> str:
+    return f"{version_prefix(version)}.json"
+
+
+def commit_path(version: int) -> str:
+    """The commit file of a version, relative to the table's root."""
+    return f"{LOG_FOLDER}/{commit_name(version)}"
+
+
+def checkpoint_path(version: int) -> str:
+    """The classic checkpoint of a version, relative to the table's root."""
+    return f"{LOG_FOLDER}/{version_prefix(version)}.checkpoint.parquet"
+
+
+def checksum_path(version: int) -> str:
+    """The checksum file of a version, relative to the table's root."""
+    return f"{LOG_FOLDER}/{version_prefix(version)}.crc"
+
+
+def encode_path(path: str) -> str:
+    """A relative path of the file system as the log spells it: a URI's path."""
+    return _QUOTED_IN_PATHS.sub(lambda match: urllib.parse.quote(match[0], safe=""), path)
+
+
+def decode_path(path: str) -> str:
+    """The name that a path of the log stands for: relative to the table's root, or absolute.
+
+    An absolute path of the local file system loses its `file:` scheme, so that the spellings of one file are equal.
+    """
+    decoded = urllib.parse.unquote(path)
+    if not decoded.startswith("file:"):
+        return decoded
+    return "/" + decoded.removeprefix("file:").lstrip("/")
+
+
+def is_absolute(path: str) -> bool:
+    """Whether a path of the log names a file by itself, not one below the table's root."""
+    return path.startswith("/") or _SCHEME.match(path) is not None

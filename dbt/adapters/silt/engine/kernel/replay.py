@@ -1,0 +1,237 @@
+"""Replaying the log: a checkpoint and the commits after it become the state of the table at a version.
+
+Source: the Delta specification, section "Action Reconciliation". Only the commits after the checkpoint pass through
+Python, one action at a time; the checkpoint's files stay columns, from which the files that those commits name are
+taken out, and to which the files that they added are put.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from dbt.adapters.silt.engine.kernel import columns
+from dbt.adapters.silt.engine.kernel.actions import (
+    Action,
+    AddFile,
+    DomainMetadata,
+    Json,
+    Metadata,
+    Protocol,
+    RemoveFile,
+    SetTransaction,
+    parse,
+)
+from dbt.adapters.silt.engine.kernel.checkpoint_read import read_files, read_header, read_tombstones
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, InternalError
+from dbt.adapters.silt.engine.kernel.features import check_files_readable, check_readable
+from dbt.adapters.silt.engine.kernel.log_segment import LogSegment, missing_version
+from dbt.adapters.silt.engine.kernel.paths import commit_name, commit_path, parse_log_name
+from dbt.adapters.silt.engine.kernel.schema import StructType
+from dbt.adapters.silt.engine.kernel.store import FileStatus, ObjectMissing, Store
+
+
+@dataclass(frozen=True)
+class TableState:
+    """What a table is at one version. `files` has the schema `columns.FILES`."""
+
+    protocol: Protocol
+    metadata: Metadata
+    files: pa.Table
+    transactions: Mapping[str, SetTransaction]
+    domains: Mapping[str, DomainMetadata]
+
+
+@dataclass(frozen=True)
+class CommitFile:
+    """The bytes of one commit file."""
+
+    version: int
+    data: bytes
+
+    def actions(self, table: str) -> tuple[Action, ...]:
+        """The commit's actions.
+
+        Raises:
+            CorruptLogError: names the file and the line that cannot be read.
+        """
+        if not self.data:
+            raise corrupt_commit(self.version, "it is empty", table)
+        try:
+            return tuple(parse(self.data))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise self._corrupt(table, error) from error
+
+    def _corrupt(self, table: str, error: Exception) -> CorruptLogError:
+        for number, line in enumerate(self.data.split(b"\n"), start=1):
+            try:
+                parse(line)
+            except (ValueError, KeyError, TypeError, AttributeError) as cause:
+                return corrupt_commit(self.version, f"line {number} cannot be read ({cause!r})", table)
+        return corrupt_commit(self.version, f"it cannot be read ({error!r})", table)
+
+
+def corrupt_commit(version: int, what: str, table: str) -> CorruptLogError:
+    return CorruptLogError(f"{commit_name(version)}: {what}", table=table, version=version)
+
+
+def read_commit(store: Store, version: int, table: str) -> CommitFile:
+    """A commit file's bytes.
+
+    Raises:
+        MissingLogVersionError: it is not there.
+        StorageError: it cannot be read.
+    """
+    try:
+        return CommitFile(version, store.read(commit_path(version)))
+    except ObjectMissing as error:
+        raise missing_version(version, table) from error
+
+
+def replay(store: Store, segment: LogSegment, table: str) -> TableState:
+    """The state that the segment gives.
+
+    Raises:
+        UnsupportedFeatureError: the table needs a feature to be read that this engine does not have.
+        CorruptLogError: a commit cannot be read, or the log lacks protocol or metadata.
+        CorruptCheckpointError: the segment's checkpoint cannot be read.
+        MissingLogVersionError: a commit went away since the listing.
+        StorageError: a file cannot be read.
+    """
+    commits = [read_commit(store, _version(status), table) for status in segment.commits]
+    checkpoint = segment.checkpoint
+    if checkpoint is None:
+        return advance(None, commits, table)
+    header = read_header(store, checkpoint, table)
+    _check_protocol(commits, header.protocol, header.metadata, table)
+    files = read_files(store, checkpoint, header, table)
+    base = TableState(header.protocol, header.metadata, files, header.transactions, header.domains)
+    return advance(base, commits, table)
+
+
+def advance(state: TableState | None, commits: Sequence[CommitFile], table: str) -> TableState:
+    """The state after these commits; `state` is None before commit 0. Raises as `replay`."""
+    if state is None:
+        _check_protocol(commits, None, None, table)
+    else:
+        _check_protocol(commits, state.protocol, state.metadata, table)
+    changes = _Changes()
+    for commit in commits:
+        changes.apply(commit.actions(table), commit.version, table)
+    new = changes.onto(state, table)
+    check_files_readable(new.files, table)
+    return new
+
+
+def tombstones(store: Store, segment: LogSegment, table: str) -> pa.Table:
+    """The files that are removed at the segment's version, whatever their age, schema `columns.TOMBSTONES`."""
+    base = columns.TOMBSTONES.empty_table()
+    if segment.checkpoint is not None:
+        header = read_header(store, segment.checkpoint, table)
+        base = read_tombstones(store, segment.checkpoint, header, table)
+    changes = _Changes()
+    for status in segment.commits:
+        version = _version(status)
+        changes.apply(read_commit(store, version, table).actions(table), version, table)
+    kept = columns.without(base, changes.files.keys())
+    removed = [action for action in changes.files.values() if isinstance(action, RemoveFile)]
+    return columns.appended(kept, columns.tombstones_table(removed))
+
+
+@dataclass
+class _Changes:
+    """What a run of commits does to a table; of several actions on one thing the last holds."""
+
+    protocol: Protocol | None = None
+    metadata: Metadata | None = None
+    files: dict[str, AddFile | RemoveFile] = field(default_factory=dict)
+    transactions: dict[str, SetTransaction] = field(default_factory=dict)
+    domains: dict[str, DomainMetadata] = field(default_factory=dict)
+
+    def apply(self, actions: Iterable[Action], version: int, table: str) -> None:
+        for action in actions:
+            match action:
+                case AddFile() | RemoveFile():
+                    self.files[columns.file_key(action.path, action.deletion_vector)] = action
+                case SetTransaction():
+                    self.transactions[action.app_id] = action
+                case DomainMetadata():
+                    self.domains[action.domain] = action
+                case Metadata():
+                    self.metadata = action
+                case Protocol():
+                    self.protocol = action
+        if version == 0 and (self.protocol is None or self.metadata is None):
+            raise corrupt_commit(0, "the first commit must have protocol and metaData", table)
+
+    def onto(self, state: TableState | None, table: str) -> TableState:
+        adds = [action for action in self.files.values() if isinstance(action, AddFile)]
+        protocol = self.protocol or (None if state is None else state.protocol)
+        metadata = self.metadata or (None if state is None else state.metadata)
+        if protocol is None or metadata is None:
+            raise corrupt_commit(0, "the first commit must have protocol and metaData", table)
+        files = columns.FILES.empty_table() if state is None else columns.without(state.files, self.files.keys())
+        domains = {**(state.domains if state else {}), **self.domains}
+        return TableState(
+            protocol,
+            metadata,
+            columns.appended(files, columns.files_table(adds)),
+            {**(state.transactions if state else {}), **self.transactions},
+            {name: domain for name, domain in domains.items() if not domain.removed},
+        )
+
+
+def _check_protocol(
+    commits: Sequence[CommitFile], protocol: Protocol | None, metadata: Metadata | None, table: str
+) -> None:
+    """The gate: before any other action is trusted, the newest protocol is looked for, and judged."""
+    bodies = _newest(commits, (Protocol.key, Metadata.key))
+    try:
+        protocol = Protocol.from_json(bodies[Protocol.key]) if Protocol.key in bodies else protocol
+        if protocol is not None:
+            check_readable(protocol, table)
+        metadata = Metadata.from_json(bodies[Metadata.key]) if Metadata.key in bodies else metadata
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return  # the replay proper says which line of which file is at fault
+    if protocol is not None and metadata is not None:
+        _check_schema(metadata, table)
+        check_readable(protocol, table, metadata)
+
+
+def _check_schema(metadata: Metadata, table: str) -> None:
+    try:
+        StructType.from_json(metadata.schema_string)
+    except CorruptLogError as error:
+        raise CorruptLogError(error.problem, table=table) from error
+
+
+def _newest(commits: Sequence[CommitFile], keys: Sequence[str]) -> dict[str, Json]:
+    """The bodies of the newest actions of these kinds, without parsing the lines of others."""
+    found: dict[str, Json] = {}
+    for commit in reversed(commits):
+        for line in commit.data.split(b"\n"):
+            wanted = [key for key in keys if key not in found and f'"{key}"'.encode() in line]
+            body = _parsed(line) if wanted else {}
+            found.update({key: body[key] for key in wanted if body.get(key) is not None})
+        if len(found) == len(keys):
+            break
+    return found
+
+
+def _parsed(line: bytes) -> dict[str, Json]:
+    """The line's object; nothing where it is none."""
+    try:
+        body = json.loads(line)
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) else {}
+
+
+def _version(status: FileStatus) -> int:
+    name = parse_log_name(status.name)
+    if name is None:
+        raise InternalError(f"{status.path} is no commit file")
+    return name.version

@@ -1,0 +1,273 @@
+"""A table's schema as values, read from and printed as the Spark StructType JSON of `metaData.schemaString`.
+
+Source: the Delta specification, section "Schema Serialization Format". Column names are compared without regard to
+case, as Spark and the specification do.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, CorruptLogError, UnsupportedFeatureError
+
+PHYSICAL_NAME = "delta.columnMapping.physicalName"
+
+_DECIMAL = re.compile(r"decimal(?:\(\s*([0-9]+)\s*(?:,\s*(-?[0-9]+)\s*)?\))?")
+_SQL_NAMES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
+
+
+@dataclass(frozen=True)
+class PrimitiveType:
+    """A type without parameters, by the specification's name: `string`, `long`, `timestamp_ntz`, `void` ..."""
+
+    name: str
+
+    @property
+    def sql_name(self) -> str:
+        """How Spark SQL spells the type."""
+        return _SQL_NAMES.get(self.name, self.name)
+
+
+@dataclass(frozen=True)
+class DecimalType:
+    """An exact number of `precision` digits, `scale` of them after the point."""
+
+    precision: int = 10
+    scale: int = 0
+
+    @property
+    def name(self) -> str:
+        return f"decimal({self.precision},{self.scale})"
+
+    @property
+    def sql_name(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class ArrayType:
+    """A list of elements of one type."""
+
+    element_type: DataType
+    contains_null: bool = True
+
+    @property
+    def sql_name(self) -> str:
+        return f"array<{self.element_type.sql_name}>"
+
+
+@dataclass(frozen=True)
+class MapType:
+    """A mapping from keys of one type to values of one type."""
+
+    key_type: DataType
+    value_type: DataType
+    value_contains_null: bool = True
+
+    @property
+    def sql_name(self) -> str:
+        return f"map<{self.key_type.sql_name},{self.value_type.sql_name}>"
+
+
+@dataclass(frozen=True)
+class StructField:
+    """A column, or a member of a struct. `metadata` holds comment, default, invariants and the like as raw JSON."""
+
+    name: str
+    type: DataType
+    nullable: bool = True
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def comment(self) -> str | None:
+        return self.metadata.get("comment")
+
+    @property
+    def physical_name(self) -> str:
+        """The name that data files, statistics and partition values use."""
+        return str(self.metadata.get(PHYSICAL_NAME, self.name))
+
+    def with_metadata(self, **changes: Any) -> StructField:
+        """The field with these metadata entries set; None takes one away."""
+        merged = {**self.metadata, **changes}
+        return replace(self, metadata={key: value for key, value in merged.items() if value is not None})
+
+
+@dataclass(frozen=True)
+class StructType:
+    """Fields in order; a table's schema is one."""
+
+    fields: tuple[StructField, ...] = ()
+
+    @classmethod
+    def from_json(cls, text: str) -> StructType:
+        """Reads a `schemaString`.
+
+        Raises:
+            CorruptLogError: the text is not the JSON of a struct.
+            UnsupportedFeatureError: it names a user-defined type.
+        """
+        return _struct_from_text(text)
+
+    def to_json(self) -> str:
+        return json.dumps(_to_json(self), ensure_ascii=False, separators=(",", ":"))
+
+    @property
+    def sql_name(self) -> str:
+        members = ",".join(f"{_quoted(member.name)}:{member.type.sql_name}" for member in self.fields)
+        return f"struct<{members}>"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(member.name for member in self.fields)
+
+    def __iter__(self) -> Iterator[StructField]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.field(name) is not None
+
+    def field(self, name: str) -> StructField | None:
+        """The field of that name, in any case; None if there is none."""
+        return self._by_name.get(name.lower())
+
+    def require(self, name: str, table: str | None = None) -> StructField:
+        """The field of that name, in any case.
+
+        Raises:
+            ColumnNotFoundError: there is none.
+        """
+        found = self.field(name)
+        if found is None:
+            raise ColumnNotFoundError(f"there is no column `{name}`; columns: {', '.join(self.names)}", table=table)
+        return found
+
+    def add(self, *fields: StructField) -> StructType:
+        """The struct with these fields at its end."""
+        return StructType((*self.fields, *fields))
+
+    def replace(self, name: str, new: StructField) -> StructType:
+        """The struct with `new` in the place of the field of that name."""
+        old = self.require(name)
+        return StructType(tuple(new if member is old else member for member in self.fields))
+
+    def drop(self, *names: str) -> StructType:
+        """The struct without the fields of these names, in any case."""
+        gone = {name.lower() for name in names}
+        return StructType(tuple(member for member in self.fields if member.name.lower() not in gone))
+
+    def select(self, *names: str) -> StructType:
+        """The fields of these names, in the order asked for."""
+        return StructType(tuple(self.require(name) for name in names))
+
+    @functools.cached_property
+    def _by_name(self) -> Mapping[str, StructField]:
+        return {member.name.lower(): member for member in reversed(self.fields)}
+
+
+DataType: TypeAlias = PrimitiveType | DecimalType | ArrayType | MapType | StructType
+
+
+def all_fields(data_type: DataType) -> Iterator[StructField]:
+    """Every field inside the type, outer ones first, those within arrays and maps too."""
+    if isinstance(data_type, StructType):
+        for member in data_type.fields:
+            yield member
+            yield from all_fields(member.type)
+    elif isinstance(data_type, ArrayType):
+        yield from all_fields(data_type.element_type)
+    elif isinstance(data_type, MapType):
+        yield from all_fields(data_type.key_type)
+        yield from all_fields(data_type.value_type)
+
+
+def primitive_types(data_type: DataType) -> Iterator[PrimitiveType | DecimalType]:
+    """Every primitive type that occurs in the type."""
+    if isinstance(data_type, StructType):
+        for member in data_type.fields:
+            yield from primitive_types(member.type)
+    elif isinstance(data_type, ArrayType):
+        yield from primitive_types(data_type.element_type)
+    elif isinstance(data_type, MapType):
+        yield from primitive_types(data_type.key_type)
+        yield from primitive_types(data_type.value_type)
+    else:
+        yield data_type
+
+
+@functools.lru_cache(maxsize=512)
+def _struct_from_text(text: str) -> StructType:
+    try:
+        parsed = _from_json(json.loads(text))
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptLogError(f"the table's schema cannot be read ({error!r})") from error
+    if not isinstance(parsed, StructType):
+        raise CorruptLogError("the table's schema is not a struct")
+    return parsed
+
+
+def _from_json(body: Any) -> DataType:
+    if isinstance(body, str):
+        return _primitive(body)
+    kind = body["type"]
+    if kind == "struct":
+        return StructType(tuple(_field_from_json(member) for member in body["fields"]))
+    if kind == "array":
+        return ArrayType(_from_json(body["elementType"]), bool(body["containsNull"]))
+    if kind == "map":
+        return MapType(_from_json(body["keyType"]), _from_json(body["valueType"]), bool(body["valueContainsNull"]))
+    if kind == "udt":
+        raise UnsupportedFeatureError("the table has a column of a user-defined type")
+    raise ValueError(f"unknown type {kind!r}")
+
+
+def _field_from_json(body: Any) -> StructField:
+    return StructField(body["name"], _from_json(body["type"]), bool(body["nullable"]), body.get("metadata") or {})
+
+
+def _primitive(name: str) -> PrimitiveType | DecimalType:
+    match = _DECIMAL.fullmatch(name)
+    if match is None:
+        return PrimitiveType(name)
+    precision, scale = match.groups()
+    return DecimalType(int(precision or 10), int(scale or 0))
+
+
+def _to_json(data_type: DataType) -> Any:
+    if isinstance(data_type, StructType):
+        return {"type": "struct", "fields": [_field_to_json(member) for member in data_type.fields]}
+    if isinstance(data_type, ArrayType):
+        return {
+            "type": "array",
+            "elementType": _to_json(data_type.element_type),
+            "containsNull": data_type.contains_null,
+        }
+    if isinstance(data_type, MapType):
+        return {
+            "type": "map",
+            "keyType": _to_json(data_type.key_type),
+            "valueType": _to_json(data_type.value_type),
+            "valueContainsNull": data_type.value_contains_null,
+        }
+    return data_type.name
+
+
+def _field_to_json(member: StructField) -> dict[str, Any]:
+    return {
+        "name": member.name,
+        "type": _to_json(member.type),
+        "nullable": member.nullable,
+        "metadata": dict(member.metadata),
+    }
+
+
+def _quoted(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,175 @@
+"""What the kernel asks of a storage: a small protocol that a local folder, an object store and memory can all keep.
+
+Paths are relative to the store's root, with `/` between names, and are plain names, not URIs. An operation that cannot
+tell what happened raises StorageError; absence is told apart from failure everywhere, because a reader that takes
+a failing listing for an empty one would rebuild a table that is there.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import IO, Protocol
+
+
+class ObjectMissing(Exception):
+    """The object or folder is definitely not there."""
+
+
+class ObjectExists(Exception):
+    """There is already an object or folder at the place where one was to be made."""
+
+
+class PutResult(enum.Enum):
+    """The answer to a conditional write."""
+
+    CREATED = "created"
+    EXISTS = "exists"
+
+
+@dataclass(frozen=True)
+class FileStatus:
+    """A file, as a listing shows it.
+
+    Args:
+        path: relative to the store's root.
+        size: bytes.
+        modified_ms: milliseconds since 1970-01-01 UTC.
+    """
+
+    path: str
+    size: int
+    modified_ms: int
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+
+class PinnedFolder(Protocol):
+    """One incarnation of a folder: a folder made anew at the same place is another one."""
+
+    def is_current(self) -> bool:
+        """Whether this very folder is still at its place."""
+        ...
+
+    def put_if_absent(self, name: str, data: bytes) -> PutResult:
+        """Writes a file directly in the folder, as `Store.put_if_absent` does.
+
+        Raises:
+            ObjectMissing: the folder was removed, moved or replaced since it was pinned; nothing was written.
+            NotWrittenError: the write failed and surely did not take place.
+            StorageError: whether the write took place is not known.
+        """
+        ...
+
+
+class Store(Protocol):
+    """A place for files.
+
+    Every method may raise StorageError; for a write it means that whether the write took place is not known, unless it
+    is a NotWrittenError.
+    """
+
+    @property
+    def root(self) -> str:
+        """The absolute local path, or the URI, under which Spark reads the same files."""
+        ...
+
+    def list_from(self, folder: str, start: str = "") -> list[FileStatus]:
+        """The files directly in the folder whose name is `start` or after it, sorted by name.
+
+        Raises:
+            ObjectMissing: there is no such folder.
+        """
+        ...
+
+    def list_folders(self, folder: str) -> list[str]:
+        """The names of the folders directly in the folder, sorted.
+
+        Raises:
+            ObjectMissing: there is no such folder.
+        """
+        ...
+
+    def read(self, path: str) -> bytes:
+        """The file's content.
+
+        Raises:
+            ObjectMissing: there is no such file.
+        """
+        ...
+
+    def open_input(self, path: str) -> IO[bytes]:
+        """The file for random access, as Parquet readers need it; the caller closes it.
+
+        Raises:
+            ObjectMissing: there is no such file.
+        """
+        ...
+
+    def status(self, path: str) -> FileStatus | None:
+        """The file as a listing would show it, or None if it is not there."""
+        ...
+
+    def put_if_absent(self, path: str, data: bytes) -> PutResult:
+        """Writes the file durably and whole if there is none; exactly one of many callers gets CREATED.
+
+        Raises:
+            ObjectMissing: the folder is not there; it is never made.
+        """
+        ...
+
+    def put(self, path: str, data: bytes) -> None:
+        """Writes the file durably; a reader sees the old content or the new, never a part.
+
+        Raises:
+            ObjectMissing: the folder is not there; it is never made.
+        """
+        ...
+
+    def delete(self, path: str) -> None:
+        """Deletes the file; one that is not there is no error."""
+        ...
+
+    def make_folder(self, folder: str) -> None:
+        """Makes the folder, and those above it, where they are not there."""
+        ...
+
+    def rename_folder(self, source: str, target: str) -> None:
+        """Moves a folder in one step.
+
+        Raises:
+            ObjectMissing: the source, or the folder that the target is to be in, is not there.
+            ObjectExists: there is something at the target.
+        """
+        ...
+
+    def delete_folder(self, folder: str) -> None:
+        """Deletes the folder and all within; one that is not there is no error."""
+        ...
+
+    def make_durable(self, paths: Sequence[str]) -> None:
+        """Makes files that others wrote survive a crash: the files, and every folder between them and the root.
+
+        Raises:
+            ObjectMissing: a file is not there.
+        """
+        ...
+
+    def pin(self, folder: str) -> PinnedFolder:
+        """Takes hold of the folder that is there now.
+
+        Raises:
+            ObjectMissing: there is no such folder.
+        """
+        ...
+
+    def child(self, folder: str) -> Store:
+        """A store of the same kind whose root is that folder, which need not be there."""
+        ...
+
+    def local_path(self, path: str) -> str | None:
+        """The path or URI by which Spark and pyarrow open the file; None where only this store can."""
+        ...

@@ -1,0 +1,220 @@
+"""Committing: changes become the next version of a table, once, or an error says why not.
+
+    validate -> make data files durable -> attempt version N
+        landed    done
+        conflict  check the winners; attempt the version after them, as often as the settings allow
+        unknown   put the same bytes at the same version until it is occupied, then read who occupies it
+
+Each commit carries an id of its own (`commitInfo.txnId`), so a version that is already there is read and recognised
+where it is this transaction's, however many answers were lost on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from dbt.adapters.silt.__version__ import version as package_version
+from dbt.adapters.silt.engine.kernel.actions import CommitInfo, Json, serialize
+from dbt.adapters.silt.engine.kernel.attempt import Conflict, Entry, Landed, Unknown, attempt, back_off
+from dbt.adapters.silt.engine.kernel.changes import Changes as Changes
+from dbt.adapters.silt.engine.kernel.changes import Operation as Operation
+from dbt.adapters.silt.engine.kernel.changes import ReadSet as ReadSet
+from dbt.adapters.silt.engine.kernel.changes import is_needed as is_needed
+from dbt.adapters.silt.engine.kernel.conflicts import Pending, Winner, check_conflicts, effective_isolation_level
+from dbt.adapters.silt.engine.kernel.errors import (
+    CommitAttemptsExhaustedError,
+    CommitStateUnknownError,
+    ConcurrentCreateError,
+    ConcurrentDropError,
+    ConcurrentTransactionError,
+    DataFileMissingError,
+)
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER, commit_path, decode_path, is_absolute
+from dbt.adapters.silt.engine.kernel.properties import IsolationLevel, TableProperties
+from dbt.adapters.silt.engine.kernel.replay import CommitFile
+from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.store import ObjectMissing, PinnedFolder
+from dbt.adapters.silt.engine.kernel.validation import check_changes
+
+ENGINE_INFO: Final = f"dbt-silt/{package_version}"
+
+# Between two attempts, in seconds.
+_FIRST_WAIT = 0.01
+_LONGEST_WAIT = 2.0
+
+
+@dataclass(frozen=True)
+class CommitSettings:
+    """How to commit.
+
+    Attributes:
+        isolation_level: None takes the table's.
+        max_attempts: how many versions are tried at most; each further one follows another writer's commit.
+        commit_info: further fields of `commitInfo`.
+        user_metadata: the user's own note, shown in the history.
+    """
+
+    isolation_level: IsolationLevel | None = None
+    max_attempts: int = 20
+    commit_info: Mapping[str, Json] = field(default_factory=dict)
+    user_metadata: str | None = None
+
+
+@dataclass(frozen=True)
+class Committed:
+    """The changes are the table's version `version`, after `attempts` attempts; they are based on `snapshot_before`."""
+
+    version: int
+    attempts: int
+    snapshot_before: Snapshot | None
+
+
+def commit(
+    log: DeltaLog, base: Snapshot | None, changes: Changes, reads: ReadSet, settings: CommitSettings
+) -> Committed:
+    """Makes the changes the table's next version.
+
+    Args:
+        base: the snapshot that the changes are based on; None makes the table's first version.
+        reads: what of `base` the changes hang on.
+
+    Raises:
+        ConcurrentModificationError: one of its kinds; another commit stands in the way.
+        CommitAttemptsExhaustedError: so many other commits came first.
+        CommitStateUnknownError: whether the changes landed could not be found out. After any other error they surely
+            did not.
+        StorageError: the storage failed before the commit, or refused it.
+        DataFileMissingError: a data file to be added is not there.
+        The errors of `validation.check_changes`.
+    """
+    check_changes(changes, base, log.name)
+    _check_not_recorded(changes, base)
+    folder = _log_folder(log, base)
+    _make_durable(log, changes, folder)
+    pending = _stamped(log, changes)
+    if base is None:
+        return _create(log, folder, _entry(log, base, pending, reads, settings))
+    entry = _entry(log, base, pending, reads, settings)
+    level = _isolation_level(base, pending, settings)
+    return _commit_after_winners(log, folder, Pending(base, pending, reads, level), entry, settings.max_attempts)
+
+
+def _check_not_recorded(changes: Changes, base: Snapshot | None) -> None:
+    """Work that the base already holds is not done again; a version below 0 forgets it and may always be set."""
+    for transaction in changes.transactions:
+        recorded = None if base is None else base.transaction_version(transaction.app_id)
+        if base is not None and recorded is not None and 0 <= transaction.version <= recorded:
+            raise ConcurrentTransactionError(
+                f"the transaction identifier {transaction.app_id} is already recorded with version {recorded}",
+                table=base.table,
+                version=base.version,
+            )
+
+
+def _create(log: DeltaLog, folder: PinnedFolder, entry: Entry) -> Committed:
+    # The first versions of an old log may have been cleaned up, so that version 0 is free.
+    outcome = Conflict() if log.exists() else attempt(log, folder, 0, entry)
+    if isinstance(outcome, Unknown):
+        raise _state_unknown(log, 0, outcome)
+    if isinstance(outcome, Conflict):
+        raise ConcurrentCreateError("another writer created the table first", table=log.name)
+    log.after_commit(0)
+    return Committed(0, 1, None)
+
+
+def _commit_after_winners(
+    log: DeltaLog, folder: PinnedFolder, pending: Pending, entry: Entry, max_attempts: int
+) -> Committed:
+    version = pending.base.version + 1
+    for attempts in range(1, max_attempts + 1):
+        outcome = attempt(log, folder, version, entry)
+        if isinstance(outcome, Landed):
+            log.after_commit(version)
+            return Committed(version, attempts, pending.base)
+        if isinstance(outcome, Unknown):
+            raise _state_unknown(log, version, outcome)
+        for winner in _winners(log, version):
+            check_conflicts(winner, pending)
+            version = winner.version + 1
+        back_off(log.clock, attempts, _FIRST_WAIT, _LONGEST_WAIT)
+    raise CommitAttemptsExhaustedError(
+        f"other writers committed first {max_attempts} times", table=log.name, version=pending.base.version
+    )
+
+
+def _winners(log: DeltaLog, version: int) -> Iterator[Winner]:
+    """The commits from that version on, oldest first."""
+    while True:
+        try:
+            data = log.store.read(commit_path(version))
+        except ObjectMissing:
+            return
+        yield Winner(version, CommitFile(version, data).actions(log.name))
+        version += 1
+
+
+def _log_folder(log: DeltaLog, base: Snapshot | None) -> PinnedFolder:
+    """The log that the commit is meant for, and no other that may come to its place."""
+    if base is not None and base.log_folder is not None:
+        return base.log_folder
+    try:
+        return log.store.pin(LOG_FOLDER)
+    except ObjectMissing as error:
+        raise ConcurrentDropError("the folder of the table's log is not there", table=log.name) from error
+
+
+def _make_durable(log: DeltaLog, changes: Changes, folder: PinnedFolder) -> None:
+    """The data before the log, so that no crash leaves a version whose files are lost."""
+    paths = [decode_path(add.path) for add in changes.adds if not is_absolute(add.path)]
+    if not paths:
+        return
+    try:
+        log.store.make_durable(paths)
+    except ObjectMissing as error:
+        if not folder.is_current():
+            raise ConcurrentDropError("the table was dropped", table=log.name) from error
+        raise DataFileMissingError("a data file to be committed is not there", table=log.name) from error
+
+
+def _stamped(log: DeltaLog, changes: Changes) -> Changes:
+    """The changes with a time on every transaction identifier: without one it might be forgotten at once."""
+    now = log.clock.now_ms()
+    timed = (replace(each, last_updated=each.last_updated or now) for each in changes.transactions)
+    return replace(changes, transactions=tuple(timed))
+
+
+def _entry(log: DeltaLog, base: Snapshot | None, changes: Changes, reads: ReadSet, settings: CommitSettings) -> Entry:
+    txn_id = log.clock.new_id()
+    info = CommitInfo(
+        timestamp=log.clock.now_ms(),
+        operation=changes.operation.name,
+        operation_parameters=changes.operation.parameters,
+        read_version=None if base is None else base.version,
+        isolation_level=_isolation_level(base, changes, settings).value,
+        is_blind_append=changes.is_blind_append(reads),
+        operation_metrics=changes.operation.metrics,
+        user_metadata=settings.user_metadata,
+        engine_info=ENGINE_INFO,
+        txn_id=txn_id,
+        extra=settings.commit_info,
+    )
+    return Entry(serialize((info, *changes.actions())), txn_id)
+
+
+def _isolation_level(base: Snapshot | None, changes: Changes, settings: CommitSettings) -> IsolationLevel:
+    metadata = changes.metadata if base is None else base.metadata
+    configured = TableProperties({} if metadata is None else metadata.configuration).isolation_level
+    return effective_isolation_level(settings.isolation_level or configured, changes)
+
+
+def _state_unknown(log: DeltaLog, version: int, outcome: Unknown) -> CommitStateUnknownError:
+    error = CommitStateUnknownError(
+        f"whether version {version} was committed is not known: {outcome.error.problem}",
+        table=log.name,
+        details={"version": version},
+    )
+    error.__cause__ = outcome.error
+    return error

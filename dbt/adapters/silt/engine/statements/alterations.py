@@ -1,0 +1,181 @@
+"""ALTER TABLE, ALTER VIEW on properties, and COMMENT ON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from dbt.adapters.silt.engine.commands import alter, alter_columns
+from dbt.adapters.silt.engine.commands.target import Outcome, Target
+from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from dbt.adapters.silt.engine.statements import kinds
+from dbt.adapters.silt.engine.statements.context import Context, Result
+from dbt.adapters.silt.engine.statements.foreign import pass_to_spark
+from dbt.adapters.silt.engine.statements.kinds import ConstraintKind, Name, ObjectKind, Position, Statement
+from dbt.adapters.silt.engine.statements.namespace import OurView
+from dbt.adapters.silt.engine.statements.targets import (
+    already_applied,
+    changed,
+    refuse_unsupported,
+    table_to_change,
+    target_of,
+)
+
+
+def add_columns(context: Context, statement: kinds.AddColumns) -> Result:
+    """ALTER TABLE ... ADD COLUMNS."""
+    filled = [".".join(c.path) for c in statement.columns if c.default is not None]
+    if filled and context.namespace.may_be_ours(statement.table):
+        raise UnsupportedStatementError(
+            f"default values of columns are not supported: {', '.join(filled)}",
+            table=".".join(statement.table),
+            remedy="Add the column, and fill it by UPDATE",
+        )
+    columns = tuple(
+        alter_columns.NewColumn(c.path, c.type, c.comment, _after(c.position), c.nullable) for c in statement.columns
+    )
+    return _altered(
+        context,
+        statement,
+        statement.table,
+        lambda target: alter_columns.add_columns(target, columns, statement.if_not_exists, context.settings),
+    )
+
+
+def drop_columns(context: Context, statement: kinds.DropColumns) -> Result:
+    """ALTER TABLE ... DROP COLUMNS."""
+    return _altered(
+        context,
+        statement,
+        statement.table,
+        lambda target: alter_columns.drop_columns(
+            context.spark, target, statement.columns, statement.if_exists, context.settings
+        ),
+    )
+
+
+def alter_columns_(context: Context, statement: kinds.AlterColumns) -> Result:
+    """ALTER TABLE ... ALTER | CHANGE | RENAME COLUMN."""
+    changes = tuple(
+        alter_columns.ColumnChange(c.path, c.new_name, c.type, c.comment, c.nullable, _after(c.position))
+        for c in statement.changes
+    )
+    return _altered(
+        context,
+        statement,
+        statement.table,
+        lambda target: alter_columns.change_columns(context.spark, target, changes, context.settings),
+    )
+
+
+def set_properties(context: Context, statement: kinds.SetProperties) -> Result:
+    """ALTER TABLE | VIEW ... SET TBLPROPERTIES."""
+    meaning = context.namespace.meaning(statement.name)
+    if isinstance(meaning, OurView):
+        view = replace(meaning.view, properties={**meaning.view.properties, **statement.properties})
+        context.catalog.put_view(view, replace=True)
+        return Result()
+    return _altered(
+        context,
+        statement,
+        statement.name,
+        lambda target: alter.set_properties(target, statement.properties, context.settings),
+    )
+
+
+def unset_properties(context: Context, statement: kinds.UnsetProperties) -> Result:
+    """ALTER TABLE | VIEW ... UNSET TBLPROPERTIES."""
+    meaning = context.namespace.meaning(statement.name)
+    if isinstance(meaning, OurView):
+        kept = {key: value for key, value in meaning.view.properties.items() if key not in statement.keys}
+        context.catalog.put_view(replace(meaning.view, properties=kept), replace=True)
+        return Result()
+    return _altered(
+        context,
+        statement,
+        statement.name,
+        lambda target: alter.unset_properties(target, statement.keys, statement.if_exists, context.settings),
+    )
+
+
+def add_constraint(context: Context, statement: kinds.AddConstraint) -> Result:
+    """ALTER TABLE ... ADD CONSTRAINT: CHECK is enforced; keys are refused, because nothing would hold them."""
+    constraint = statement.constraint
+    if constraint.kind is not ConstraintKind.CHECK and context.namespace.may_be_ours(statement.table):
+        raise UnsupportedStatementError(
+            f"a {constraint.kind.value.upper()} constraint cannot be enforced",
+            table=".".join(statement.table),
+            remedy="Test it with dbt's generic tests instead",
+        )
+    return _altered(
+        context,
+        statement,
+        statement.table,
+        lambda target: alter.add_constraint(
+            context.spark, target, constraint.name or "check_1", str(constraint.condition), context.settings
+        ),
+    )
+
+
+def drop_constraint(context: Context, statement: kinds.DropConstraint) -> Result:
+    """ALTER TABLE ... DROP CONSTRAINT."""
+    return _altered(
+        context,
+        statement,
+        statement.table,
+        lambda target: alter.drop_constraint(target, statement.constraint, statement.if_exists, context.settings),
+    )
+
+
+def comment_on(context: Context, statement: kinds.CommentOn) -> Result:
+    """COMMENT ON TABLE | VIEW | COLUMN."""
+    if statement.kind in (ObjectKind.SCHEMA, ObjectKind.DATABASE):
+        raise UnsupportedStatementError(
+            "comments on schemas are not kept", table=".".join(statement.name), remedy="Comment on its tables"
+        )
+    if statement.kind is ObjectKind.COLUMN:
+        change = alter_columns.ColumnChange(statement.name[-1:], comment=statement.comment or "")
+        return _altered(
+            context,
+            statement,
+            statement.name[:-1],
+            lambda target: alter_columns.change_columns(context.spark, target, (change,), context.settings),
+        )
+    meaning = context.namespace.meaning(statement.name)
+    if isinstance(meaning, OurView):
+        context.catalog.put_view(replace(meaning.view, comment=statement.comment), replace=True)
+        return Result()
+    return _altered(
+        context,
+        statement,
+        statement.name,
+        lambda target: alter.set_comment(target, statement.comment, context.settings),
+    )
+
+
+def alter_other(context: Context, statement: kinds.AlterOther) -> Result:
+    """Any other ALTER: Spark's on what is Spark's, refused on what is ours."""
+    if not context.namespace.may_be_ours(statement.name):
+        return pass_to_spark(context, statement)
+    refuse_unsupported(statement, ".".join(statement.name))
+    raise UnsupportedStatementError(
+        "this ALTER is not supported", table=".".join(statement.name), remedy="See the README's table of features"
+    )
+
+
+def _altered(context: Context, statement: Statement, name: Name, command: Callable[[Target], Outcome]) -> Result:
+    """Runs a command on the newest version of a table of ours."""
+    table = table_to_change(context, name)
+    if table is None:
+        return pass_to_spark(context, statement)
+    refuse_unsupported(statement, table.log.name)
+    resolved = context.resolver.resolve([], target=table.log)
+    target = target_of(table.log, resolved)
+    done = already_applied(context, table.log, target.snapshot, "ALTER TABLE")
+    return Result(outcome=done) if done is not None else changed(context, table.log, command(target))
+
+
+def _after(position: Position | None) -> str | None:
+    if position is None:
+        return None
+    return alter_columns.FIRST if position.after is None else position.after

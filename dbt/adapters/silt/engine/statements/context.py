@@ -1,0 +1,43 @@
+"""What a statement is run with, and what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
+from dbt.adapters.silt.engine.statements.namespace import Namespace
+from dbt.adapters.silt.engine.statements.resolve import Resolver
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a statement gave: rows to read (not yet computed), or the outcome of a change, or neither."""
+
+    dataframe: DataFrame | None = None
+    outcome: Outcome | None = None
+
+
+@dataclass(frozen=True)
+class Context:
+    """One statement's surroundings: the session, what names mean in it, and how a write is to commit."""
+
+    spark: SparkSession
+    namespace: Namespace
+    resolver: Resolver
+    settings: WriteSettings
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.namespace.catalog
+
+    def dataframe(self, query: str) -> DataFrame:
+        """The query over pinned snapshots."""
+        return self.spark.sql(self.resolver.query(query).texts[0])
+
+    def rows(self, rows: Sequence[Sequence[object]], schema: str) -> Result:
+        """An answer that the engine itself has; `schema` is in Spark's DDL form."""
+        return Result(dataframe=self.spark.createDataFrame([tuple(row) for row in rows], schema))

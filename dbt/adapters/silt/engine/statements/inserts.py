@@ -1,0 +1,120 @@
+"""INSERT in all its modes: one statement, one commit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from dbt.adapters.silt.engine.commands import insert as insert_command
+from dbt.adapters.silt.engine.commands import replace as replace_command
+from dbt.adapters.silt.engine.commands.partitions import quoted
+from dbt.adapters.silt.engine.commands.placement import Placement
+from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
+from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from dbt.adapters.silt.engine.statements import kinds
+from dbt.adapters.silt.engine.statements.context import Context, Result
+from dbt.adapters.silt.engine.statements.foreign import pass_with_query
+from dbt.adapters.silt.engine.statements.kinds import InsertMode
+from dbt.adapters.silt.engine.statements.resolve import Text
+from dbt.adapters.silt.engine.statements.targets import (
+    already_applied,
+    changed,
+    qualifiers,
+    refuse_unsupported,
+    rows_of,
+    settings_with,
+    table_to_change,
+    target_of,
+)
+
+_OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
+
+
+@dataclass(frozen=True)
+class _Write:
+    """What every mode needs."""
+
+    target: Target
+    query: DataFrame
+    placement: Placement
+    settings: WriteSettings
+
+
+def insert(context: Context, statement: kinds.Insert) -> Result:
+    """INSERT INTO, OVERWRITE, REPLACE WHERE and REPLACE USING."""
+    table = table_to_change(context, statement.table)
+    if table is None:
+        return pass_with_query(context, statement, statement.query)
+    _refuse(statement, table.log.name)
+    done = already_applied(context, table.log, table.log.snapshot(), "WRITE")
+    if done is not None:
+        return Result(outcome=done)
+    condition = _condition(statement)
+    texts = [Text(statement.query)]
+    if condition is not None:
+        texts.append(Text(condition, qualifiers(table, statement.alias)))
+    resolved = context.resolver.resolve(texts, target=table.log)
+    write = _Write(
+        target_of(table.log, resolved),
+        context.spark.sql(resolved.texts[0]),
+        _placement(statement),
+        settings_with(context, resolved),
+    )
+    if condition is not None:
+        rows = rows_of(context, table, statement.alias, resolved.texts[1], write.target.snapshot)
+        outcome = replace_command.replace_where(
+            context.spark, write.target, write.query, write.placement, rows, write.settings
+        )
+    else:
+        outcome = _unconditional(context, statement, write)
+    return changed(context, table.log, outcome)
+
+
+def insert_directory(context: Context, statement: kinds.InsertDirectory) -> Result:
+    """INSERT OVERWRITE DIRECTORY: Spark writes files of no table; the query may read ours."""
+    return pass_with_query(context, statement, statement.query)
+
+
+def _unconditional(context: Context, statement: kinds.Insert, write: _Write) -> Outcome:
+    arguments = (context.spark, write.target, write.query, write.placement)
+    if statement.mode is InsertMode.REPLACE_USING:
+        return replace_command.replace_using(*arguments, statement.using, write.settings)
+    if statement.mode is InsertMode.OVERWRITE and _overwrites_partitions(context):
+        return replace_command.overwrite_partitions(*arguments, write.settings)
+    if statement.mode is InsertMode.OVERWRITE:
+        return insert_command.overwrite(*arguments, write.settings)
+    return insert_command.append(*arguments, write.settings)
+
+
+def _overwrites_partitions(context: Context) -> bool:
+    return (context.spark.conf.get(_OVERWRITE_MODE) or "").lower() == "dynamic"
+
+
+def _condition(statement: kinds.Insert) -> str | None:
+    """The rows to replace: those of REPLACE WHERE, or of the partition that OVERWRITE names."""
+    constants = [f"{quoted(each.column)} <=> {each.value}" for each in statement.partition if each.value is not None]
+    if statement.mode is InsertMode.OVERWRITE and constants:
+        return " and ".join(constants)
+    return statement.condition
+
+
+def _placement(statement: kinds.Insert) -> Placement:
+    return Placement(
+        columns=statement.columns,
+        by_name=statement.by_name,
+        constants={each.column: each.value for each in statement.partition if each.value is not None},
+        schema_evolution=statement.schema_evolution,
+    )
+
+
+def _refuse(statement: kinds.Insert, table: str) -> None:
+    refuse_unsupported(statement, table)
+    if statement.mode is InsertMode.REPLACE_ON:
+        raise UnsupportedStatementError(
+            "INSERT ... REPLACE ON is not supported", table=table, remedy="Use REPLACE USING or REPLACE WHERE"
+        )
+    if statement.if_not_exists:
+        raise UnsupportedStatementError(
+            "INSERT ... IF NOT EXISTS is not supported", table=table, remedy="Leave IF NOT EXISTS out"
+        )

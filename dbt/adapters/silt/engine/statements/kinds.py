@@ -1,0 +1,677 @@
+"""The statements that the parser tells apart, as values.
+
+A name is a tuple of parts as the user wrote them, without backquotes: that of delta.`/a/path` is ("delta", "/a/path").
+A query, condition, expression or type is the user's own text, cut out by token span. `unsupported` lists the clauses
+that were understood and that no command of this engine carries out, in words that fit into an error message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias
+
+Name: TypeAlias = tuple[str, ...]
+
+
+def is_path(name: Name) -> bool:
+    """Whether the name is a table's place instead of its name: delta.`/some/path`."""
+    return len(name) == 2 and name[0].lower() == "delta" and ("/" in name[1] or "\\" in name[1])
+
+
+class CreateMode(Enum):
+    """What a CREATE does when the name is taken (REPLACE: and what it does when it is not)."""
+
+    CREATE = "create"
+    CREATE_IF_NOT_EXISTS = "create if not exists"
+    CREATE_OR_REPLACE = "create or replace"
+    REPLACE = "replace"
+
+
+class ObjectKind(Enum):
+    """What a statement says its name is."""
+
+    TABLE = "table"
+    VIEW = "view"
+    COLUMN = "column"
+    SCHEMA = "schema"
+    DATABASE = "database"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """What all statements have: their text, without comments around it and without a closing semicolon."""
+
+    text: str
+    unsupported: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query(Statement):
+    """SELECT, WITH, VALUES, TABLE, FROM or a query in parentheses; `text` is the query."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unrecognised(Statement):
+    """Any other statement.
+
+    `mentions` holds every identifier and dotted name outside of strings and comments, keywords included: a statement
+    that mentions none of our tables may go to Spark as it is.
+    """
+
+    mentions: tuple[Name, ...]
+
+
+# Parts of statements
+
+
+@dataclass(frozen=True)
+class ColumnDefinition:
+    """One column of a table to be; `type` is None where a query gives it."""
+
+    name: str
+    type: str | None
+    nullable: bool = True
+    comment: str | None = None
+    default: str | None = None
+    generated: str | None = None
+
+
+class ConstraintKind(Enum):
+    CHECK = "check"
+    PRIMARY_KEY = "primary key"
+    FOREIGN_KEY = "foreign key"
+    UNIQUE = "unique"
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A constraint of a table; `condition` is the text inside CHECK (...), `columns` those of a key."""
+
+    kind: ConstraintKind
+    name: str | None = None
+    condition: str | None = None
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """`column = value` of a SET clause; `column` may carry the table's qualifier and a struct's fields."""
+
+    column: Name
+    value: str
+
+
+@dataclass(frozen=True)
+class TimeTravel:
+    """`version as of` or `timestamp as of`: exactly one is set, to the SQL text of its expression."""
+
+    version: str | None = None
+    timestamp: str | None = None
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a column goes: first, or after another one of the same level."""
+
+    after: str | None = None
+
+
+# Tables, views, schemas, functions
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateTable(Statement):
+    """CREATE [OR REPLACE] TABLE, with or without a query.
+
+    `columns` ends with the typed columns of PARTITIONED BY, as in Spark; `using` is lower-case.
+    """
+
+    name: Name
+    mode: CreateMode = CreateMode.CREATE
+    columns: tuple[ColumnDefinition, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    using: str | None = None
+    partitioned_by: tuple[str, ...] = ()
+    clustered_by: tuple[Name, ...] = ()
+    comment: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
+    location: str | None = None
+    query: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateTableLike(Statement):
+    """CREATE TABLE ... LIKE: an empty table with the schema of another."""
+
+    name: Name
+    source: Name
+    mode: CreateMode = CreateMode.CREATE
+    using: str | None = None
+    location: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+class ViewScope(Enum):
+    PERSISTENT = "persistent"
+    TEMPORARY = "temporary"
+    GLOBAL_TEMPORARY = "global temporary"
+
+
+@dataclass(frozen=True)
+class ViewColumn:
+    name: str
+    comment: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateView(Statement):
+    """CREATE [OR REPLACE] [[GLOBAL] TEMPORARY] VIEW ... AS query."""
+
+    name: Name
+    query: str
+    mode: CreateMode = CreateMode.CREATE
+    scope: ViewScope = ViewScope.PERSISTENT
+    columns: tuple[ViewColumn, ...] = ()
+    comment: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateViewUsing(Statement):
+    """CREATE TEMPORARY VIEW ... USING source OPTIONS (...): a view of files, which Spark reads itself."""
+
+    name: Name
+    using: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlterViewQuery(Statement):
+    """ALTER VIEW ... AS query."""
+
+    name: Name
+    query: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateSchema(Statement):
+    name: Name
+    mode: CreateMode = CreateMode.CREATE
+    comment: str | None = None
+    location: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropSchema(Statement):
+    name: Name
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropTable(Statement):
+    name: Name
+    if_exists: bool = False
+    purge: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropView(Statement):
+    name: Name
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rename(Statement):
+    """ALTER TABLE | VIEW ... RENAME TO; `kind` is what the statement says, TABLE or VIEW."""
+
+    kind: ObjectKind
+    name: Name
+    new_name: Name
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateFunction(Statement):
+    """CREATE [TEMPORARY] FUNCTION.
+
+    A SQL function has a `body` (the text after RETURN: an expression or a query) and the text of its parameters and
+    of what it RETURNS; any other kind (a Java class) has none.
+    """
+
+    name: Name
+    mode: CreateMode = CreateMode.CREATE
+    temporary: bool = False
+    parameters: str | None = None
+    returns: str | None = None
+    body: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropFunction(Statement):
+    name: Name
+    if_exists: bool = False
+    temporary: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommentOn(Statement):
+    """COMMENT ON; a comment of None removes it. For a column the last part of `name` is the column."""
+
+    kind: ObjectKind
+    name: Name
+    comment: str | None
+
+
+# ALTER TABLE
+
+
+@dataclass(frozen=True)
+class NewColumn:
+    """A column to add; `path` has more than one part for the field of a struct."""
+
+    path: Name
+    type: str
+    nullable: bool = True
+    comment: str | None = None
+    default: str | None = None
+    position: Position | None = None
+
+
+@dataclass(frozen=True)
+class ColumnChange:
+    """What one ALTER COLUMN changes; None leaves a thing as it is."""
+
+    path: Name
+    new_name: str | None = None
+    type: str | None = None
+    comment: str | None = None
+    nullable: bool | None = None
+    position: Position | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddColumns(Statement):
+    table: Name
+    columns: tuple[NewColumn, ...]
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropColumns(Statement):
+    table: Name
+    columns: tuple[Name, ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlterColumns(Statement):
+    """ALTER | CHANGE | RENAME COLUMN."""
+
+    table: Name
+    changes: tuple[ColumnChange, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetProperties(Statement):
+    kind: ObjectKind
+    name: Name
+    properties: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnsetProperties(Statement):
+    kind: ObjectKind
+    name: Name
+    keys: tuple[str, ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddConstraint(Statement):
+    table: Name
+    constraint: Constraint
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropConstraint(Statement):
+    table: Name
+    constraint: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlterOther(Statement):
+    """Any other ALTER of a table or view; `unsupported` names the action."""
+
+    kind: ObjectKind
+    name: Name
+
+
+# Rows
+
+
+class InsertMode(Enum):
+    INTO = "into"
+    OVERWRITE = "overwrite"
+    REPLACE_WHERE = "replace where"
+    REPLACE_USING = "replace using"
+    REPLACE_ON = "replace on"
+
+
+@dataclass(frozen=True)
+class PartitionValue:
+    """`column [= value]` of a PARTITION clause; `value` is the constant's SQL text, None for a dynamic one."""
+
+    column: str
+    value: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Insert(Statement):
+    """INSERT; `query` is a query of its own (a leading WITH is part of it, VALUES and TABLE are queries too).
+
+    `condition` belongs to REPLACE WHERE and REPLACE ON, `using` to REPLACE USING.
+    """
+
+    table: Name
+    query: str
+    mode: InsertMode = InsertMode.INTO
+    alias: str | None = None
+    partition: tuple[PartitionValue, ...] = ()
+    columns: tuple[str, ...] = ()
+    by_name: bool = False
+    if_not_exists: bool = False
+    condition: str | None = None
+    using: tuple[str, ...] = ()
+    schema_evolution: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class InsertDirectory(Statement):
+    """INSERT OVERWRITE DIRECTORY: `head` + a query, which Spark writes to files of no table."""
+
+    head: str
+    query: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delete(Statement):
+    table: Name
+    alias: str | None = None
+    condition: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Update(Statement):
+    table: Name
+    assignments: tuple[Assignment, ...]
+    alias: str | None = None
+    condition: str | None = None
+
+
+@dataclass(frozen=True)
+class MergeSource:
+    """What a MERGE reads.
+
+    `query` is a query that gives its rows. `name` is set where the source is a table or view and nothing else: its
+    columns may then be qualified by its name; `alias` is what they are qualified by where one is given.
+    """
+
+    query: str
+    name: Name | None = None
+    alias: str | None = None
+
+
+class MatchKind(Enum):
+    MATCHED = "matched"
+    NOT_MATCHED = "not matched"
+    NOT_MATCHED_BY_SOURCE = "not matched by source"
+
+
+@dataclass(frozen=True)
+class UpdateAll:
+    """UPDATE SET *"""
+
+
+@dataclass(frozen=True)
+class UpdateSet:
+    """UPDATE SET column = value, ..."""
+
+    assignments: tuple[Assignment, ...]
+
+
+@dataclass(frozen=True)
+class InsertAll:
+    """INSERT *"""
+
+
+@dataclass(frozen=True)
+class InsertValues:
+    """INSERT (columns) VALUES (values); without columns: by position."""
+
+    columns: tuple[Name, ...]
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DeleteRow:
+    """DELETE"""
+
+
+MergeAction: TypeAlias = UpdateAll | UpdateSet | InsertAll | InsertValues | DeleteRow
+
+
+@dataclass(frozen=True)
+class MergeClause:
+    kind: MatchKind
+    action: MergeAction
+    condition: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Merge(Statement):
+    """MERGE; `clauses` are in the order of the text, which decides which one a row takes."""
+
+    table: Name
+    source: MergeSource
+    condition: str
+    clauses: tuple[MergeClause, ...]
+    alias: str | None = None
+    schema_evolution: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Truncate(Statement):
+    table: Name
+    partition: tuple[PartitionValue, ...] = ()
+
+
+# Asking
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescribeTable(Statement):
+    """DESCRIBE [TABLE] [EXTENDED | FORMATTED] name [column] [AS JSON]."""
+
+    name: Name
+    extended: bool = False
+    column: Name | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescribeHistory(Statement):
+    table: Name
+    limit: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescribeDetail(Statement):
+    table: Name
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescribeQuery(Statement):
+    query: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescribeSchema(Statement):
+    name: Name
+    extended: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescribeFunction(Statement):
+    """DESCRIBE FUNCTION; `name` is empty for an operator."""
+
+    name: Name
+    extended: bool = False
+
+
+class ShowKind(Enum):
+    TABLES = "tables"
+    TABLE_EXTENDED = "table extended"
+    VIEWS = "views"
+    SCHEMAS = "schemas"
+    CATALOGS = "catalogs"
+    COLUMNS = "columns"
+    CREATE_TABLE = "create table"
+    PROPERTIES = "tblproperties"
+    PARTITIONS = "partitions"
+    FUNCTIONS = "functions"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Show(Statement):
+    """SHOW what [IN name] [LIKE pattern].
+
+    `name` is the schema (TABLES, TABLE_EXTENDED, VIEWS, FUNCTIONS), the database (SCHEMAS) or the table (COLUMNS,
+    CREATE_TABLE, PROPERTIES, PARTITIONS), None where the text leaves it out; `key` the one property asked for;
+    `scope` the word before FUNCTIONS (user, system, all), lower-case.
+    """
+
+    what: ShowKind
+    name: Name | None = None
+    pattern: str | None = None
+    key: str | None = None
+    scope: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explain(Statement):
+    """EXPLAIN [mode] statement; `mode` is lower-case."""
+
+    statement: Statement
+    mode: str | None = None
+
+
+# The session
+
+
+@dataclass(frozen=True, kw_only=True)
+class Use(Statement):
+    """USE name, USE SCHEMA name, or SET CATALOG name; `kind` is None where the text does not say what the name is."""
+
+    name: Name
+    kind: ObjectKind | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetSetting(Statement):
+    """SET key = value, SET TIME ZONE ...; a key alone (value None) or nothing (key None) asks for settings."""
+
+    key: str | None = None
+    value: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResetSetting(Statement):
+    key: str | None = None
+
+
+# Upkeep
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cache(Statement):
+    """CACHE TABLE name [AS query]."""
+
+    name: Name
+    query: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uncache(Statement):
+    """UNCACHE TABLE name, or CLEAR CACHE (`name` is None)."""
+
+    name: Name | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refresh(Statement):
+    """REFRESH [TABLE] name."""
+
+    name: Name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Analyze(Statement):
+    """ANALYZE TABLE name COMPUTE STATISTICS, or ANALYZE TABLES [IN schema] (`kind` SCHEMA, `name` may be None)."""
+
+    kind: ObjectKind
+    name: Name | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optimize(Statement):
+    table: Name
+    condition: str | None = None
+    zorder_by: tuple[Name, ...] = ()
+    full: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vacuum(Statement):
+    """VACUUM table [LITE | FULL] [RETAIN n HOURS] [DRY RUN]; `retain_hours` is the number's text."""
+
+    table: Name
+    retain_hours: str | None = None
+    dry_run: bool = False
+    lite: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Restore(Statement):
+    table: Name
+    to: TimeTravel
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clone(Statement):
+    """CREATE [OR REPLACE] TABLE name SHALLOW | DEEP CLONE source [time travel]."""
+
+    name: Name
+    source: Name
+    shallow: bool
+    mode: CreateMode = CreateMode.CREATE
+    at: TimeTravel | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    location: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConvertToDelta(Statement):
+    """CONVERT TO DELTA parquet.`path` [PARTITIONED BY (...)]."""
+
+    source: Name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call(Statement):
+    """CALL procedure(...)."""
+
+    procedure: Name

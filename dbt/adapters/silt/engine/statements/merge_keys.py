@@ -1,0 +1,145 @@
+"""What the ON of a MERGE says about which rows of the target can match: equalities with the source, and the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from dbt.adapters.silt.engine.commands.merge_plan import KeyEquality
+from dbt.adapters.silt.engine.kernel.expressions import Column, Expression
+from dbt.adapters.silt.engine.kernel.schema import StructType
+from dbt.adapters.silt.engine.statements.conditions import AllOf, Compared, Condition, Operand, structure
+from dbt.adapters.silt.engine.statements.kinds import Name
+from dbt.adapters.silt.engine.statements.predicates import (
+    Resolve,
+    column_path,
+    conjunction,
+    field_at,
+    is_suffix,
+    predicate,
+)
+from dbt.adapters.silt.engine.statements.spans import Tokens
+from dbt.adapters.silt.engine.statements.tokens import Kind, tokenize
+
+
+@dataclass(frozen=True)
+class MergeSides:
+    """The two relations that the texts of a MERGE see.
+
+    Attributes:
+        target: the target's columns.
+        target_names, source_names: the names by whose last parts their columns may be qualified.
+        source_columns: the names of the source's columns; None where they are not known: then a column without a
+            qualifier is nobody's.
+    """
+
+    target: StructType
+    target_names: Collection[Name]
+    source_names: Collection[Name]
+    source_columns: Collection[str] | None = None
+
+
+@dataclass(frozen=True)
+class MergeKeys:
+    """What every matching pair fulfils: `keys` are equalities of ON, `target` is about the target's row alone."""
+
+    keys: tuple[KeyEquality, ...]
+    target: Expression
+
+
+def merge_keys(condition: str, sides: MergeSides, time_zone: str) -> MergeKeys:
+    """The parts of ON, put together by AND, that narrow down the target's rows."""
+    tokens = tokenize(condition)
+    reader = _Reader(condition, tokens, sides)
+    found = structure(condition)
+    keys = tuple(key for part in _conjuncts(found) for key in reader.equalities(part))
+    demanded = predicate(condition, sides.target, _target_resolver(sides), time_zone)
+    return MergeKeys(keys, conjunction([demanded]))
+
+
+def _conjuncts(condition: Condition) -> Iterator[Condition]:
+    if isinstance(condition, AllOf):
+        for part in condition.parts:
+            yield from _conjuncts(part)
+    else:
+        yield condition
+
+
+def _target_resolver(sides: MergeSides) -> Resolve:
+    """A name is a column of the target's: by its qualifier, or because the source has none of the name."""
+
+    def resolve(parts: Name) -> Name | None:
+        for length in range(len(parts) - 1, 0, -1):
+            if is_suffix(parts[:length], sides.source_names):
+                return None
+            if is_suffix(parts[:length], sides.target_names) and field_at(sides.target, parts[length:]) is not None:
+                return parts[length:]
+        if sides.source_columns is None or parts[0].lower() in {name.lower() for name in sides.source_columns}:
+            return None
+        return parts if field_at(sides.target, parts) is not None else None
+
+    return resolve
+
+
+@dataclass(frozen=True)
+class _Reader:
+    text: str
+    tokens: Tokens
+    sides: MergeSides
+
+    def equalities(self, condition: Condition) -> Iterator[KeyEquality]:
+        """The key that the condition is, if it is one."""
+        if not isinstance(condition, Compared) or condition.operator not in ("=", "<=>"):
+            return
+        resolve = _target_resolver(self.sides)
+        for mine, other in ((condition.left, condition.right), (condition.right, condition.left)):
+            parts = column_path(self.tokens, mine)
+            path = None if parts is None else resolve(parts)
+            if path is not None and self._is_of_source(other):
+                text = self.text[self.tokens[other.first].start : self.tokens[other.after - 1].end]
+                yield KeyEquality(Column(path), text, null_safe=condition.operator == "<=>")
+                return
+
+    def _is_of_source(self, operand: Operand) -> bool:
+        """Whether it names a column of the source's and none of the target's, and always has the same value."""
+        index, columns = operand.first, 0
+        while index < operand.after:
+            token = self.tokens[index]
+            if not token.is_identifier:
+                index += 1
+                continue
+            end = index + 1
+            while end + 1 < operand.after and self.tokens[end].word == "." and self.tokens[end + 1].is_identifier:
+                end += 2
+            following = self.tokens[end].word
+            if following == "(":
+                if token.word not in _STEADY_FUNCTIONS or end != index + 1:
+                    return False
+            elif self._is_source_column(tuple(t.identifier for t in self.tokens[index:end:2])):
+                columns += 1
+            elif not self._is_type(index) and not self._is_typed_literal(index):
+                return False
+            index = end
+        return columns > 0
+
+    def _is_source_column(self, parts: Name) -> bool:
+        if any(is_suffix(parts[:length], self.sides.source_names) for length in range(1, len(parts))):
+            return True
+        columns = {name.lower() for name in self.sides.source_columns or ()}
+        return parts[0].lower() in columns and self.sides.target.field(parts[0]) is None
+
+    def _is_type(self, index: int) -> bool:
+        """Whether the word is the type of a cast, or the AS before it."""
+        return self.tokens[index].word == "AS" or self.tokens[index - 1].word in ("AS", "::")
+
+    def _is_typed_literal(self, index: int) -> bool:
+        return self.tokens[index].word in ("DATE", "TIMESTAMP") and self.tokens[index + 1].kind is Kind.STRING
+
+
+# Functions whose value hangs on nothing but their arguments and the session.
+_STEADY_FUNCTIONS = frozenset(
+    "CAST TRY_CAST COALESCE NVL IFNULL CONCAT CONCAT_WS LOWER UPPER LCASE UCASE TRIM LTRIM RTRIM SUBSTRING SUBSTR "
+    "LEFT RIGHT LPAD RPAD REPLACE MD5 SHA SHA1 SHA2 HASH XXHASH64 ABS FLOOR CEIL ROUND GREATEST LEAST "
+    "DATE TO_DATE TO_TIMESTAMP TIMESTAMP DATE_TRUNC TRUNC YEAR MONTH DAY HOUR DATE_ADD DATE_SUB ADD_MONTHS "
+    "STRING INT BIGINT DECIMAL DOUBLE FLOAT".split()
+)

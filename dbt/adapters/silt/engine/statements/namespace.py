@@ -1,0 +1,191 @@
+"""What a name means to one session: a temporary view, then a relation of ours, then something of Spark's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationKind
+from dbt.adapters.silt.engine.catalog.documents import View
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.errors import (
+    InvalidNameError,
+    RelationNotFoundError,
+    SchemaNotFoundError,
+)
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.statements.kinds import Name, is_path
+
+
+@dataclass(frozen=True)
+class OurTable:
+    """A table of ours; `name` is None where it was named by its path."""
+
+    log: DeltaLog
+    name: RelationName | None
+
+
+@dataclass(frozen=True)
+class OurView:
+    """A view of ours: its query, and where unqualified names in it are looked up."""
+
+    view: View
+
+
+@dataclass(frozen=True)
+class TemporaryView:
+    """A temporary view over tables of ours: kept as text, expanded at each use."""
+
+    text: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """Nothing of ours: Spark resolves it."""
+
+
+Meaning: TypeAlias = OurTable | OurView | TemporaryView | Foreign
+
+
+@dataclass
+class Namespace:
+    """The current database and schema of one session, and its temporary views over our tables.
+
+    Args:
+        spark: the session; asked for its own temporary views and schemas.
+        catalog: the relations of ours.
+        database, schema: where a name without them is looked up; `use` changes them.
+    """
+
+    spark: SparkSession
+    catalog: Catalog
+    database: str
+    schema: str
+    temporary: dict[str, TemporaryView] = field(default_factory=dict)
+
+    def within(self, database: str | None, schema: str | None) -> Namespace:
+        """The same session seen from another current schema; temporary views are hidden from persistent ones."""
+        return Namespace(self.spark, self.catalog, database or self.database, schema or self.schema)
+
+    def ours(self, name: Name) -> RelationName | None:
+        """The full name, if it is one of ours by its database or schema, whether or not anything is there.
+
+        A name of one part is ours: it would be made in the current schema.
+
+        Raises:
+            InvalidNameError: the name has more than three parts, or a part that cannot be a name.
+        """
+        if len(name) == 3:
+            return RelationName(*name) if self.is_database(name[0]) else None
+        if len(name) == 2:
+            return RelationName(self.database, *name) if self.is_schema(name[0]) else None
+        if len(name) == 1:
+            return RelationName(self.database, self.schema, name[0])
+        raise InvalidNameError(
+            f"`{'.'.join(name)}` has {len(name)} parts; a name has at most three: database, schema and table",
+            table=".".join(name),
+        )
+
+    def meaning(self, name: Name) -> Meaning:
+        """What the name is to a reader.
+
+        Raises:
+            RelationNotFoundError: the name is in our database, or in one of our schemas, and not there.
+            NotATableError: the folder is no table.
+        """
+        if is_path(name):
+            return OurTable(self.catalog.table_at(name[1]), None)
+        if len(name) == 1:
+            return self._short(name[0])
+        full = self.ours(name)
+        if full is None:
+            return Foreign()
+        found = self._find(full)
+        if isinstance(found, Foreign):
+            raise RelationNotFoundError("there is no such table or view", table=str(full))
+        return found
+
+    def writable(self, name: Name) -> RelationName | None:
+        """The full name of a relation to make or change; None if it is Spark's.
+
+        Raises:
+            SchemaNotFoundError: neither we nor Spark have its schema.
+        """
+        full = self.ours(name)
+        if len(name) == 2 and full is None and not self.is_foreign_schema(name[0]):
+            raise SchemaNotFoundError(
+                f"there is no schema `{name[0]}` in database `{self.database}`", table=".".join(name)
+            )
+        if full is not None and not self.catalog.has_schema(full.database, full.schema):
+            raise SchemaNotFoundError(
+                f"there is no schema `{full.schema}` in database `{full.database}`", table=str(full)
+            )
+        return full
+
+    def may_be_ours(self, name: Name) -> bool:
+        """Whether any leading part of a dotted name stands for a relation, or a place, of ours."""
+        if not name:
+            return False
+        if len(name) > 3:
+            return any(self.may_be_ours(name[:length]) for length in (2, 3))
+        if len(name) == 1:
+            return self._is_known(name[0])
+        return name[0].lower() == "delta" or self.ours(name) is not None
+
+    def is_temporary(self, name: Name) -> bool:
+        """Whether a name of one part is a temporary view, of either kind."""
+        return len(name) == 1 and (name[0].lower() in self.temporary or self._is_spark_temporary(name[0]))
+
+    def is_database(self, text: str) -> bool:
+        """Whether it names one of our databases."""
+        return text.lower() in self.catalog.databases()
+
+    def is_schema(self, text: str) -> bool:
+        """Whether it names one of our schemas of the current database."""
+        try:
+            return self.catalog.has_schema(self.database, text)
+        except InvalidNameError:
+            return False
+
+    def is_foreign_schema(self, text: str) -> bool:
+        """Whether Spark itself has a schema of that name."""
+        return self.spark.catalog.databaseExists(_quoted(text))
+
+    def _short(self, identifier: str) -> Meaning:
+        kept = self.temporary.get(identifier.lower())
+        if kept is not None:
+            return kept
+        if self._is_spark_temporary(identifier):
+            return Foreign()
+        full = RelationName(self.database, self.schema, identifier)
+        found = self._find(full)
+        if isinstance(found, Foreign) and not self.spark.catalog.tableExists(_quoted(identifier)):
+            raise RelationNotFoundError("there is no such table or view", table=str(full))
+        return found
+
+    def _is_known(self, identifier: str) -> bool:
+        """Whether a name of one part, which may be no name at all, is a relation of ours."""
+        try:
+            full = RelationName(self.database, self.schema, identifier)
+        except InvalidNameError:
+            return False
+        return identifier.lower() in self.temporary or self.catalog.find(full) is not None
+
+    def _find(self, full: RelationName) -> OurTable | OurView | Foreign:
+        entry = self.catalog.find(full)
+        if entry is None:
+            return Foreign()
+        if entry.kind is RelationKind.VIEW:
+            return OurView(self.catalog.view(full))
+        return OurTable(self.catalog.table(full), full)
+
+    def _is_spark_temporary(self, identifier: str) -> bool:
+        quoted = _quoted(identifier)
+        return self.spark.catalog.tableExists(quoted) and self.spark.catalog.getTable(quoted).isTemporary
+
+
+def _quoted(identifier: str) -> str:
+    return "`" + identifier.replace("`", "``") + "`"

@@ -1,0 +1,65 @@
+"""Pinned snapshots as views of a session: what a table's name becomes in the text that Spark runs."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.engine.commands import scan
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+
+_Key: TypeAlias = tuple[str, str, int]
+
+_KEPT_VIEWS = 256
+
+
+@dataclass
+class Pins:
+    """The session views over pinned snapshots; the oldest go when there are many.
+
+    A view outlives the statement that it was made for, because a DataFrame that the statement gave may be analysed
+    again when it is collected (over Spark Connect it is).
+    """
+
+    spark: SparkSession
+    _labels: OrderedDict[str, None] = field(default_factory=OrderedDict, repr=False)
+    _whole: dict[_Key, str] = field(default_factory=dict, repr=False)
+    _numbers: itertools.count[int] = field(default_factory=itertools.count, repr=False)
+    _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
+
+    def view(self, log: DeltaLog, snapshot: Snapshot, files: pa.Table) -> str:
+        """The quoted name of a session view over exactly those files of the snapshot."""
+        with self._lock:
+            if files.num_rows < snapshot.num_files:
+                return _quoted(self._register(log, snapshot, files))
+            key = (log.store.root, snapshot.metadata.id, snapshot.version)
+            if key not in self._whole:
+                self._whole[key] = self._register(log, snapshot, files)
+            self._labels.move_to_end(self._whole[key])
+            return _quoted(self._whole[key])
+
+    def _register(self, log: DeltaLog, snapshot: Snapshot, files: pa.Table) -> str:
+        label = f"{log.name}@v{snapshot.version}"
+        if label in self._labels or files.num_rows < snapshot.num_files:
+            label = f"{label}/{next(self._numbers)}"
+        scan.read(self.spark, log, snapshot, files).createOrReplaceTempView(_quoted(label))
+        self._labels[label] = None
+        self._drop_oldest()
+        return label
+
+    def _drop_oldest(self) -> None:
+        while len(self._labels) > _KEPT_VIEWS:
+            label, _ = self._labels.popitem(last=False)
+            self._whole = {key: kept for key, kept in self._whole.items() if kept != label}
+            self.spark.catalog.dropTempView(label)
+
+
+def _quoted(label: str) -> str:
+    return "`" + label.replace("`", "``") + "`"

@@ -1,0 +1,305 @@
+"""The names in a statement's texts, pinned to snapshots: one consistent cut for the whole statement.
+
+Each text is opened (its references found, views expanded to their own texts), then every table that any of them
+names is pinned, then each text is written again with the names of session views over exactly the pinned files,
+less those that the text's own predicates rule out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.commands.commit import merged
+from dbt.adapters.silt.engine.kernel import skipping
+from dbt.adapters.silt.engine.kernel.changes import ReadSet
+from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.expressions import TRUE, Expression
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.statements.kinds import Name
+from dbt.adapters.silt.engine.statements.namespace import (
+    Foreign,
+    Namespace,
+    OurTable,
+    OurView,
+    TemporaryView,
+)
+from dbt.adapters.silt.engine.statements.pins import Pins
+from dbt.adapters.silt.engine.statements.predicates import Relation
+from dbt.adapters.silt.engine.statements.pruning import pruning_predicates
+from dbt.adapters.silt.engine.statements.references import Reference, Replacement, rewrite, table_references
+
+
+@dataclass(frozen=True)
+class Text:
+    """A piece of a statement to resolve.
+
+    Attributes:
+        sql: a query, or an expression, whose subqueries alone name tables.
+        outer: relations around an expression: full name -> the identifier that its columns are qualified by.
+    """
+
+    sql: str
+    outer: Mapping[Name, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Read:
+    """One table as one reference reads it: which files of which snapshot, under which predicate."""
+
+    log: DeltaLog
+    snapshot: Snapshot
+    files: pa.Table
+    predicate: Expression
+    is_latest: bool
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """Texts that Spark can run, in the order given, and all that they read."""
+
+    texts: tuple[str, ...]
+    reads: tuple[Read, ...]
+    target: Snapshot | None = None
+    target_reads: ReadSet = field(default_factory=ReadSet)
+    only_ours: bool = False
+
+    @property
+    def bytes_read(self) -> int | None:
+        """How much data lies behind the texts; None where they read anything but tables of ours."""
+        if not self.only_ours or not self.reads:
+            return None
+        return sum(pc.sum(read.files["size"]).as_py() or 0 for read in self.reads)
+
+
+@dataclass
+class Memory:
+    """What earlier statements of one piece of work have read of each table.
+
+    A write that comes after them is based on the version that they saw first, so that a commit of somebody else in
+    between is a conflict, and no conflict that a second run of the write alone could mend.
+    """
+
+    first: dict[DeltaLog, tuple[Snapshot, ReadSet]] = field(default_factory=dict)
+
+    def note(self, reads: Iterable[Read]) -> None:
+        """Keeps what a query read."""
+        for log in {read.log for read in reads if read.is_latest}:
+            own = [read for read in reads if read.log is log and read.is_latest]
+            snapshot, earlier = self.first.get(log, (own[0].snapshot, ReadSet()))
+            self.first[log] = (snapshot, merged(earlier, _read_set(own)))
+
+    def forget(self, log: DeltaLog) -> None:
+        """Begins anew with a table that the work itself has written."""
+        self.first.pop(log, None)
+
+
+@dataclass(frozen=True)
+class Resolver:
+    """Resolves the texts of one session's statements.
+
+    Args:
+        namespace: what names mean to the session.
+        pins: the session's views over pinned snapshots.
+        time_zone: the session's, for literals without one.
+        memory: what earlier statements of the same work have read; None where each statement stands alone.
+    """
+
+    namespace: Namespace
+    pins: Pins
+    time_zone: str
+    memory: Memory | None = None
+
+    def resolve(self, texts: Sequence[Text], target: DeltaLog | None = None) -> Resolved:
+        """Pins every table of the texts, and the target of a write, in one consistent cut.
+
+        Raises:
+            RelationNotFoundError: a name of ours is not there.
+            UnsupportedStatementError: a reference asks for something that is not supported.
+        """
+        opened = [self._open(text, self.namespace, ()) for text in texts]
+        logs = [table.log for node in opened for table in node.latest_tables()]
+        cut = _consistent_cut([*logs, *([] if target is None else [target])])
+        earlier = self._earlier(target, cut)
+        reads: list[Read] = []
+        sql = tuple(self._render(node, cut, reads) for node in opened)
+        only_ours = all(node.only_ours for node in opened)
+        if target is None:
+            if self.memory is not None:
+                self.memory.note(reads)
+            return Resolved(sql, tuple(reads), only_ours=only_ours)
+        own = [read for read in reads if read.log is target and read.is_latest]
+        return Resolved(sql, tuple(reads), cut[target], merged(earlier, _read_set(own)), only_ours)
+
+    def query(self, sql: str) -> Resolved:
+        """The one query, resolved."""
+        return self.resolve([Text(sql)])
+
+    def _earlier(self, target: DeltaLog | None, cut: dict[DeltaLog, Snapshot]) -> ReadSet:
+        """What the same work read of the target before; the target is then pinned to the version that it saw."""
+        if target is None or self.memory is None or target not in self.memory.first:
+            return ReadSet()
+        cut[target], reads = self.memory.first[target]
+        return reads
+
+    def _open(self, text: Text, namespace: Namespace, inside: tuple[str, ...]) -> _Opened:
+        references = table_references(text.sql)
+        opened = {each: self._open_reference(each, namespace, inside) for each in references}
+        children = {reference: child for reference, child in opened.items() if child is not None}
+        inner = all(child.opened.only_ours for child in children.values() if isinstance(child, _View))
+        return _Opened(text, children, inner and len(children) == len(references))
+
+    def _open_reference(self, reference: Reference, namespace: Namespace, inside: tuple[str, ...]) -> _Child | None:
+        meaning = namespace.meaning(reference.parts)
+        travels = reference.version is not None or reference.timestamp is not None
+        if isinstance(meaning, Foreign):
+            return None
+        if reference.options is not None:
+            raise UnsupportedStatementError(
+                f"options on `{'.'.join(reference.parts)}` are not supported", remedy="Leave the WITH (...) out"
+            )
+        if isinstance(meaning, OurTable):
+            return _Table(meaning, self._version(meaning.log, reference) if travels else None)
+        if travels:
+            raise UnsupportedStatementError(
+                f"`{'.'.join(reference.parts)}` is a view, and a view has no versions",
+                remedy="Ask for the version of a table inside the view",
+            )
+        return self._open_view(meaning, namespace, inside)
+
+    def _open_view(self, meaning: OurView | TemporaryView, namespace: Namespace, inside: tuple[str, ...]) -> _View:
+        if isinstance(meaning, TemporaryView):
+            return _View(self._inner(meaning.text, meaning.text, namespace, inside), (), meaning.columns)
+        view = meaning.view
+        scope = namespace.within(view.current_database, view.current_schema)
+        columns = tuple(column.name for column in view.columns)
+        return _View(self._inner(view.text, str(view.name), scope, inside), _full(view.name), columns)
+
+    def _inner(self, text: str, key: str, namespace: Namespace, inside: tuple[str, ...]) -> _Opened:
+        """The text of a view, opened; `key` tells the view from those that it stands in."""
+        if key in inside:
+            raise InvalidStatementError(
+                f"the view {key} reads itself: {' -> '.join((*inside, key))}", remedy="Break the cycle"
+            )
+        return self._open(Text(text), namespace, (*inside, key))
+
+    def _version(self, log: DeltaLog, reference: Reference) -> Snapshot:
+        if reference.version is not None:
+            return log.snapshot_at(_whole_number(self._value(reference.version, "bigint"), reference.version))
+        value = self._value(f"unix_millis(cast({reference.timestamp} as timestamp))", "bigint")
+        return log.snapshot_at(log.version_at(_whole_number(value, str(reference.timestamp))))
+
+    def _value(self, expression: str, type_name: str) -> object:
+        """A constant's value; Spark folds it without a job."""
+        return self.namespace.spark.sql(f"select cast({expression} as {type_name})").collect()[0][0]
+
+    def _render(self, node: _Opened, cut: Mapping[DeltaLog, Snapshot], reads: list[Read]) -> str:
+        predicates = self._predicates(node, cut)
+        replacements: dict[Reference, Replacement] = {}
+        for reference, child in node.children.items():
+            if isinstance(child, _View):
+                replacements[reference] = Replacement(self._render_view(child, cut, reads), child.name)
+                continue
+            read = _read(child, cut, predicates.get(reference, TRUE))
+            reads.append(read)
+            replacements[reference] = Replacement(
+                self.pins.view(read.log, read.snapshot, read.files), _full(child.meaning.name)
+            )
+        return rewrite(node.text.sql, replacements, node.text.outer)
+
+    def _render_view(self, view: _View, cut: Mapping[DeltaLog, Snapshot], reads: list[Read]) -> str:
+        inner = self._render(view.opened, cut, reads)
+        if not view.columns:
+            return f"({inner}\n)"
+        columns = ", ".join("`" + column.replace("`", "``") + "`" for column in view.columns)
+        return f"(select * from ({inner}\n) as __silt_view({columns}))"
+
+    def _predicates(self, node: _Opened, cut: Mapping[DeltaLog, Snapshot]) -> Mapping[Reference, Expression]:
+        relations = {
+            reference: Relation(child.snapshot(cut).schema, _full(child.meaning.name))
+            for reference, child in node.children.items()
+            if isinstance(child, _Table)
+        }
+        return pruning_predicates(node.text.sql, relations, self.time_zone)
+
+
+@dataclass(frozen=True)
+class _Table:
+    meaning: OurTable
+    fixed: Snapshot | None
+
+    @property
+    def log(self) -> DeltaLog:
+        return self.meaning.log
+
+    def snapshot(self, cut: Mapping[DeltaLog, Snapshot]) -> Snapshot:
+        return self.fixed if self.fixed is not None else cut[self.log]
+
+
+@dataclass(frozen=True)
+class _View:
+    opened: _Opened
+    name: Name
+    columns: tuple[str, ...]
+
+
+_Child: TypeAlias = _Table | _View
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A text whose references of ours are found; Spark's own are left as they stand."""
+
+    text: Text
+    children: Mapping[Reference, _Child]
+    only_ours: bool
+
+    def latest_tables(self) -> Iterable[_Table]:
+        for child in self.children.values():
+            if isinstance(child, _View):
+                yield from child.opened.latest_tables()
+            elif child.fixed is None:
+                yield child
+
+
+def _consistent_cut(logs: Sequence[DeltaLog]) -> dict[DeltaLog, Snapshot]:
+    """One snapshot a table, such that all were the newest at one moment: pinned, and probed until none moved."""
+    pinned = {log: log.snapshot() for log in logs}
+    while len(pinned) > 1:
+        again = {log: log.snapshot() for log in pinned}
+        if all(again[log].version == pinned[log].version for log in pinned):
+            break
+        pinned = again
+    return pinned
+
+
+def _read(table: _Table, cut: Mapping[DeltaLog, Snapshot], predicate: Expression) -> Read:
+    snapshot = table.snapshot(cut)
+    files = snapshot.files if predicate == TRUE else skipping.prune(snapshot, predicate)
+    return Read(table.log, snapshot, files, predicate, is_latest=table.fixed is None)
+
+
+def _full(name: RelationName | None) -> Name:
+    return () if name is None else (name.database, name.schema, name.identifier)
+
+
+def _whole_number(value: object, text: str) -> int:
+    if not isinstance(value, int):
+        raise InvalidStatementError(
+            f"`{text}` is not a version or a time of a table", remedy="Give a version number or a timestamp"
+        )
+    return value
+
+
+def _read_set(reads: Sequence[Read]) -> ReadSet:
+    return ReadSet(
+        predicates=tuple(read.predicate for read in reads),
+        paths=frozenset(path for read in reads for path in read.files.column("path").to_pylist()),
+        whole_table=any(read.predicate == TRUE for read in reads),
+    )

@@ -1,0 +1,164 @@
+"""CREATE TABLE, with or without a query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dbt.adapters.silt.engine.catalog.catalog import RelationKind
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.commands import create
+from dbt.adapters.silt.engine.commands.create import ColumnSpec, Definition, Place
+from dbt.adapters.silt.engine.commands.types import kernel_schema
+from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER
+from dbt.adapters.silt.engine.statements import kinds
+from dbt.adapters.silt.engine.statements.context import Context, Result
+from dbt.adapters.silt.engine.statements.foreign import pass_to_spark, pass_with_query
+from dbt.adapters.silt.engine.statements.kinds import ConstraintKind, CreateMode, Name
+from dbt.adapters.silt.engine.statements.resolve import Text
+from dbt.adapters.silt.engine.statements.targets import (
+    already_applied,
+    changed,
+    refuse_unsupported,
+    settings_with,
+)
+
+_FORMATS = (None, "delta", "silt")
+_MODES = {
+    CreateMode.CREATE: create.CreateMode.CREATE,
+    CreateMode.CREATE_IF_NOT_EXISTS: create.CreateMode.IF_NOT_EXISTS,
+    CreateMode.CREATE_OR_REPLACE: create.CreateMode.OR_REPLACE,
+    CreateMode.REPLACE: create.CreateMode.REPLACE,
+}
+
+
+@dataclass(frozen=True)
+class _Site:
+    """Where a table is to be: by its name, or by its path; `log` is None where nothing is there yet."""
+
+    name: RelationName | None
+    path: str | None
+    log: DeltaLog | None
+
+    @property
+    def label(self) -> str:
+        return str(self.name) if self.name is not None else f"delta.`{self.path}`"
+
+    def ready(self, context: Context) -> DeltaLog:
+        """The table's handle; its folder is made."""
+        if self.log is not None:
+            return self.log
+        if self.name is not None:
+            return context.catalog.new_table(self.name)
+        log = context.catalog.table_at(str(self.path))
+        log.store.make_folder(LOG_FOLDER)
+        return log
+
+
+def create_table(context: Context, statement: kinds.CreateTable) -> Result:
+    """CREATE [OR REPLACE] TABLE [AS]."""
+    site = _site(context, statement.name)
+    if site is None:
+        return pass_with_query(context, statement, statement.query)
+    _refuse(statement, site.label)
+    if site.log is not None:
+        done = already_applied(context, site.log, site.log.snapshot(), "CREATE TABLE")
+        if done is not None:
+            return Result(outcome=done)
+    texts = [] if statement.query is None else [Text(statement.query)]
+    resolved = context.resolver.resolve(texts, target=site.log)
+    query = context.spark.sql(resolved.texts[0]) if texts else None
+    log = site.ready(context)
+    place = Place(log, resolved.target, is_managed=site.path is None)
+    outcome = create.create(
+        place, _definition(statement), query, _MODES[statement.mode], settings_with(context, resolved)
+    )
+    return changed(context, log, outcome)
+
+
+def create_table_like(context: Context, statement: kinds.CreateTableLike) -> Result:
+    """CREATE TABLE ... LIKE: the schema of another relation, none of its rows."""
+    site = _site(context, statement.name)
+    if site is None:
+        if context.namespace.may_be_ours(statement.source):
+            raise UnsupportedStatementError(
+                "a table of Spark's own cannot be made like one of ours",
+                table=".".join(statement.source),
+                remedy="Use `create table ... as select ... where false`",
+            )
+        return pass_to_spark(context, statement)
+    _refuse(statement, site.label)
+    name = ".".join("`" + part.replace("`", "``") + "`" for part in statement.source)
+    schema = kernel_schema(context.dataframe(f"select * from {name}").schema)
+    like = Definition(
+        columns=tuple(ColumnSpec(field.name, field.type.sql_name, field.nullable, field.comment) for field in schema),
+        properties=statement.properties,
+    )
+    base = None if site.log is None else site.log.snapshot()
+    log = site.ready(context)
+    outcome = create.create(Place(log, base), like, None, _MODES[statement.mode], context.settings)
+    return changed(context, log, outcome)
+
+
+def _site(context: Context, name: Name) -> _Site | None:
+    """Where the table is to be; None where the name is Spark's.
+
+    Raises:
+        RelationExistsError: a view has the name.
+        SchemaNotFoundError: there is no such schema.
+    """
+    if kinds.is_path(name):
+        log = context.catalog.table_at(name[1])
+        return _Site(None, name[1], log if log.exists() else None)
+    full = context.namespace.writable(name)
+    if full is None:
+        return None
+    entry = context.catalog.find(full)
+    if entry is not None and entry.kind is RelationKind.VIEW:
+        raise RelationExistsError("a view has that name", table=str(full), remedy="Drop the view first")
+    return _Site(full, None, None if entry is None else context.catalog.table(full))
+
+
+def _refuse(statement: kinds.CreateTable | kinds.CreateTableLike, table: str) -> None:
+    refuse_unsupported(statement, table)
+    if statement.using not in _FORMATS:
+        raise UnsupportedStatementError(
+            f"a table of a warehouse cannot be made `using {statement.using}`: its format is Delta",
+            table=table,
+            remedy="Leave USING out",
+        )
+    if statement.location is not None:
+        raise UnsupportedStatementError(
+            "the place of a table that has a name is its folder in the warehouse",
+            table=table,
+            remedy=f"Leave LOCATION out, or create it as delta.`{statement.location}`",
+        )
+    if isinstance(statement, kinds.CreateTable):
+        _refuse_layout(statement, table)
+
+
+def _refuse_layout(statement: kinds.CreateTable, table: str) -> None:
+    computed = [column.name for column in statement.columns if column.default or column.generated]
+    if computed:
+        raise UnsupportedStatementError(
+            f"default and generated columns are not supported: {', '.join(computed)}",
+            table=table,
+            remedy="Give the values in the query",
+        )
+    if statement.clustered_by or statement.options:
+        raise UnsupportedStatementError(
+            "CLUSTER BY and OPTIONS are not supported", table=table, remedy="Leave them out, or use PARTITIONED BY"
+        )
+
+
+def _definition(statement: kinds.CreateTable) -> Definition:
+    """The keys of a table are for people to read: they are not enforced, and not kept."""
+    checks = [each for each in statement.constraints if each.kind is ConstraintKind.CHECK]
+    return Definition(
+        columns=tuple(ColumnSpec(c.name, c.type, c.nullable, c.comment) for c in statement.columns),
+        partition_columns=statement.partitioned_by,
+        comment=statement.comment,
+        properties=statement.properties,
+        constraints={each.name or f"check_{at}": str(each.condition) for at, each in enumerate(checks, 1)},
+    )

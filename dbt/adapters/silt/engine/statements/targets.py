@@ -1,0 +1,105 @@
+"""The table that a statement changes, and whether its work is there already."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dbt.adapters.silt.engine.commands.commit import merged
+from dbt.adapters.silt.engine.commands.row_changes import Rows
+from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
+from dbt.adapters.silt.engine.kernel.actions import SetTransaction
+from dbt.adapters.silt.engine.kernel.errors import (
+    InternalError,
+    UnsupportedStatementError,
+)
+from dbt.adapters.silt.engine.kernel.expressions import TRUE
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.statements.context import Context, Result
+from dbt.adapters.silt.engine.statements.kinds import Name, Statement
+from dbt.adapters.silt.engine.statements.namespace import Foreign, OurTable
+from dbt.adapters.silt.engine.statements.predicates import to_predicate
+from dbt.adapters.silt.engine.statements.resolve import Resolved
+
+
+def table_to_change(context: Context, name: Name) -> OurTable | None:
+    """The table of ours that a statement changes; None where the name is Spark's.
+
+    Raises:
+        RelationNotFoundError: the name is ours and nothing is there.
+        UnsupportedStatementError: it is a view.
+    """
+    meaning = context.namespace.meaning(name)
+    if isinstance(meaning, OurTable):
+        return meaning
+    if isinstance(meaning, Foreign):
+        return None
+    raise UnsupportedStatementError("it is a view, and a view holds no rows to change", table=".".join(name))
+
+
+def refuse_unsupported(statement: Statement, table: str) -> None:
+    """Raises where the statement has a clause that nothing here carries out."""
+    if statement.unsupported:
+        raise UnsupportedStatementError(
+            f"not supported: {', '.join(statement.unsupported)}", table=table, remedy="Leave it out"
+        )
+
+
+def already_applied(context: Context, log: DeltaLog, snapshot: Snapshot, operation: str) -> Outcome | None:
+    """The outcome of work that the table holds already: its transaction is at or above the statement's."""
+    if context.settings.txn is None:
+        return None
+    app_id, version = context.settings.txn
+    recorded = snapshot.transaction_version(app_id)
+    if recorded is None or recorded < version:
+        return None
+    return Outcome(operation, log.name, _version_with(log, app_id), skipped=True)
+
+
+def identifier(table: OurTable, alias: str | None) -> str:
+    """The one identifier by which a command qualifies the target's columns."""
+    if alias is not None:
+        return alias
+    return "__silt_target" if table.name is None else table.name.identifier
+
+
+def qualifiers(table: OurTable, alias: str | None) -> dict[Name, str]:
+    """The names that may qualify a target's columns, each with the identifier that the command uses."""
+    if alias is not None or table.name is None:
+        return {}
+    return {(table.name.database, table.name.schema, table.name.identifier): table.name.identifier}
+
+
+def rows_of(context: Context, table: OurTable, alias: str | None, condition: str | None, snapshot: Snapshot) -> Rows:
+    """The rows that a resolved condition names: its text for Spark, and what it says of columns for skipping."""
+    name = identifier(table, alias)
+    if condition is None:
+        return Rows(name, None, TRUE)
+    return Rows(name, condition, to_predicate(condition, snapshot.schema, [(name,)], context.resolver.time_zone))
+
+
+def changed(context: Context, log: DeltaLog, outcome: Outcome) -> Result:
+    """The result of a write; what the same work read of the table before counts no longer."""
+    if context.resolver.memory is not None:
+        context.resolver.memory.forget(log)
+    return Result(outcome=outcome)
+
+
+def target_of(log: DeltaLog, resolved: Resolved) -> Target:
+    """The pinned table that a command changes."""
+    if resolved.target is None:
+        raise InternalError("the statement's table was not pinned", table=log.name)
+    return Target(log.name, log, resolved.target)
+
+
+def settings_with(context: Context, resolved: Resolved) -> WriteSettings:
+    """The statement's settings, with what its own texts read of the table that it changes."""
+    return replace(context.settings, reads=merged(context.settings.reads, resolved.target_reads))
+
+
+def _version_with(log: DeltaLog, app_id: str) -> int | None:
+    """The version whose commit recorded the transaction last; None where the log no longer goes back so far."""
+    for commit in log.newest_commits():
+        if any(isinstance(action, SetTransaction) and action.app_id == app_id for action in commit.actions):
+            return commit.version
+    return None

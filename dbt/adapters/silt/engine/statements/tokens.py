@@ -1,0 +1,184 @@
+"""The tokens of a SQL text, split exactly where Spark's own lexer splits it.
+
+sqlglot's tokenizer reads other dialects' comments (`{# #}`), ends a `--` comment at an escaped line break and swallows
+what follows OPTIMIZE or EXPLAIN; a name seen where Spark sees a comment, or the other way round, would be a table left
+unpinned. So the rules here are those of Spark's SqlBaseLexer.g4, and every token keeps its span of the text.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from enum import Enum
+from functools import lru_cache
+from typing import NamedTuple
+
+from dbt.adapters.silt.engine.kernel.errors import InternalError, StatementSyntaxError
+
+
+class Kind(Enum):
+    """What a token is."""
+
+    WORD = "word"
+    QUOTED = "`identifier`"
+    STRING = "'string'"
+    DOUBLE_QUOTED = '"string"'
+    NUMBER = "number"
+    SYMBOL = "symbol"
+    HINT = "/*+ hint */"
+    END = "end"
+
+
+class Token(NamedTuple):
+    """One token: `text` is `source[start:end]`.
+
+    `word` is the upper-case text of a WORD and the text of a SYMBOL, and empty for all others, so that no string and
+    no quoted identifier is ever taken for a keyword.
+    """
+
+    kind: Kind
+    text: str
+    word: str
+    start: int
+    end: int
+
+    @property
+    def is_identifier(self) -> bool:
+        return self.kind is Kind.WORD or self.kind is Kind.QUOTED
+
+    @property
+    def identifier(self) -> str:
+        """The identifier's name, without backquotes."""
+        return self.text[1:-1].replace("``", "`") if self.kind is Kind.QUOTED else self.text
+
+
+_LEXER = re.compile(
+    r"""
+    [ \t\n\f\r\v\u00a0\u1680\u2000-\u200a\u2028\u202f\u205f\u3000]*
+    (?:
+        (?P<WORD>[^\W\d_]+://[\w/\-.?=&\#%]+|(?![0-9])\w+)
+      | (?P<STRING>'[^'\\]*(?:(?:\\.|'')[^'\\]*)*')
+      | (?P<QUOTED>`[^`]*(?:``[^`]*)*`)
+      | (?P<NUMBER>(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:[bB][dD]|[dDfF])?(?![A-Za-z0-9_])
+                 |[0-9]+(?:[eE][+-]?[0-9]+)?(?:[bB][dD]|[lLsSyYdDfF])?(?!\w))
+      | (?P<DIGITS_FIRST>\w+)
+      | (?P<LINE_COMMENT>--(?:\\\n|[^\r\n])*)
+      | (?P<COMMENT>/\*)
+      | (?P<DOUBLE_QUOTED>"[^"\\]*(?:(?:\\.|"")[^"\\]*)*")
+      | (?P<OPEN>['"`])
+      | (?P<SYMBOL><=>|<=|>=|<>|!=|==|!<|!>|<<|\|\||\|>|->|=>|::|:=|\*/|.)
+      | (?P<END>\Z)
+    )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_COMMENT_EDGE = re.compile(r"/\*(?!\+)|\*/")
+_RAW_PREFIXES = frozenset("rR")
+_QUOTES = frozenset("'\"")
+_UNCLOSED = {"'": "a string", '"': "a string in double quotes", "`": "a quoted identifier"}
+_RAW_STRING = re.compile(r"'[^']*'|\"[^\"]*\"")
+
+
+@lru_cache(maxsize=256)
+def tokenize(text: str) -> tuple[Token, ...]:
+    """The tokens of the text, comments left out, closed by one of kind END.
+
+    Raises:
+        StatementSyntaxError: a string, quoted identifier or comment is not closed.
+    """
+    tokens: list[Token] = []
+    position = 0
+    while True:
+        match = _LEXER.match(text, position)
+        if match is None:
+            raise InternalError(f"the lexer has no rule for the text at {position}")
+        group = match.lastgroup or ""
+        start, position = match.span(group)
+        found = text[start:position]
+        if group == "WORD" or group == "DIGITS_FIRST":
+            if found in _RAW_PREFIXES and text[position : position + 1] in _QUOTES:
+                position = _after_raw_string(text, start, tokens)
+            else:
+                tokens.append(Token(Kind.WORD, found, found.upper(), start, position))
+        elif group == "SYMBOL":
+            tokens.append(Token(Kind.SYMBOL, found, found, start, position))
+        elif group == "COMMENT":
+            position = _after_comment(text, start, tokens)
+        elif group == "OPEN":
+            raise syntax_error(f"{_UNCLOSED[found]} is not closed", text, start)
+        elif group != "LINE_COMMENT":
+            tokens.append(Token(Kind[group], found, "", start, position))
+            if group == "END":
+                return tuple(tokens)
+
+
+def _after_raw_string(text: str, start: int, tokens: list[Token]) -> int:
+    """Where the raw string r'...' at `start` ends."""
+    match = _RAW_STRING.match(text, start + 1)
+    if match is None:
+        raise syntax_error("a string is not closed", text, start)
+    tokens.append(Token(Kind.STRING, text[start : match.end()], "", start, match.end()))
+    return match.end()
+
+
+def _after_comment(text: str, start: int, tokens: list[Token]) -> int:
+    """Where the comment or hint that opens at `start` ends; a hint becomes a token."""
+    is_hint = text.startswith("+", start + 2)
+    depth = 1
+    for edge in _COMMENT_EDGE.finditer(text, start + 2):
+        depth += -1 if edge.group() == "*/" else 1
+        if depth == 0:
+            if is_hint:
+                tokens.append(Token(Kind.HINT, text[start : edge.end()], "", start, edge.end()))
+            return edge.end()
+    raise syntax_error("a comment is not closed", text, start)
+
+
+def syntax_error(problem: str, text: str, position: int) -> StatementSyntaxError:
+    """The error that says what is wrong where: line and column count from 1, with the text around the place."""
+    before = text[:position]
+    line = before.count("\n") + 1
+    column = position - (before.rfind("\n") + 1) + 1
+    nearby = " ".join(text[max(0, position - 30) : position + 30].split())
+    where = f"near `{nearby}`" if nearby else "the text is empty"
+    return StatementSyntaxError(
+        f"{problem} (line {line}, column {column}, {where})", details={"line": line, "column": column}
+    )
+
+
+def string_value(token: Token) -> str:
+    """The value of a string literal, its escapes resolved as Spark resolves them.
+
+    Source: Spark's SparkParserUtils.unescapeSQLString; two quotes in a row stand for one.
+    """
+    text = token.text
+    if text[0] in _RAW_PREFIXES:
+        return text[2:-1]
+    return _ESCAPE.sub(lambda match: _unescaped(match, text[0]), text[1:-1])
+
+
+_ESCAPE = re.compile(
+    r"\\(?:(?P<octal>[0-3][0-7]{2})|u(?P<u>[0-9A-Fa-f]{4})|U(?P<U>[0-9A-Fa-f]{8})|(?P<other>.))|''|\"\"", re.DOTALL
+)
+_ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+
+
+def _unescaped(match: re.Match[str], quote: str) -> str:
+    if match.group() == quote * 2:
+        return quote
+    if match["other"]:
+        return _ESCAPED.get(match["other"], match["other"])
+    if match["octal"]:
+        return chr(int(match["octal"], 8))
+    code = match["u"] or match["U"]
+    return chr(int(code, 16)) if code and int(code, 16) <= sys.maxunicode else match.group()
+
+
+def quoted(identifier: str) -> str:
+    """The identifier in backquotes, as SQL text."""
+    return "`" + identifier.replace("`", "``") + "`"
+
+
+def is_exact_string(token: Token) -> bool:
+    """Whether the literal's value does not hang on any setting: single quotes, no escapes, no quotes in a row."""
+    return token.kind is Kind.STRING and token.text[0] == "'" and "\\" not in token.text and "'" not in token.text[1:-1]

@@ -1,0 +1,239 @@
+"""The front door: SQL and tables of a warehouse, from any PySpark program.
+
+    warehouse = Warehouse(spark, "/data/warehouse")
+    warehouse.sql("create table main.orders (id bigint not null, amount decimal(12, 2))")
+    warehouse.sql("insert into main.orders values (1, 9.99)", txn=("load", 1))
+    warehouse.table("main.orders").show()
+
+Statements on tables of the warehouse go through the engine's commit protocol; everything else goes to Spark as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.commands.confs import configure
+from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
+from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
+from dbt.adapters.silt.engine.kernel.errors import (
+    ConcurrentCreateError,
+    ConcurrentDropError,
+    ConcurrentModificationError,
+    InvalidSettingError,
+)
+from dbt.adapters.silt.engine.kernel.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
+from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.transaction import CommitSettings
+from dbt.adapters.silt.engine.statements.context import Context, Result
+from dbt.adapters.silt.engine.statements.kinds import Statement
+from dbt.adapters.silt.engine.statements.namespace import Namespace
+from dbt.adapters.silt.engine.statements.parse import parse
+from dbt.adapters.silt.engine.statements.pins import Pins
+from dbt.adapters.silt.engine.statements.resolve import Memory, Resolver
+from dbt.adapters.silt.engine.statements.route import route
+
+__all__ = ["Result", "Warehouse", "WarehouseSettings"]
+
+_CHANGES_SCHEMA = (
+    "operation string, version bigint, num_affected_rows bigint, num_inserted_rows bigint, "
+    "num_updated_rows bigint, num_deleted_rows bigint, skipped boolean"
+)
+_FIRST_WAIT_SECONDS = 0.1
+_LONGEST_WAIT_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class WarehouseSettings:
+    """How a warehouse commits.
+
+    Attributes:
+        isolation_level: of every commit; None takes each table's own.
+        max_commit_attempts: how often one commit is tried against winners that it does not conflict with.
+        statement_attempts: how often a statement that lost a conflict is run, the first time included.
+        clock: time, ids and chance.
+    """
+
+    isolation_level: IsolationLevel | None = None
+    max_commit_attempts: int = 20
+    statement_attempts: int = 5
+    clock: Clock = field(default_factory=SystemClock)
+
+
+class Warehouse:
+    """Tables and views in a folder, seen by one Spark session.
+
+    Args:
+        spark: the session that runs the work; settings that correctness rests on are set in it.
+        location: the folder of the warehouse; made when the first schema is.
+        database: the name of the warehouse in three-part names.
+        schema: where a name without a schema is looked up; made when it is absent.
+        databases: more warehouses by name: name -> location.
+        settings: how it commits.
+
+    Raises:
+        InvalidSettingError: a location is of a kind that is not supported, or the session has a conflicting setting.
+        StorageError: the folder cannot be written.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        location: str,
+        *,
+        database: str = "silt",
+        schema: str = "main",
+        databases: Mapping[str, str] | None = None,
+        settings: WarehouseSettings | None = None,
+    ) -> None:
+        self.settings = settings or WarehouseSettings()
+        places = {database: location, **(databases or {})}
+        stores = {name: LocalStore(_local(place)) for name, place in places.items()}
+        catalog = Catalog(stores, self.settings.clock)
+        catalog.create_schema(database, schema, if_not_exists=True)
+        self._open(spark, Namespace(spark, catalog, database, schema))
+
+    def for_session(self, spark: SparkSession, one_work: bool = False) -> Warehouse:
+        """The same warehouse, with its caches, seen by another session.
+
+        Args:
+            one_work: whether the statements to come belong together: what a query reads of a table is then what a later
+                write to that table rests on, and a commit of somebody else in between is a conflict.
+        """
+        other = object.__new__(type(self))
+        other.settings = self.settings
+        first = self._first
+        other._open(spark, Namespace(spark, self.catalog, first.database, first.schema))
+        other._memory = Memory() if one_work else None
+        return other
+
+    @property
+    def catalog(self) -> Catalog:
+        """The relations of the warehouse, without Spark."""
+        return self._namespace.catalog
+
+    def sql(self, text: str, txn: tuple[str, int] | None = None) -> DataFrame:
+        """Runs one statement; a query's rows, or one row that says what a change did.
+
+        Args:
+            text: the statement.
+            txn: application id and version: the change is applied unless the table holds this version, or a later
+                one, of that application id; so the same call again, after any crash, applies it once.
+
+        Raises:
+            SiltError: see `kernel.errors`; nothing is applied unless the error says otherwise.
+        """
+        result = self.execute(text, txn)
+        if result.dataframe is not None:
+            return result.dataframe
+        rows = [] if result.outcome is None else [_changes(result.outcome)]
+        return self.spark.createDataFrame(rows, _CHANGES_SCHEMA)
+
+    def table(self, name: str, version: int | None = None) -> DataFrame:
+        """The rows of a table or view, by its SQL name, as of the newest version or of the one given."""
+        travel = "" if version is None else f" version as of {int(version)}"
+        return self.sql(f"select * from {name}{travel}")
+
+    def execute(
+        self,
+        text: str,
+        txn: tuple[str, int] | None = None,
+        *,
+        commit_info: Mapping[str, Any] | None = None,
+        isolation_level: IsolationLevel | None = None,
+    ) -> Result:
+        """As `sql`, giving the outcome of a change as a value.
+
+        Args:
+            commit_info: further fields of the commit's `commitInfo`.
+            isolation_level: of this statement's commit; None takes the warehouse's setting, then the table's.
+        """
+        commit = CommitSettings(
+            isolation_level=isolation_level or self.settings.isolation_level,
+            max_attempts=self.settings.max_commit_attempts,
+            commit_info=dict(commit_info or {}),
+        )
+        return self._run(parse(text), WriteSettings(txn=txn, commit=commit))
+
+    def schema_of(self, query: str) -> StructType:
+        """The schema of a query, without running it."""
+        context = self._context(WriteSettings())
+        alone = replace(context, resolver=replace(context.resolver, memory=None))
+        return alone.dataframe(query).schema
+
+    def snapshot(self, name: RelationName) -> Snapshot:
+        """The newest snapshot of a table of ours.
+
+        Raises:
+            RelationNotFoundError: there is no such table.
+        """
+        return self.catalog.table(name).snapshot()
+
+    def _open(self, spark: SparkSession, namespace: Namespace) -> None:
+        configure(spark)
+        self.spark = spark
+        self._first = namespace
+        self._namespace = namespace
+        self._pins = Pins(spark)
+        self._memory: Memory | None = None
+
+    def _context(self, settings: WriteSettings) -> Context:
+        time_zone = self.spark.conf.get("spark.sql.session.timeZone") or "UTC"
+        resolver = Resolver(self._namespace, self._pins, time_zone, self._memory)
+        return Context(self.spark, self._namespace, resolver, settings)
+
+    def _run(self, statement: Statement, settings: WriteSettings) -> Result:
+        """Runs the statement; again from a fresh snapshot where another writer won, within the bound."""
+        attempt = 1
+        while True:
+            try:
+                result = route(statement, self._context(settings))
+            except (ConcurrentCreateError, ConcurrentDropError):
+                raise
+            except ConcurrentModificationError as error:
+                if attempt >= self.settings.statement_attempts or self._rests_on_earlier_reads(error.table):
+                    raise
+                self._wait(attempt)
+                attempt += 1
+            else:
+                return _with_attempts(result, attempt)
+
+    def _rests_on_earlier_reads(self, table: str | None) -> bool:
+        """Whether an earlier statement of the same work read the table: running the write alone again is no remedy."""
+        return self._memory is not None and any(log.name == table for log in self._memory.first)
+
+    def _wait(self, attempt: int) -> None:
+        longest = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2**attempt)
+        self.settings.clock.sleep(longest * self.settings.clock.jitter())
+
+
+def _with_attempts(result: Result, attempts: int) -> Result:
+    if result.outcome is None or attempts == 1:
+        return result
+    return replace(result, outcome=replace(result.outcome, statement_attempts=attempts))
+
+
+def _changes(outcome: Outcome) -> tuple[object, ...]:
+    counts = (outcome.rows_inserted, outcome.rows_updated, outcome.rows_deleted)
+    known = [count for count in counts if count is not None]
+    affected = sum(known) if known else None
+    return (outcome.operation, outcome.version, affected, *counts, outcome.skipped)
+
+
+def _local(location: str) -> str:
+    scheme, colon, rest = location.partition("://")
+    if not colon:
+        return location
+    if scheme == "file":
+        return rest
+    raise InvalidSettingError(
+        f"a warehouse at `{location}` is not supported: only folders of a local or mounted file system are",
+        remedy="Give the path of a folder",
+    )

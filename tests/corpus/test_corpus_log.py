@@ -1,0 +1,104 @@
+"""The logs of tables that other engines wrote (`../shared/corpus` beside the checkout), against their manifest."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dbt.adapters.silt.engine.kernel.errors import MissingLogVersionError, UnsupportedFeatureError
+from dbt.adapters.silt.engine.kernel.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.schema import ArrayType, DataType, MapType, StructType
+from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+
+CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
+MANIFEST = CORPUS / "manifest.json"
+
+# Tables that are refused, and what the error must name.
+REFUSED: dict[str, tuple[type[Exception], str]] = {
+    "delta-rs-err-logs/table_c": (MissingLogVersionError, "00000000000000000012.json"),
+    **{f"delta-rs-err-logs/table_{name}": (UnsupportedFeatureError, "catalogOwned") for name in "defhi"},
+    "delta-rs/simple_table_features": (UnsupportedFeatureError, "reader version 5"),
+    "delta-rs/cdf-table-with-cdc-and-dvs": (UnsupportedFeatureError, "deletionVectors"),
+    "delta-rs/table-with-dv-small": (UnsupportedFeatureError, "deletionVectors"),
+    "delta-rs/table_with_deletion_logs": (UnsupportedFeatureError, "deletionVectors"),
+    "delta-rs/table_with_column_mapping": (UnsupportedFeatureError, "columnMapping"),
+    "delta-rs/table_with_partitioning_mapping": (UnsupportedFeatureError, "columnMapping"),
+    "delta-rs/spark-shredded-variant-preview-delta": (UnsupportedFeatureError, "variantShredding-preview, variantType"),
+    "delta-rs/spark-variant-checkpoint": (UnsupportedFeatureError, "variantType-preview"),
+    "delta-rs/spark-variant-stable-feature-checkpoint": (UnsupportedFeatureError, "variantType"),
+}
+
+
+def entries() -> list[Any]:
+    return list(json.loads(MANIFEST.read_text(encoding="utf-8"))["tables"]) if MANIFEST.exists() else []
+
+
+def log_of(entry: Any) -> DeltaLog:
+    return DeltaLog(LocalStore(CORPUS / entry["path"]), entry["path"])
+
+
+READ = [entry for entry in entries() if entry["path"] not in REFUSED]
+pytestmark = pytest.mark.skipif(not MANIFEST.exists(), reason=f"the corpus is not there: {CORPUS}")
+
+
+def test_every_table_of_the_corpus_is_tried() -> None:
+    known = {entry["path"] for entry in entries()}
+    assert set(REFUSED) <= known
+    assert {entry["path"] for entry in entries() if entry["oracle"] == "refused"} <= set(REFUSED)
+    assert len(READ) + len(REFUSED) == len(known)
+
+
+@pytest.mark.parametrize("entry", READ, ids=[entry["path"] for entry in READ])
+def test_a_log_that_others_wrote_is_read(entry: Any) -> None:
+    snapshot = log_of(entry).snapshot()
+    assert (snapshot.version, snapshot.num_files) == (entry["version"], entry["active_files"])
+    assert list(snapshot.partition_columns) == entry["partition_columns"]
+    assert snapshot.metadata.configuration == entry["configuration"]
+    assert snapshot.protocol.to_json() == entry["protocol"]
+    assert [(member.name, _type_name(member.type)) for member in snapshot.schema] == [
+        (column["name"], column["type"]) for column in entry["schema"]
+    ]
+    if entry.get("rows_by_statistics") is not None:
+        assert _rows_by_statistics(snapshot) == entry["rows_by_statistics"]
+
+
+@pytest.mark.parametrize("entry", READ, ids=[entry["path"] for entry in READ])
+def test_every_version_that_the_log_can_give_is_read(entry: Any) -> None:
+    log = log_of(entry)
+    for version in entry.get("versions") or ():
+        assert log.snapshot_at(version["version"]).num_files == version["active_files"], version["version"]
+
+
+@pytest.mark.parametrize("path", sorted(REFUSED))
+def test_a_table_that_cannot_be_read_is_refused_by_name(path: str) -> None:
+    kind, names = REFUSED[path]
+    with pytest.raises(kind, match=names) as refused:
+        log_of({"path": path}).snapshot()
+    assert path in str(refused.value)
+
+
+def test_statistics_that_only_a_checkpoint_has_as_columns_are_read() -> None:
+    snapshot = log_of({"path": "delta-rs/delta-1.2.1-only-struct-stats"}).snapshot()
+    assert snapshot.files["stats"].null_count == 0
+    assert _rows_by_statistics(snapshot) == snapshot.num_files
+
+
+def _rows_by_statistics(snapshot: Snapshot) -> int:
+    return sum(json.loads(text)["numRecords"] for text in snapshot.files["stats"].to_pylist())
+
+
+def _type_name(data_type: DataType) -> str:
+    """The type as the manifest spells it: the protocol's names, composed as in SQL."""
+    match data_type:
+        case StructType():
+            return "struct<" + ",".join(f"{member.name}:{_type_name(member.type)}" for member in data_type) + ">"
+        case ArrayType():
+            return f"array<{_type_name(data_type.element_type)}>"
+        case MapType():
+            return f"map<{_type_name(data_type.key_type)},{_type_name(data_type.value_type)}>"
+        case _:
+            return data_type.name

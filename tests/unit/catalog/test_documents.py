@@ -1,0 +1,79 @@
+"""Views and functions survive being written and read; what cannot be read says so."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbt.adapters.silt.engine.catalog.documents import (
+    Function,
+    FunctionParameter,
+    View,
+    ViewColumn,
+    parse_function,
+    parse_view,
+    serialize_function,
+    serialize_view,
+)
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.errors import TableDamagedError, UnsupportedFeatureError
+
+NAME = RelationName("silt", "main", "daily")
+texts = st.text(alphabet=st.characters(exclude_categories=("Cs",)))
+maybe = st.none() | texts
+
+views = st.builds(
+    View,
+    name=st.just(NAME),
+    text=texts,
+    columns=st.lists(st.builds(ViewColumn, name=texts, comment=maybe)).map(tuple),
+    comment=maybe,
+    properties=st.dictionaries(texts, texts),
+    current_database=maybe,
+    current_schema=maybe,
+    created_at=st.none() | st.integers(0, 2**53),
+)
+functions = st.builds(
+    Function,
+    name=st.just(NAME),
+    parameters=st.lists(st.builds(FunctionParameter, name=texts, type=texts, default=maybe)).map(tuple),
+    body=texts,
+    returns=maybe,
+    comment=maybe,
+    properties=st.dictionaries(texts, texts),
+)
+
+
+@given(views)
+def test_a_view_is_read_as_it_was_written(view: View) -> None:
+    assert parse_view(serialize_view(view), NAME) == view
+
+
+@given(functions)
+def test_a_function_is_read_as_it_was_written(function: Function) -> None:
+    assert parse_function(serialize_function(function), NAME) == function
+
+
+def test_a_view_takes_the_name_that_its_document_is_found_under() -> None:
+    other = RelationName("silt", "main", "renamed")
+    assert parse_view(serialize_view(View(NAME, "select 1")), other) == View(other, "select 1")
+
+
+@pytest.mark.parametrize("data", [b"", b'{"format": 1, "ki', b"[]", b"null", b'{"format": 1, "kind": "view"}', b"\xff"])
+def test_a_document_that_is_cut_or_foreign_is_an_error_that_names_the_view_and_the_remedy(data: bytes) -> None:
+    with pytest.raises(TableDamagedError, match=r"silt\.main\.daily: .*create or replace view"):
+        parse_view(data, NAME)
+
+
+def test_a_document_of_a_later_format_is_refused() -> None:
+    data = json.dumps({"format": 2, "kind": "view", "text": "select 1", "columns": []}).encode()
+    with pytest.raises(UnsupportedFeatureError, match="later version of dbt-silt"):
+        parse_view(data, NAME)
+
+
+def test_a_function_is_no_view() -> None:
+    with pytest.raises(UnsupportedFeatureError):
+        parse_view(serialize_function(Function(NAME, (), "1")), NAME)

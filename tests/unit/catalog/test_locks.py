@@ -1,0 +1,87 @@
+"""One holder of a folder at a time, among threads and processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.silt.engine.catalog.locks import TIMEOUT_MS, exclusive
+from dbt.adapters.silt.engine.kernel.clock import FixedClock, SystemClock
+from dbt.adapters.silt.engine.kernel.errors import StorageError
+from dbt.adapters.silt.engine.kernel.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.store import ObjectMissing
+
+HOLDER = """
+import fcntl, os, sys
+fcntl.flock(os.open(sys.argv[1], os.O_RDONLY), fcntl.LOCK_EX)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_threads_take_turns(tmp_path: Path) -> None:
+    inside: list[int] = []
+    most: list[int] = []
+
+    def work() -> None:
+        for _ in range(20):
+            with exclusive(LocalStore(tmp_path), "", SystemClock()):
+                inside.append(1)
+                most.append(len(inside))
+                inside.pop()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(most) == 80
+    assert max(most) == 1
+
+
+def test_another_process_that_holds_the_folder_for_too_long_is_an_error_and_its_death_frees_it(tmp_path: Path) -> None:
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with holder:
+        assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+        clock = FixedClock(step_ms=TIMEOUT_MS // 4)
+        with pytest.raises(StorageError, match="another process"), exclusive(LocalStore(tmp_path), "", clock):
+            pytest.fail("held twice")
+        holder.kill()
+    with exclusive(LocalStore(tmp_path), "", SystemClock()):
+        assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_that_is_not_there_cannot_be_held(tmp_path: Path) -> None:
+    with pytest.raises(ObjectMissing), exclusive(LocalStore(tmp_path), "gone", SystemClock()):
+        pytest.fail("held nothing")
+
+
+def test_the_holder_of_a_folder_that_was_replaced_meanwhile_holds_the_new_one(tmp_path: Path) -> None:
+    folder = tmp_path / "schema"
+    folder.mkdir()
+    first = threading.Event()
+    order: list[str] = []
+
+    def wait_for_it() -> None:
+        first.wait()
+        with exclusive(LocalStore(tmp_path / "."), "schema", SystemClock()):
+            order.append("second")
+            assert os.path.exists(folder / "new")
+
+    waiting = threading.Thread(target=wait_for_it)
+    waiting.start()
+    with exclusive(LocalStore(tmp_path), "schema", SystemClock()):
+        first.set()
+        folder.rename(tmp_path / "away")
+        folder.mkdir()
+        (folder / "new").touch()
+        order.append("first")
+    waiting.join()
+    assert order == ["first", "second"]

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import json
+
+from dbt.adapters.silt.engine.kernel.actions import DomainMetadata, SetTransaction
+from dbt.adapters.silt.engine.kernel.checksum import write_checksum
+from dbt.adapters.silt.engine.kernel.paths import checksum_path
+from dbt.adapters.silt.engine.kernel.store import PutResult
+from tests.unit.kernel.log_builder import METADATA, add, new_log, put
+
+
+def test_a_checksum_sums_up_the_table() -> None:
+    log = new_log()
+    put(log, 1, add("a", size=10), add("b", size=32), SetTransaction("app", 1, 5), DomainMetadata("d", "{}"))
+    log.after_commit(1)
+    assert json.loads(log.store.read(checksum_path(1))) == {
+        "tableSizeBytes": 42,
+        "numFiles": 2,
+        "numMetadata": 1,
+        "numProtocol": 1,
+        "metadata": METADATA.to_json(),
+        "protocol": {"minReaderVersion": 1, "minWriterVersion": 2},
+        "setTransactions": [{"appId": "app", "version": 1, "lastUpdated": 5}],
+        "domainMetadata": [{"domain": "d", "configuration": "{}", "removed": False}],
+    }
+
+
+def test_a_checksum_is_never_overwritten() -> None:
+    log = new_log()
+    log.store.put(checksum_path(0), b"of another writer")
+    assert write_checksum(log.store, log.snapshot()) is PutResult.EXISTS
+    assert log.store.read(checksum_path(0)) == b"of another writer"
+
+
+def test_a_checksum_is_of_the_version_it_is_named_after() -> None:
+    log = new_log()
+    put(log, 1, add("a"))
+    put(log, 2, add("b"))
+    log.after_commit(1)
+    assert log.store.status(checksum_path(1)) is None
+    assert log.store.status(checksum_path(2)) is None

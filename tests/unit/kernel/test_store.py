@@ -1,0 +1,174 @@
+"""What every store must keep, tried on each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.silt.engine.kernel.errors import StorageError
+from dbt.adapters.silt.engine.kernel.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.memory_store import FaultyStore, MemoryStore
+from dbt.adapters.silt.engine.kernel.store import ObjectExists, ObjectMissing, PutResult, Store
+
+STORES: dict[str, Callable[[Path], Store]] = {
+    "local": lambda folder: LocalStore(folder / "a b%20ü😊"),
+    "memory": lambda _: MemoryStore().child("a b%20ü😊"),
+    "faultless": lambda folder: FaultyStore(LocalStore(folder)),
+}
+
+
+@pytest.fixture(params=sorted(STORES))
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    made = STORES[request.param](tmp_path)
+    made.make_folder("")
+    return made
+
+
+def test_what_is_put_is_read_back(store: Store) -> None:
+    store.make_folder("_delta_log")
+    assert store.put_if_absent("_delta_log/0 %é.json", b"one") is PutResult.CREATED
+    assert store.read("_delta_log/0 %é.json") == b"one"
+    with store.open_input("_delta_log/0 %é.json") as file:
+        file.seek(1)
+        assert file.read() == b"ne"
+    status = store.status("_delta_log/0 %é.json")
+    assert status is not None and (status.path, status.name, status.size) == ("_delta_log/0 %é.json", "0 %é.json", 3)
+
+
+def test_a_second_conditional_write_changes_nothing(store: Store) -> None:
+    assert store.put_if_absent("a", b"one") is PutResult.CREATED
+    assert store.put_if_absent("a", b"two") is PutResult.EXISTS
+    assert store.read("a") == b"one"
+
+
+def test_exactly_one_of_many_threads_creates_a_file(store: Store) -> None:
+    store.make_folder("log")
+    folder = store.pin("log")
+    with ThreadPoolExecutor(8) as pool:
+        for name in map(str, range(20)):
+            puts = [
+                pool.submit(folder.put_if_absent, name, b"%d" % n)
+                if n % 2
+                else pool.submit(store.put_if_absent, f"log/{name}", b"%d" % n)
+                for n in range(8)
+            ]
+            created = [n for n, put in enumerate(puts) if put.result() is PutResult.CREATED]
+            assert len(created) == 1
+            assert store.read(f"log/{name}") == b"%d" % created[0]
+    assert len(store.list_from("log")) == 20
+
+
+def test_no_write_makes_a_folder(store: Store) -> None:
+    with pytest.raises(ObjectMissing):
+        store.put_if_absent("no/such/file", b"x")
+    with pytest.raises(ObjectMissing):
+        store.put("no/such/file", b"x")
+    assert store.list_folders("") == []
+
+
+def test_a_plain_write_replaces_the_content(store: Store) -> None:
+    store.put("a", b"one")
+    store.put("a", b"two")
+    assert store.read("a") == b"two"
+    assert [status.name for status in store.list_from("")] == ["a"]
+
+
+def test_absence_is_told_apart_from_emptiness(store: Store) -> None:
+    store.make_folder("empty")
+    assert store.list_from("empty") == []
+    assert store.list_folders("empty") == []
+    assert store.status("absent") is None
+    assert store.status("empty") is None
+    for ask in (store.list_from, store.list_folders, store.read, store.open_input, store.pin):
+        with pytest.raises(ObjectMissing):
+            ask("absent")
+
+
+def test_a_listing_begins_where_it_is_told_and_is_sorted(store: Store) -> None:
+    store.make_folder("log/inner")
+    for name in ("b", "a", "d", "c", "é"):
+        store.put(f"log/{name}", name.encode())
+    assert [status.path for status in store.list_from("log", "b")] == ["log/b", "log/c", "log/d", "log/é"]
+    assert [status.size for status in store.list_from("log", "d")] == [1, 2]
+    assert store.list_folders("log") == ["inner"]
+
+
+def test_deleting_what_is_not_there_is_no_error(store: Store) -> None:
+    store.delete("absent")
+    store.delete_folder("absent")
+    store.put("a", b"")
+    store.delete("a")
+    assert store.status("a") is None
+
+
+def test_a_folder_is_deleted_with_all_within(store: Store) -> None:
+    store.make_folder("t/x/y")
+    store.put("t/x/y/f", b"")
+    store.make_folder("tt")
+    store.delete_folder("t")
+    assert store.list_folders("") == ["tt"]
+
+
+def test_a_folder_moves_only_to_a_free_place(store: Store) -> None:
+    for folder in ("a/log", "b", "c"):
+        store.make_folder(folder)
+    store.put("a/log/f", b"1")
+    store.put("c/f", b"2")
+    for taken in ("b", "c"):
+        with pytest.raises(ObjectExists):
+            store.rename_folder("a", taken)
+    with pytest.raises(ObjectMissing):
+        store.rename_folder("absent", "d")
+    with pytest.raises(ObjectMissing):
+        store.rename_folder("a", "no/such")
+    store.rename_folder("a", "d")
+    assert store.read("d/log/f") == b"1"
+    assert store.list_folders("") == ["b", "c", "d"]
+
+
+def test_a_child_sees_the_same_files(store: Store) -> None:
+    child = store.child("schema/table")
+    child.make_folder("_delta_log")
+    child.put("_delta_log/f", b"x")
+    assert store.read("schema/table/_delta_log/f") == b"x"
+    assert child.root == f"{store.root}/schema/table"
+
+
+def test_making_a_missing_file_durable_is_noticed(store: Store) -> None:
+    store.make_folder("a/b")
+    store.put("a/b/f", b"x")
+    store.make_durable(["a/b/f"])
+    with pytest.raises(ObjectMissing):
+        store.make_durable(["a/b/f", "a/b/g"])
+
+
+def test_a_pinned_folder_that_was_moved_is_written_no_more(store: Store) -> None:
+    store.make_folder("t/log")
+    pinned = store.pin("t/log")
+    assert pinned.is_current()
+    store.rename_folder("t", "trash")
+    assert not pinned.is_current()
+    with pytest.raises(ObjectMissing):
+        pinned.put_if_absent("1.json", b"x")
+    assert store.list_from("trash/log") == []
+
+
+def test_a_pinned_folder_is_not_the_one_that_was_made_in_its_place(store: Store) -> None:
+    store.make_folder("t/log")
+    pinned = store.pin("t/log")
+    store.delete_folder("t")
+    store.make_folder("t/log")
+    assert not pinned.is_current()
+    with pytest.raises(ObjectMissing):
+        pinned.put_if_absent("1.json", b"x")
+    assert store.list_from("t/log") == []
+    assert store.pin("t/log").put_if_absent("1.json", b"x") is PutResult.CREATED
+
+
+def test_where_a_file_stands_in_place_of_a_folder_there_is_no_folder(store: Store) -> None:
+    store.put("f", b"x")
+    with pytest.raises((ObjectMissing, StorageError)):
+        store.list_from("f")
