@@ -1,0 +1,52 @@
+"""A warehouse as tests use it, and writers that run side by side."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+
+from dbt.adapters.silt.engine.warehouse import Warehouse
+
+
+class House:
+    """A warehouse and what tests ask of it."""
+
+    def __init__(self, warehouse: Warehouse, root: Path) -> None:
+        self.warehouse = warehouse
+        self.root = root
+
+    def sql(self, text: str, txn: tuple[str, int] | None = None) -> DataFrame:
+        return self.warehouse.sql(text, txn)
+
+    def rows(self, text: str) -> list[tuple[object, ...]]:
+        """The rows of a query, in an order of their own."""
+        return sorted((tuple(row) for row in self.sql(text).collect()), key=repr)
+
+    def another(self) -> House:
+        """The same warehouse as another session sees it, with nothing shared but the files."""
+        spark = self.warehouse.spark.newSession()
+        return House(Warehouse(spark, str(self.root), settings=self.warehouse.settings), self.root)
+
+
+def side_by_side(tasks: Sequence[Callable[[], None]]) -> None:
+    """Runs tasks at once, begun together, and raises the first error."""
+    ready = threading.Barrier(len(tasks))
+    errors: list[BaseException] = []
+
+    def run(task: Callable[[], None]) -> None:
+        try:
+            ready.wait()
+            task()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(task,)) for task in tasks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
