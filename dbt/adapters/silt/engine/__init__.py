@@ -1,0 +1,35 @@
+"""The engine below dbt: transactional tables for any PySpark program.
+
+    from dbt.adapters.silt.engine import Warehouse
+
+Its public names are those of `__all__`; each is imported when it is first asked for, so that the kernel and the catalog
+can be used without Spark.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dbt.adapters.silt.engine.commands.target import Outcome as Outcome
+    from dbt.adapters.silt.engine.kernel.errors import SiltError as SiltError
+    from dbt.adapters.silt.engine.warehouse import Result as Result
+    from dbt.adapters.silt.engine.warehouse import Warehouse as Warehouse
+    from dbt.adapters.silt.engine.warehouse import WarehouseSettings as WarehouseSettings
+
+__all__ = ["Outcome", "Result", "SiltError", "Warehouse", "WarehouseSettings"]
+
+_HOMES = {
+    "Outcome": "commands.target",
+    "Result": "warehouse",
+    "SiltError": "kernel.errors",
+    "Warehouse": "warehouse",
+    "WarehouseSettings": "warehouse",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

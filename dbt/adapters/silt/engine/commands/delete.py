@@ -15,6 +15,7 @@ from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSetti
 from dbt.adapters.silt.engine.kernel import skipping
 from dbt.adapters.silt.engine.kernel.changes import Operation
 from dbt.adapters.silt.engine.kernel.errors import InternalError
+from dbt.adapters.silt.engine.kernel.features import check_writable
 from dbt.adapters.silt.engine.kernel.transaction import ReadSet
 
 OPERATION = "DELETE"
@@ -28,10 +29,12 @@ def delete(
     A delete of whole files, as far as partition values and statistics prove it, runs no Spark job.
 
     Raises:
+        UnsupportedFeatureError: the table needs a feature that this engine cannot write.
         ConcurrentModificationError: another writer's commit stands in the way.
         DataFileMissingError, TableDamagedError: a data file cannot be read.
     """
     started = target.log.clock.now_ms()
+    check_writable(target.snapshot.protocol, target.name, target.snapshot.metadata)
     changes, deleted, copied = _changes(spark, target, rows, limits or Limits())
     metrics = {
         "numRemovedFiles": changes.removed.num_rows,

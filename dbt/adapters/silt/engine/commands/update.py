@@ -14,11 +14,11 @@ from dbt.adapters.silt.engine.commands import assignments, checks, files, row_ch
 from dbt.adapters.silt.engine.commands.assignments import Assignment, Name
 from dbt.adapters.silt.engine.commands.checks import Check
 from dbt.adapters.silt.engine.commands.partitions import quoted
-from dbt.adapters.silt.engine.commands.row_changes import FileChanges, Limits
-from dbt.adapters.silt.engine.commands.row_changes import Rows as Rows
+from dbt.adapters.silt.engine.commands.row_changes import FileChanges, Limits, Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel import skipping
 from dbt.adapters.silt.engine.kernel.changes import Operation
+from dbt.adapters.silt.engine.kernel.features import check_writable
 from dbt.adapters.silt.engine.kernel.transaction import ReadSet
 
 OPERATION = "UPDATE"
@@ -43,10 +43,12 @@ def update(
     Raises:
         ColumnNotFoundError, InvalidStatementError, TypeMismatchError: an assignment cannot be made.
         DataRejectedError: a new value breaks a rule of the table, or does not fit into its column.
+        UnsupportedFeatureError: the table needs a feature that this engine cannot write.
         ConcurrentModificationError: another writer's commit stands in the way.
         DataFileMissingError, TableDamagedError: a data file cannot be read.
     """
     started = target.log.clock.now_ms()
+    check_writable(target.snapshot.protocol, target.name, target.snapshot.metadata)
     row_changes.check_names(target.snapshot.schema, target.name)
     assigned = assignments.resolve(pairs, target.snapshot.schema, rows.alias, target.name)
     changes, updated = _changes(spark, target, assigned, rows, limits or Limits())

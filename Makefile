@@ -1,0 +1,55 @@
+# Every chore of the project. Each target sets up what it needs, in this folder; a second call starts at once.
+
+PYTHON ?=
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+SHARED := $(VENV)/.class-archive
+WORKERS ?= 2
+
+export PIP_NO_CACHE_DIR := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export DBT_SEND_ANONYMOUS_USAGE_STATS := false
+export PYTHON
+
+# Runs a command with the Java that Spark is to use.
+WITH_JAVA = JAVA_HOME="$$(cat $(VENV)/java-home)"
+
+.PHONY: help setup java demo test check bench clean
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
+
+setup: $(SHARED) ## the virtual environment in .venv, and Java
+
+demo: $(SHARED) ## a year of flights: two months land, build, and build again
+	@cd sample_project && $(subst $(VENV),../$(VENV),$(WITH_JAVA)) ../$(BIN)/python demo.py
+
+test: check $(SHARED) ## check, then all tests
+	@$(WITH_JAVA) $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope
+
+check: $(STAMP) ## style, types and the order of the floors
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet . || { echo "run: $(BIN)/ruff format ." >&2; exit 1; }
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/python -m pytest --quiet tests/unit/test_layers.py
+
+bench: $(SHARED) ## the benchmarks, beside bare Spark
+	@$(WITH_JAVA) $(BIN)/python -m benchmarks
+
+clean: ## remove what the other targets have left here, .venv included
+	@rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse logs target
+	@rm -rf sample_project/landing sample_project/warehouse sample_project/target sample_project/logs
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): pyproject.toml .ci/python
+	@.ci/python $(VENV)
+	@touch $@
+
+java: $(STAMP)
+	@.ci/java $(VENV)/java-home
+
+$(SHARED): $(STAMP) | java
+	@$(WITH_JAVA) $(BIN)/python -m dbt.adapters.silt.class_archive
+	@touch $@

@@ -1,0 +1,48 @@
+"""Merges: into a small table, into a large one, and one that only inserts."""
+
+from __future__ import annotations
+
+from benchmarks.cases.table_case import TableCase
+from benchmarks.contestants.contestant import Contestant
+from benchmarks.data import Rows, Scale, short
+
+
+class SmallMerge(TableCase):
+    """As many rows as the table has, half of them new: what a small model costs."""
+
+    start = "small"
+    warmups = 5
+    repetitions = 15
+
+    def __init__(self, scale: Scale) -> None:
+        super().__init__(scale.small_table)
+        self.name = f"merge {short(scale.small)} rows into {short(scale.small)}"
+        self.given = Rows(scale.small // 2, scale.small // 2 + scale.small, revision=1)
+
+    def work(self, contestant: Contestant, repetition: int) -> None:
+        contestant.merge(self.table(repetition), self.given)
+
+
+class LargeMerge(TableCase):
+    """Clustered keys, half of them new, into the large table."""
+
+    start = "large"
+
+    def __init__(self, scale: Scale) -> None:
+        super().__init__(scale.large_table)
+        self.name = f"merge {short(scale.changed)} rows into {short(scale.large)}"
+        self.given = scale.newest
+
+    def work(self, contestant: Contestant, repetition: int) -> None:
+        contestant.merge(self.table(repetition), self.given)
+
+
+class InsertOnlyMerge(LargeMerge):
+    """The same without the update."""
+
+    def __init__(self, scale: Scale) -> None:
+        super().__init__(scale)
+        self.name = f"insert-only merge {short(scale.changed)} rows into {short(scale.large)}"
+
+    def work(self, contestant: Contestant, repetition: int) -> None:
+        contestant.merge(self.table(repetition), self.given, insert_only=True)

@@ -1,0 +1,23 @@
+"""Are two results the same rows, in whatever order?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """What equal bags of rows share: their number, and the sum of their hashes."""
+
+    rows: int
+    hash_sum: int
+
+
+def fingerprint(rows: DataFrame) -> Fingerprint:
+    """The fingerprint of a bag of rows; columns count in the order of their names."""
+    columns = ", ".join(f"`{name}`" for name in sorted(rows.columns))
+    hashes = rows.selectExpr(f"cast(xxhash64({columns}) as decimal(20, 0)) as hash")
+    row = hashes.selectExpr("count(*) as rows", "coalesce(sum(hash), 0) as hash_sum").collect()[0]
+    return Fingerprint(int(row["rows"]), int(row["hash_sum"]))

@@ -1,0 +1,1 @@
+"""The ways to keep a table that are compared."""

@@ -1,0 +1,48 @@
+"""delta-spark, at its defaults; its jars come from a folder that the caller names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from benchmarks.contestants.by_sql import BySql
+from benchmarks.data import Rows
+
+
+def session_settings(jars: Path) -> dict[str, str]:
+    """What a session needs to run it.
+
+    Raises:
+        FileNotFoundError: there is no jar in the folder.
+    """
+    found = sorted(str(path) for path in jars.glob("*.jar"))
+    if not found:
+        raise FileNotFoundError(f"no jar in {jars}: put delta-spark, delta-storage and what they need there")
+    return {
+        "spark.jars": ",".join(found),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    }
+
+
+class DeltaSpark(BySql):
+    """Tables by path."""
+
+    name = "delta-spark"
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        super().__init__(folder)
+        self._spark = spark
+
+    def create(self, table: str, rows: Rows) -> None:
+        self.execute(f"create table {self.reference(table)} using delta as {rows.sql}")
+
+    def execute(self, statement: str) -> None:
+        self._spark.sql(statement)
+
+    def query(self, statement: str) -> DataFrame:
+        return self._spark.sql(statement)
+
+    def reference(self, table: str) -> str:
+        return f"delta.`{self._folder / table}`"

@@ -1,0 +1,80 @@
+"""The rows that every case works on, and how many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class Rows:
+    """One row for each key `low <= id < high`.
+
+    Attributes:
+        parts: how many files a table made of them has.
+        revision: rows of another revision have other amounts.
+    """
+
+    low: int
+    high: int
+    parts: int = 1
+    revision: int = 0
+
+    @property
+    def sql(self) -> str:
+        """A query for them."""
+        return (
+            "select id, cast(id % 1000 as int) as category, concat('customer ', id % 100000) as customer, "
+            f"((id * 7919 + {self.revision}) % 1000003) / 100 as amount, timestamp_seconds(1700000000 + id) as at "
+            f"from range({self.low}, {self.high}, 1, {self.parts})"
+        )
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """The rows themselves."""
+        return spark.sql(self.sql)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large the cases are, in rows; `parts` is the number of files of the large table."""
+
+    large: int
+    changed: int
+    small: int
+    appended: int
+    parts: int
+
+    @property
+    def large_table(self) -> Rows:
+        """What the large table starts as."""
+        return Rows(0, self.large, self.parts)
+
+    @property
+    def small_table(self) -> Rows:
+        """What the small table starts as."""
+        return Rows(0, self.small)
+
+    @property
+    def newest(self) -> Rows:
+        """Rows around the large table's end: half of the keys are in it, half are new."""
+        return Rows(self.large - self.changed // 2, self.large + self.changed // 2, revision=1)
+
+    @property
+    def middle(self) -> tuple[int, int]:
+        """The first key, and the one after the last, of a range inside one file of the large table."""
+        rows_of_a_file = self.large // self.parts
+        low = (self.parts // 2) * rows_of_a_file + rows_of_a_file // 4
+        return low, low + min(self.changed, rows_of_a_file // 2)
+
+
+FULL = Scale(large=10_000_000, changed=100_000, small=1_000, appended=100, parts=16)
+QUICK = Scale(large=100_000, changed=2_000, small=100, appended=10, parts=4)
+
+
+def short(number: int) -> str:
+    """A number of rows in few letters: 10m, 100k, 250."""
+    for size, letter in ((1_000_000, "m"), (1_000, "k")):
+        if number >= size and number % size == 0:
+            return f"{number // size}{letter}"
+    return str(number)

@@ -1,0 +1,29 @@
+"""Processes, as a user would start them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def dbt(arguments: Sequence[str], project: Path) -> None:
+    """Runs dbt on a project that brings its own profile.
+
+    Raises:
+        RuntimeError: it failed; the message is what it printed.
+    """
+    folders = ["--project-dir", str(project), "--profiles-dir", str(project)]
+    python([str(Path(sys.executable).parent / "dbt"), *arguments, *folders])
+
+
+def python(arguments: Sequence[str]) -> None:
+    """Runs this Python on a script.
+
+    Raises:
+        RuntimeError: it failed; the message is what it printed.
+    """
+    ended = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
+    if ended.returncode != 0:
+        raise RuntimeError(f"{' '.join(arguments)} failed:\n{ended.stdout}\n{ended.stderr}")

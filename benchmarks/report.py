@@ -1,0 +1,93 @@
+"""The results for a person (a table) and for a program (JSON)."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+import os
+import platform
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from benchmarks.harness import CaseResult
+from benchmarks.projects.small_models import ProjectRun
+
+PACKAGES = ("pyspark", "pyarrow", "dbt-core", "deltalake")
+
+
+def statements_table(results: Sequence[CaseResult]) -> Table:
+    """A line per case: each contestant's median, and how many times the floor's it is."""
+    floor, *others = [measurement.contestant for measurement in results[0].measurements]
+    table = Table(title="Statements: median milliseconds in a warm session, and times the floor")
+    table.add_column("case", no_wrap=True)
+    for column in (f"{floor}, the floor", *others):
+        table.add_column(column, justify="right")
+    for result in results:
+        first, *rest = result.measurements
+        ratios = [f"{milliseconds(each.median)}  {result.ratio(each.contestant):.2f}x" for each in rest]
+        table.add_row(result.case, milliseconds(first.median), *ratios)
+    return table
+
+
+def projects_table(runs: Sequence[ProjectRun]) -> Table:
+    """A line per run of dbt on the project of small models."""
+    table = Table(title="dbt: seconds, second run of a project of small incremental merge models")
+    for column in ("models", "threads", "first model", "steady, per model", "whole process"):
+        table.add_column(column, justify="right")
+    for run in runs:
+        seconds = (run.first_model, run.steady_per_model, run.wall)
+        table.add_row(str(run.models), str(run.threads), *(f"{each:.2f}" for each in seconds))
+    return table
+
+
+def cold_table(result: CaseResult) -> Table:
+    """The cold build beside the bare start."""
+    table = Table(title="Cold: seconds, from a new process to its end")
+    for measurement in result.measurements:
+        table.add_column(measurement.contestant, justify="right")
+    table.add_column("difference", justify="right", style="bold")
+    start, build = (measurement.median for measurement in result.measurements)
+    table.add_row(f"{start:.1f}", f"{build:.1f}", f"{build - start:.1f}")
+    return table
+
+
+def as_json(cases: Sequence[CaseResult], runs: Sequence[ProjectRun], cold: CaseResult | None) -> dict[str, Any]:
+    """Everything that was measured, and on what."""
+    return {
+        "machine": {"cpus": os.cpu_count(), "platform": platform.platform(), "python": platform.python_version()},
+        "packages": {name: version(name) for name in PACKAGES},
+        "statements": [_case_json(case) for case in cases],
+        "projects": [dataclasses.asdict(run) for run in runs],
+        "cold": _case_json(cold) if cold else None,
+    }
+
+
+def write(results: dict[str, Any], folder: Path, now: datetime.datetime) -> Path:
+    """Writes the results to a file named by the time; returns its path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{now:%Y-%m-%dT%H-%M-%S}.json"
+    path.write_text(json.dumps(results, indent=2), encoding="utf-8")
+    return path
+
+
+def milliseconds(seconds: float) -> str:
+    """Seconds as whole milliseconds."""
+    return f"{seconds * 1000:,.0f}"
+
+
+def _case_json(result: CaseResult) -> dict[str, Any]:
+    measured = {
+        each.contestant: {
+            "median": each.median,
+            "worst": each.worst,
+            "ratio": result.ratio(each.contestant),
+            "seconds": each.seconds,
+        }
+        for each in result.measurements
+    }
+    return {"case": result.case, "rows": result.rows, "contestants": measured}

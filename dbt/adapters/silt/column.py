@@ -1,0 +1,183 @@
+"""Columns, and the ways between Arrow tables (Spark's side) and agate tables (dbt's side) that keep every value."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import agate
+import pyarrow as pa
+from dbt.adapters.base.column import Column
+from dbt.adapters.spark.column import SparkColumn
+from dbt_common.clients.agate_helper import Integer, ISODateTime, Number
+from dbt_common.utils.encoding import ForgivingJSONEncoder
+from pyspark.sql.types import StructType
+
+from dbt.adapters.silt.relation import quote
+
+_LARGEST_BIGINT = 2**63 - 1
+_DECIMAL_DIGITS = 38
+
+
+@dataclass
+class SiltColumn(SparkColumn):
+    """A column, with its type as Spark SQL writes it."""
+
+    comment: str | None = None
+
+    @classmethod
+    def of_schema(cls, schema: StructType) -> list[SiltColumn]:
+        """The columns of a Spark schema, in order."""
+        return [
+            cls(
+                column=each.name,
+                dtype=each.dataType.simpleString(),
+                column_index=index,
+                comment=each.metadata.get("comment"),
+            )
+            for index, each in enumerate(schema.fields)
+        ]
+
+    @property
+    def quoted(self) -> str:
+        return quote(self.column)
+
+    @classmethod
+    def string_type(cls, size: int) -> str:
+        return "string"
+
+    def string_size(self) -> int:
+        return _LARGEST_BIGINT
+
+    def is_string(self) -> bool:
+        return self.dtype.lower().split("(")[0] in ("string", "varchar", "char", "text")
+
+    def is_integer(self) -> bool:
+        return self.dtype.lower() in ("tinyint", "smallint", "int", "integer", "bigint", "byte", "short", "long")
+
+    def is_float(self) -> bool:
+        return self.dtype.lower() in ("float", "double", "real")
+
+    def is_numeric(self) -> bool:
+        return self.dtype.lower().split("(")[0] in ("decimal", "numeric", "dec")
+
+    def can_expand_to(self, other_column: Column) -> bool:
+        """Never: a string has no size, so there is nothing to expand."""
+        return False
+
+
+def string_literal(text: str) -> str:
+    """A text as Spark SQL reads it between single quotes."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def unique_names(names: Iterable[str]) -> list[str]:
+    """The names with a number after each repeated one, as dbt gives them to the columns of a result."""
+    seen: dict[str, int] = {}
+    unique = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        unique.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    return unique
+
+
+def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
+    """The rows of an Arrow table as Python values; instants become the wall clock's time in the session's zone."""
+    columns = [[_wall_clock(value) for value in column.to_pylist()] for column in table.columns]
+    return list(zip(*columns, strict=True)) if columns else []
+
+
+def to_agate(table: pa.Table) -> agate.Table:
+    """An Arrow table as an agate table whose column types come from the Arrow types, never from the values.
+
+    A column of bytes, arrays, maps or structs becomes text: bytes in hexadecimal, the others as JSON.
+    """
+    kinds = [_agate_type(each.type) for each in table.schema]
+    rows = [[_agate_value(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in rows_of(table)]
+    return agate.Table(rows, unique_names(table.column_names), kinds)
+
+
+def to_arrow(table: agate.Table) -> pa.Table:
+    """A seed's agate table as an Arrow table: the types that dbt found in the file, all values exact.
+
+    Whole numbers become bigint (decimal where they are too large), others double, times without a zone stay so.
+    """
+    arrays = [_arrow_array(kind, list(table.columns[index].values())) for index, kind in enumerate(table.column_types)]
+    return pa.Table.from_arrays(arrays, names=[str(name) for name in table.column_names])
+
+
+def _wall_clock(value: Any) -> Any:
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        return value.replace(tzinfo=None)
+    return value
+
+
+def _agate_type(kind: pa.DataType) -> agate.data_types.DataType:
+    """The agate type that holds every value of an Arrow type."""
+    if pa.types.is_boolean(kind):
+        return agate.Boolean()
+    if pa.types.is_integer(kind):
+        return Integer()
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return Number()
+    if pa.types.is_timestamp(kind):
+        return ISODateTime()
+    if pa.types.is_date(kind):
+        return agate.Date()
+    if pa.types.is_duration(kind):
+        return agate.TimeDelta()
+    # Without null_values, or agate reads the texts "null", "n/a" and "" as no value at all.
+    return agate.Text(null_values=(), cast_nulls=False)
+
+
+def _agate_value(value: Any, kind: agate.data_types.DataType) -> Any:
+    if value is None or not isinstance(kind, agate.Text):
+        return Decimal(repr(value)) if isinstance(value, float) else value
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, list) and value and all(isinstance(each, tuple) for each in value):
+        value = {str(key): entry for key, entry in value}  # pyarrow gives a map as pairs
+    return json.dumps(value, cls=ForgivingJSONEncoder)
+
+
+def _arrow_array(kind: agate.data_types.DataType, values: Sequence[Any]) -> pa.Array:
+    if isinstance(kind, agate.Number | Integer):
+        return _numbers(values)
+    if isinstance(kind, agate.Boolean):
+        return pa.array(values, pa.bool_())
+    if isinstance(kind, agate.DateTime):
+        return _times(values)
+    if isinstance(kind, agate.Date):
+        return pa.array(values, pa.date32())
+    return pa.array([None if value is None else str(value) for value in values], pa.string())
+
+
+def _numbers(values: Sequence[Any]) -> pa.Array:
+    known = [value for value in values if value is not None]
+    if any(not _is_whole(value) for value in known):
+        return pa.array([None if value is None else float(value) for value in values], pa.float64())
+    whole = [None if value is None else int(value) for value in values]
+    if all(abs(value) <= _LARGEST_BIGINT for value in known):
+        return pa.array(whole, pa.int64())
+    return pa.array([None if value is None else Decimal(value) for value in whole], pa.decimal128(_DECIMAL_DIGITS))
+
+
+def _is_whole(value: Decimal | int) -> bool:
+    """Whether a number of a file is an integer that a column of integers or decimals can hold."""
+    number = Decimal(value)
+    return number.is_finite() and number == number.to_integral_value() and number.adjusted() < _DECIMAL_DIGITS
+
+
+def _times(values: Sequence[datetime.datetime | None]) -> pa.Array:
+    """Times of the wall clock; or instants, where the file names zones (a time without one is then in UTC)."""
+    if not any(value is not None and value.tzinfo is not None for value in values):
+        return pa.array(values, pa.timestamp("us"))
+    utc = datetime.timezone.utc
+    instants = [value if value is None or value.tzinfo else value.replace(tzinfo=utc) for value in values]
+    return pa.array(instants, pa.timestamp("us", tz="UTC"))

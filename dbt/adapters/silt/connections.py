@@ -1,0 +1,242 @@
+"""Connections: how dbt's statements reach the warehouse, and what each of them is counted as."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import agate
+from dbt.adapters.contracts.connection import AdapterResponse, Connection, ConnectionState
+from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.sql import SQLConnectionManager
+from dbt_common.clients.agate_helper import empty_table
+from dbt_common.events.contextvars import get_node_info
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from dbt.adapters.silt.commits import Author, CommitJournal, SiltResponse, find_run_id
+from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationKind
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
+from dbt.adapters.silt.engine.statements.tokens import tokenize
+from dbt.adapters.silt.engine.warehouse import Result, Warehouse
+from dbt.adapters.silt.handle import SiltCursor, SiltHandle, environment_of
+from dbt.adapters.silt.invocation import Invocation
+from dbt.adapters.silt.runs import PreviousResults
+from dbt.adapters.silt.units import HookScope, Unit, on_run_hook_scope, text_hash
+
+logger = AdapterLogger("Silt")
+
+
+@dataclass
+class NodeWork:
+    """What one thread's node is at.
+
+    Attributes:
+        unit: the unit of work that the next statement is.
+        scope: the hook whose statements are units of their own.
+        landed: the units of work that this node has committed so far.
+    """
+
+    unit: Unit | None = None
+    scope: HookScope | None = None
+    landed: list[SiltResponse] = field(default_factory=list)
+
+
+class SiltConnectionManager(SQLConnectionManager):
+    """The connections of one adapter, one to a thread."""
+
+    TYPE = "silt"
+
+    def __init__(self, profile: Any, mp_context: Any) -> None:
+        super().__init__(profile, mp_context)
+        self.invocation = Invocation(profile, self._run_id_of_commits)
+        self.environment = environment_of(profile.credentials, self.invocation.project_root)
+        self._journal = CommitJournal(self.invocation.target_path)
+        self._local = threading.local()
+        self._occurrences: Counter[str] = Counter()
+        self._occurrences_lock = threading.Lock()
+
+    # Opening and closing
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.environment.catalog
+
+    def open(self, connection: Connection) -> Connection:  # type: ignore[override]
+        """Give the connection a session; starts Spark at the first."""
+        if connection.state == ConnectionState.OPEN:
+            return connection
+        with self.exception_handler("open a session"):
+            self.invocation.start()
+            connection.handle = self.environment.open(self)
+        connection.state = ConnectionState.OPEN
+        return connection
+
+    def cancel(self, connection: Connection) -> None:
+        connection.handle.cancel()
+
+    def cleanup_all(self) -> None:
+        super().cleanup_all()
+        self.invocation.finish()
+
+    # There are no transactions over several statements: each commits by itself.
+
+    def begin(self) -> Connection:
+        return self.get_thread_connection()
+
+    def commit(self) -> Connection:
+        return self.get_thread_connection()
+
+    def clear_transaction(self) -> None:
+        """Nothing to clear."""
+
+    # Statements
+
+    def execute(
+        self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None
+    ) -> tuple[AdapterResponse, agate.Table]:
+        """Run a text's statements; the rows of the last one if they are asked for, at most `limit`."""
+        sql = self._add_query_comment(sql)
+        _, cursor = self.add_query(sql, auto_begin)
+        with self.exception_handler(sql):
+            if fetch:
+                return cursor.response, cursor.agate(limit)
+            cursor.drain()
+            return cursor.response, empty_table()
+
+    def run(self, warehouse: Warehouse, statement: str) -> tuple[Result, SiltResponse]:
+        """Run one statement for a cursor, as the unit of work that it is, and record what it committed."""
+        unit = self._unit_of(statement)
+        author = self._author(unit)
+        result = warehouse.execute(
+            statement,
+            unit.txn if unit else None,
+            commit_info=author.commit_info(unit),
+            isolation_level=IsolationLevel(unit.isolation_level) if unit and unit.isolation_level else None,
+        )
+        response = SiltResponse.of(result.outcome, unit)
+        if result.outcome is not None:
+            self._record(response, author)
+        return result, response
+
+    @classmethod
+    def get_response(cls, cursor: SiltCursor) -> SiltResponse:
+        return cursor.response
+
+    @classmethod
+    def data_type_code_to_name(cls, type_code: Any) -> str:
+        return str(type_code)
+
+    @contextlib.contextmanager
+    def exception_handler(self, sql: str) -> Iterator[None]:
+        """The one place where errors of the engine and of Spark become dbt's."""
+        try:
+            yield
+        except DbtRuntimeError:
+            raise
+        except SiltError as error:
+            raise DbtDatabaseError(str(error)) from error
+        except (PySparkException, Py4JJavaError) as error:
+            raise DbtDatabaseError(_without_java_stack(str(error))) from error
+        except Exception as error:
+            logger.debug(f"Error while running:\n{sql}")
+            raise DbtRuntimeError(f"{type(error).__name__}: {error}") from error
+
+    # What a node is at
+
+    @property
+    def work(self) -> NodeWork:
+        """This thread's."""
+        if not hasattr(self._local, "work"):
+            self._local.work = NodeWork()
+        return self._local.work
+
+    def begin_node(self) -> None:
+        """Forget what this thread's last node was at."""
+        self._local.work = NodeWork()
+
+    @contextlib.contextmanager
+    def doing(self, unit: Unit) -> Iterator[None]:
+        """The statement that is run in here is this unit of work."""
+        work = self.work
+        work.unit = unit
+        try:
+            yield
+        finally:
+            work.unit = None
+
+    @property
+    def handle(self) -> SiltHandle:
+        """This thread's open connection's."""
+        return self.get_thread_connection().handle
+
+    def _unit_of(self, statement: str) -> Unit | None:
+        """The unit of work that a statement is; none outside of a node's own write and of hooks."""
+        work = self.work
+        if work.unit is not None:
+            return work.unit
+        scope = work.scope or self._on_run_hook()
+        if scope is None:
+            return None
+        key = f"{scope.prefix}/{text_hash(statement)}"
+        with self._occurrences_lock:
+            self._occurrences[key] += 1
+            return scope.unit(statement, self._occurrences[key])
+
+    def _on_run_hook(self) -> HookScope | None:
+        node_id = get_node_info().get("unique_id")
+        if not node_id or not self.invocation.writes:
+            return None
+        return on_run_hook_scope(self.invocation.context, node_id, self.invocation.full_refresh)
+
+    def _author(self, unit: Unit | None) -> Author:
+        node = get_node_info()
+        return Author(
+            invocation_id=self.invocation.id,
+            target=str(getattr(self.profile, "target_name", "")),
+            run_id=unit.run_id if unit else None,
+            node_id=node.get("unique_id"),
+            checksum=node.get("node_checksum"),
+        )
+
+    def _record(self, response: SiltResponse, author: Author) -> None:
+        if response.skipped:
+            logger.debug(str(response))
+            return
+        if response.table_version is None or not response.attempts:
+            return  # nothing was committed: the statement changed no table, or found nothing to change in it
+        if response.app_id is not None:
+            self.work.landed.append(response)
+        self._journal.append(response, author)
+        logger.debug(f"Committed {response.table}@v{response.table_version} ({response})")
+
+    def _run_id_of_commits(self, previous: PreviousResults) -> str | None:
+        """For `dbt retry`: the run id in the commits of the nodes that the results name."""
+        return find_run_id(self._logs(previous.relations), previous.invocation_id)
+
+    def _logs(self, relations: tuple[str, ...]) -> Iterator[DeltaLog]:
+        for written in relations:
+            parts = [token.identifier for token in tokenize(written) if token.is_identifier]
+            if len(parts) != 3:
+                continue
+            entry = self.catalog.find(RelationName(*parts))
+            if entry is not None and entry.kind is RelationKind.TABLE:
+                yield self.catalog.table(entry.name)
+
+
+def landed_message(landed: list[SiltResponse]) -> str:
+    """What an error must say when the node had committed before it."""
+    places = ", ".join(f"{each.table}@v{each.table_version}" for each in landed)
+    return f"already committed as {places}; a rerun with this run id is a no-op"
+
+
+def _without_java_stack(text: str) -> str:
+    return text.partition("\nJVM stacktrace:")[0].partition("\n\tat ")[0].strip()

@@ -1,0 +1,152 @@
+"""The profile of type `silt`: its fields, their defaults, and what is said when one of them cannot be used."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from datetime import timedelta
+from typing import Any
+
+from dbt.adapters.contracts.connection import Credentials
+from dbt_common.dataclass_schema import ValidationError
+
+from dbt.adapters.silt.engine.catalog.names import check_identifier
+from dbt.adapters.silt.engine.kernel.errors import InvalidNameError
+from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
+
+
+@dataclass
+class SiltCredentials(Credentials):
+    """The fields of a profile; none is needed beyond `type: silt`.
+
+    Attributes:
+        database: the name of the warehouse as a database.
+        schema: the schema that models are built in.
+        warehouse: where the tables are: a folder, relative to the project, or a URI.
+        master: the Spark master of an embedded session or a cluster; not with `remote`.
+        remote: the address of a Spark Connect server (`sc://host:port`).
+        databases: more databases, by name, each a folder or a URI.
+        spark_conf: settings of the Spark session.
+        run_id: what identifies the logical run for an orchestrator; a rerun with the same id applies nothing twice.
+        isolation_level: Serializable, WriteSerializable or SnapshotIsolation, for every commit; by default the table's.
+        max_commit_attempts: how often a commit is tried against other writers' commits.
+        statement_attempts: how often a statement is run when only a fresh snapshot can save it; 1 is never again.
+        resume: for how long ("2 hours") a plain rerun continues a run that did not finish; by default never.
+    """
+
+    database: str = "silt"
+    schema: str = "main"
+    warehouse: str = "warehouse"
+    master: str | None = None
+    remote: str | None = None
+    databases: dict[str, str] = field(default_factory=dict)
+    spark_conf: dict[str, Any] = field(default_factory=dict)
+    run_id: str | None = None
+    isolation_level: str | None = None
+    max_commit_attempts: int = 20
+    statement_attempts: int = 5
+    resume: str | None = None
+
+    def __post_init__(self) -> None:
+        check_names(self)
+        if self.master and self.remote:
+            raise ValidationError("a profile has either `master` or `remote`, not both")
+        if not self.remote:
+            self.master = self.master or "local[*]"
+        if self.isolation_level is not None:
+            self.isolation_level = isolation_level(self.isolation_level)
+        for name in ("max_commit_attempts", "statement_attempts"):
+            if getattr(self, name) < 1:
+                raise ValidationError(f"`{name}` is at least 1, not {getattr(self, name)}")
+        if self.resume is not None:
+            parse_duration(self.resume)
+
+    @property
+    def type(self) -> str:
+        return "silt"
+
+    @property
+    def unique_field(self) -> str:
+        return self.warehouse
+
+    def _connection_keys(self) -> tuple[str, ...]:
+        # Without run_id: dbt hashes these keys, and parses the whole project anew when one of them changes.
+        return (
+            "database",
+            "schema",
+            "warehouse",
+            "databases",
+            "master",
+            "remote",
+            "spark_conf",
+            "isolation_level",
+            "max_commit_attempts",
+            "statement_attempts",
+            "resume",
+        )
+
+    @classmethod
+    def validate(cls, data: Any) -> None:
+        """Refuse a field that no profile has, instead of ignoring it.
+
+        Raises:
+            ValidationError: a field is unknown, or a value is of another type.
+        """
+        if isinstance(data, Mapping):
+            check_fields(data)
+        super().validate(data)
+
+
+def check_fields(data: Mapping[str, Any]) -> None:
+    """Raise ValidationError naming the first unknown field of a profile, and the known one nearest to it."""
+    known = {each.name for each in fields(SiltCredentials)} - {"_ALIASES"}
+    for name in data:
+        if name in known or name in ("type", "threads"):
+            continue
+        nearest = difflib.get_close_matches(name, sorted(known | {"threads"}), n=1, cutoff=0.5)
+        hint = f"; did you mean `{nearest[0]}`?" if nearest else f"; the fields are {', '.join(sorted(known))}"
+        raise ValidationError(f"`{name}` is not a field of a silt profile{hint}")
+
+
+def check_names(credentials: SiltCredentials) -> None:
+    """Raise ValidationError if a database or schema of the profile has a name that could leave the warehouse."""
+    try:
+        check_identifier(credentials.schema, "schema")
+        databases = {check_identifier(name, "database") for name in credentials.databases}
+        own = check_identifier(credentials.database, "database")
+    except InvalidNameError as error:
+        raise ValidationError(str(error)) from error
+    if own in databases:
+        raise ValidationError(f"`databases` names `{own}` again, which is the profile's own `database`")
+
+
+_UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
+_DURATION = re.compile(r"\s*(\d+)\s*(second|minute|hour|day)s?\s*", re.IGNORECASE)
+
+
+def parse_duration(text: str) -> timedelta:
+    """The length of time that "90 minutes", "2 hours" or "1 day" means.
+
+    Raises:
+        ValidationError: the text is no such length of time.
+    """
+    found = _DURATION.fullmatch(str(text))
+    if not found:
+        raise ValidationError(f"`resume` is a length of time such as `2 hours` or `30 minutes`, not `{text}`")
+    return timedelta(seconds=int(found[1]) * _UNITS[found[2].lower()])
+
+
+def isolation_level(text: str) -> str:
+    """The level as the format spells it, however its letters were written.
+
+    Raises:
+        ValidationError: there is no such level.
+    """
+    for level in IsolationLevel:
+        if level.value.lower() == text.lower():
+            return level.value
+    raise ValidationError(
+        f"`isolation_level` is one of {', '.join(level.value for level in IsolationLevel)}, not `{text}`"
+    )

@@ -1,0 +1,256 @@
+"""What a dbt connection holds: a Spark session of its own over one warehouse that all connections share."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import agate
+import pyarrow as pa
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import CalendarIntervalType, DataType, NullType, VariantType, YearMonthIntervalType
+
+from dbt.adapters.silt.column import rows_of, to_agate, unique_names
+from dbt.adapters.silt.commits import SiltResponse
+from dbt.adapters.silt.credentials import SiltCredentials
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.kernel.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
+from dbt.adapters.silt.engine.statements.tokens import Kind, tokenize
+from dbt.adapters.silt.engine.warehouse import Result, Warehouse, WarehouseSettings
+from dbt.adapters.silt.relation import quote
+from dbt.adapters.silt.session import SessionPool, SessionSettings
+
+
+class Runner(Protocol):
+    """What a cursor asks of its connection's manager: run one statement, and say what came of it."""
+
+    def run(self, warehouse: Warehouse, statement: str) -> tuple[Result, SiltResponse]: ...
+
+
+class Environment:
+    """One warehouse in this process. Questions about names need no Spark; it starts with the first connection.
+
+    Args:
+        credentials: the profile.
+        location: the warehouse's folder, absolute.
+    """
+
+    def __init__(self, credentials: SiltCredentials, location: str) -> None:
+        self._credentials = credentials
+        self._location = location
+        self._lock = threading.Lock()
+        self._pool: SessionPool | None = None
+        self._warehouse: Warehouse | None = None
+        places = {credentials.database: location, **credentials.databases}
+        self._catalog = Catalog({name: LocalStore(place.removeprefix("file://")) for name, place in places.items()})
+
+    @property
+    def catalog(self) -> Catalog:
+        """The relations of the warehouse; once Spark runs, with the caches that its statements use."""
+        return self._catalog if self._warehouse is None else self._warehouse.catalog
+
+    def open(self, runner: Runner) -> SiltHandle:
+        """A handle on a session of its own; starts Spark if it does not run yet.
+
+        Raises:
+            SiltError: Spark cannot be had, or the warehouse cannot be used.
+        """
+        pool = self._started()
+        session = pool.acquire()
+        assert self._warehouse is not None
+        return SiltHandle(pool, session, self._warehouse.for_session(session, one_work=True), runner)
+
+    def _started(self) -> SessionPool:
+        with self._lock:
+            if self._pool is None:
+                pool = SessionPool(self._session_settings())
+                session = pool.acquire()
+                self._warehouse = self._open_warehouse(session)
+                pool.release(session)
+                self._pool = pool
+            return self._pool
+
+    def _session_settings(self) -> SessionSettings:
+        given = self._credentials
+        conf = {name: str(value) for name, value in given.spark_conf.items()}
+        if given.remote:
+            return SessionSettings(remote=given.remote, spark_conf=conf, warehouse=self._location)
+        return SessionSettings(master=given.master, spark_conf=conf, warehouse=self._location)
+
+    def _open_warehouse(self, session: SparkSession) -> Warehouse:
+        given = self._credentials
+        return Warehouse(
+            session,
+            self._location,
+            database=given.database,
+            schema=given.schema,
+            databases=given.databases,
+            settings=WarehouseSettings(
+                isolation_level=IsolationLevel(given.isolation_level) if given.isolation_level else None,
+                max_commit_attempts=given.max_commit_attempts,
+                statement_attempts=given.statement_attempts,
+            ),
+        )
+
+
+_environments: dict[str, Environment] = {}
+_environments_lock = threading.Lock()
+
+
+def environment_of(credentials: SiltCredentials, project_root: Path) -> Environment:
+    """The environment of a profile: the same one for every adapter of this process with the same settings."""
+    location = credentials.warehouse
+    if "://" not in location:
+        location = str((project_root / Path(location).expanduser()).resolve())
+    settings = {name: value for name, value in credentials.to_dict().items() if name not in ("run_id", "resume")}
+    key = json.dumps([location, settings], sort_keys=True, default=str)
+    with _environments_lock:
+        if key not in _environments:
+            _environments[key] = Environment(credentials, location)
+        return _environments[key]
+
+
+class SiltHandle:
+    """An open connection."""
+
+    def __init__(self, pool: SessionPool, session: SparkSession, warehouse: Warehouse, runner: Runner) -> None:
+        self.session = session
+        self.warehouse = warehouse
+        self.runner = runner
+        self._pool = pool
+        self._tag = f"silt-{uuid.uuid4().hex}"
+
+    def cursor(self) -> SiltCursor:
+        return SiltCursor(self)
+
+    def cancel(self) -> None:
+        """Stop the jobs that this connection runs; its statement then fails, and commits nothing."""
+        self.session.interruptTag(self._tag)
+
+    def close(self) -> None:
+        """Give the session back; its temporary views and settings end."""
+        self._pool.release(self.session)
+
+    def rollback(self) -> None:
+        """Nothing: a statement that failed has committed nothing."""
+
+    @contextlib.contextmanager
+    def tagged(self) -> Iterator[None]:
+        """The jobs that start in here, on this thread, are those that `cancel` stops."""
+        self.session.addTag(self._tag)
+        try:
+            yield
+        finally:
+            self.session.removeTag(self._tag)
+
+
+class SiltCursor:
+    """The statements of one text, run in turn; results are those of the last."""
+
+    def __init__(self, handle: SiltHandle) -> None:
+        self._handle = handle
+        self._frame: DataFrame | None = None
+        self._rows: Iterator[tuple[Any, ...]] | None = None
+        self.response = SiltResponse("OK", code="OK")
+
+    def execute(self, sql: str, bindings: Any = None) -> None:
+        """Run each statement of a text.
+
+        Raises:
+            DbtRuntimeError: bindings were given.
+            SiltError: see the warehouse.
+        """
+        if bindings:
+            raise DbtRuntimeError("silt takes no bindings: write the values into the statement")
+        for statement in split_statements(sql):
+            self.drain()
+            with self._handle.tagged():
+                result, self.response = self._handle.runner.run(self._handle.warehouse, statement)
+            self._frame = result.dataframe
+
+    def drain(self) -> None:
+        """Run a query whose rows nobody fetched, so that its errors are seen (Spark would never run it)."""
+        frame, self._frame = self._frame, None
+        if frame is not None:
+            with self._handle.tagged():
+                frame.write.format("noop").mode("overwrite").save()
+
+    def arrow(self, limit: int | None = None) -> pa.Table:
+        """The rows of the last statement; a statement without rows has no columns either."""
+        frame, self._frame = self._frame, None
+        if frame is None:
+            return pa.table({})
+        with self._handle.tagged():
+            return _fetchable(frame if limit is None else frame.limit(limit)).toArrow()
+
+    def agate(self, limit: int | None = None) -> agate.Table:
+        return to_agate(self.arrow(limit))
+
+    # The rest of DB-API's cursor that dbt and its tests use.
+
+    @property
+    def description(self) -> list[tuple[str, str]] | None:
+        if self._frame is None:
+            return None
+        return [(field.name, field.dataType.simpleString()) for field in self._frame.schema.fields]
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        return next(self._fetched(), None)
+
+    def fetchmany(self, size: int) -> list[tuple[Any, ...]]:
+        rows = self._fetched()
+        return [row for _, row in zip(range(size), rows, strict=False)]
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        return list(self._fetched())
+
+    def _fetched(self) -> Iterator[tuple[Any, ...]]:
+        if self._rows is None:
+            self._rows = iter(rows_of(self.arrow()))
+        return self._rows
+
+
+def split_statements(text: str) -> list[str]:
+    """The statements of a text, without the comments and semicolons between them.
+
+    Raises:
+        StatementSyntaxError: a string, a quoted name or a comment is not closed.
+    """
+    tokens = tokenize(text)
+    if tokens[0].word == "BEGIN":
+        return [text]
+    statements, first = [], None
+    for index, token in enumerate(tokens):
+        if token.word == ";" or token.kind is Kind.END:
+            if first is not None:
+                statements.append(text[first : tokens[index - 1].end])
+            first = None
+        elif first is None:
+            first = token.start
+    return statements
+
+
+_NOT_IN_ARROW = (CalendarIntervalType, YearMonthIntervalType, VariantType, NullType)
+
+
+def _fetchable(frame: DataFrame) -> DataFrame:
+    """The rows with unique names, and with text for the types that Spark does not give to Arrow."""
+    names = unique_names(frame.columns)
+    if names != frame.columns:
+        frame = frame.toDF(*names)
+    kinds: list[DataType] = [field.dataType for field in frame.schema.fields]
+    if not any(isinstance(kind, _NOT_IN_ARROW) for kind in kinds):
+        return frame
+    return frame.selectExpr(
+        *(
+            f"cast({quote(name)} as string) as {quote(name)}" if isinstance(kind, _NOT_IN_ARROW) else quote(name)
+            for name, kind in zip(names, kinds, strict=True)
+        )
+    )

@@ -1,0 +1,410 @@
+"""The adapter: what dbt and its macros ask of the warehouse. Metadata is answered from the log, without a Spark job."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, ClassVar
+
+import agate
+import pyarrow as pa
+from dbt.adapters.base import AdapterConfig, AdapterPlugin, BaseAdapter, BaseRelation, available
+from dbt.adapters.base.impl import ConstraintSupport, FreshnessResponse, log_code_execution
+from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
+from dbt.adapters.contracts.connection import AdapterResponse
+from dbt.adapters.contracts.relation import RelationType
+from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.spark.impl import SparkAdapter
+from dbt_common.clients.agate_helper import DEFAULT_TYPE_TESTER
+from dbt_common.contracts.constraints import ConstraintType
+from dbt_common.contracts.metadata import CatalogTable
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark.errors import PySparkException
+
+from dbt.adapters.silt.column import SiltColumn, string_literal, to_arrow
+from dbt.adapters.silt.commits import EarlierCommit, SiltResponse, find_unit
+from dbt.adapters.silt.connections import SiltConnectionManager, landed_message
+from dbt.adapters.silt.credentials import SiltCredentials
+from dbt.adapters.silt.docs import RelationDocs, table_stats
+from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
+from dbt.adapters.silt.engine.commands.target import Outcome
+from dbt.adapters.silt.engine.commands.types import spark_schema
+from dbt.adapters.silt.engine.kernel.errors import SchemaNotFoundError, SiltError
+from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.handle import split_statements
+from dbt.adapters.silt.python_models import run_python_model
+from dbt.adapters.silt.relation import SiltRelation, quote, unquote
+from dbt.adapters.silt.units import Unit, main_unit, model_hook_scope
+
+logger = AdapterLogger("Silt")
+
+_FULL = CapabilitySupport(support=Support.Full)
+_RELATION_TYPES = {RelationKind.TABLE: RelationType.Table, RelationKind.VIEW: RelationType.View}
+
+
+@dataclass
+class SiltConfig(AdapterConfig):
+    """What a model may configure beyond dbt's own configuration.
+
+    `file_format` and `table_format` are taken because projects for other adapters set them; both can only be `delta`.
+    """
+
+    partition_by: list[str] | str | None = None
+    tblproperties: dict[str, Any] | None = None
+    isolation_level: str | None = None
+    merge_update_columns: list[str] | str | None = None
+    merge_exclude_columns: list[str] | str | None = None
+    incremental_predicates: list[str] | str | None = None
+    file_format: str | None = None
+    table_format: str | None = None
+
+
+class SiltAdapter(SparkAdapter):
+    """The adapter of type `silt`."""
+
+    Relation = SiltRelation
+    Column = SiltColumn
+    ConnectionManager = SiltConnectionManager
+    AdapterSpecificConfigs = SiltConfig
+    connections: SiltConnectionManager
+
+    CONSTRAINT_SUPPORT: ClassVar = {
+        ConstraintType.check: ConstraintSupport.ENFORCED,
+        ConstraintType.not_null: ConstraintSupport.ENFORCED,
+        ConstraintType.unique: ConstraintSupport.NOT_ENFORCED,
+        ConstraintType.primary_key: ConstraintSupport.NOT_ENFORCED,
+        ConstraintType.foreign_key: ConstraintSupport.NOT_ENFORCED,
+    }
+
+    _capabilities = CapabilityDict(
+        {
+            Capability.SchemaMetadataByRelations: _FULL,
+            Capability.TableLastModifiedMetadata: _FULL,
+            Capability.TableLastModifiedMetadataBatch: _FULL,
+            Capability.GetCatalogForSingleRelation: _FULL,
+        }
+    )
+
+    # Relations
+
+    def list_relations(self, database: str | None, schema: str) -> list[BaseRelation]:
+        return super().list_relations(database or self._own_database, schema)
+
+    def get_relation(self, database: str, schema: str, identifier: str) -> BaseRelation | None:
+        return BaseAdapter.get_relation(self, database or self._own_database, schema, identifier)
+
+    def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
+        """The tables and views of a schema; none only if there definitely is no such schema.
+
+        Raises:
+            DbtRuntimeError: the listing failed. To answer "none" then would let an incremental model rebuild its table.
+        """
+        database = schema_relation.database or self._own_database
+        with self.connections.exception_handler(f"list {database}.{schema_relation.schema}"):
+            try:
+                entries = self.connections.catalog.relations(database, schema_relation.schema)
+            except SchemaNotFoundError:
+                return []
+        return [self._relation(entry) for entry in entries]
+
+    def list_schemas(self, database: str) -> list[str]:
+        with self.connections.exception_handler(f"list the schemas of {database}"):
+            # dbt gives the name in its quotes.
+            return self.connections.catalog.schemas(unquote(database or self._own_database))
+
+    def check_schema_exists(self, database: str, schema: str) -> bool:
+        with self.connections.exception_handler(f"look for {database}.{schema}"):
+            return self.connections.catalog.has_schema(database or self._own_database, schema)
+
+    def get_columns_in_relation(self, relation: BaseRelation) -> list[SiltColumn]:
+        """The columns of a table (from its log), a view or a temporary view; none if there is no such relation."""
+        with self.connections.exception_handler(f"get the columns of {relation}"):
+            if relation.is_temporary:
+                return self._columns_of_query(f"select * from {relation.render()}")
+            entry = self._find(relation)
+            return [] if entry is None else self._columns(entry)
+
+    @available.parse(lambda *a, **k: [])
+    def get_column_schema_from_query(self, sql: str) -> list[SiltColumn]:
+        """The columns of a query, which is not run; statements before it in the text (a `sql_header`) are."""
+        with self.connections.exception_handler(sql):
+            *header, query = split_statements(sql)
+            if header:
+                self.connections.handle.cursor().execute(";".join(header))
+            return self._columns_of_query(query)
+
+    @available.parse(lambda *a, **k: {"any": False, "added": [], "removed": [], "retyped": []})
+    def schema_changes(self, source: list[SiltColumn], target: list[SiltColumn]) -> dict[str, Any]:
+        """How a query's columns differ from its table's: `added`, `removed`, and `retyped` with the query's type."""
+        ours, theirs = ({each.name.lower(): each for each in columns} for columns in (target, source))
+        added = [each for name, each in theirs.items() if name not in ours]
+        removed = [each for name, each in ours.items() if name not in theirs]
+        retyped = [each for name, each in theirs.items() if name in ours and each.dtype != ours[name].dtype]
+        return {"any": bool(added or removed or retyped), "added": added, "removed": removed, "retyped": retyped}
+
+    def expand_column_types(self, goal: BaseRelation, current: BaseRelation) -> None:
+        """Nothing: types have no size to be expanded."""
+
+    @available.parse_list
+    def partition_columns(self, relation: BaseRelation) -> list[str]:
+        """The columns that a table is partitioned by, in order."""
+        with self.connections.exception_handler(f"get the partitioning of {relation}"):
+            return list(self._snapshot(relation).partition_columns)
+
+    @available.parse_none
+    def relation_comment(self, relation: BaseRelation) -> str | None:
+        """The comment of a table."""
+        with self.connections.exception_handler(f"get the comment of {relation}"):
+            return self._snapshot(relation).metadata.description
+
+    # Documentation and freshness
+
+    def get_catalog(
+        self, relation_configs: Iterable[Any], used_schemas: frozenset[tuple[str, str]]
+    ) -> tuple[agate.Table, list[Exception]]:
+        # dbt-spark's own takes a single database only.
+        return BaseAdapter.get_catalog(self, relation_configs, used_schemas)
+
+    def _get_one_catalog(
+        self, information_schema: Any, schemas: set[str], used_schemas: frozenset[tuple[str, str]]
+    ) -> agate.Table:
+        relations = [
+            relation
+            for schema in sorted(schemas)
+            for relation in self.list_relations(information_schema.database, schema)
+        ]
+        return self._docs_table(relations, used_schemas)
+
+    def _get_one_catalog_by_relations(
+        self, information_schema: Any, relations: Iterable[BaseRelation], used_schemas: frozenset[tuple[str, str]]
+    ) -> agate.Table:
+        return self._docs_table(relations, used_schemas)
+
+    def get_catalog_for_single_relation(self, relation: BaseRelation) -> CatalogTable | None:
+        with self.connections.exception_handler(f"describe {relation}"):
+            entry = self._find(relation)
+            return None if entry is None else self._docs(entry).catalog_table()
+
+    def calculate_freshness_from_metadata_batch(
+        self, sources: list[BaseRelation], macro_resolver: Any = None
+    ) -> tuple[list[AdapterResponse | None], dict[BaseRelation, FreshnessResponse]]:
+        """When each source table was last committed to, from its log."""
+        now = datetime.now(timezone.utc)
+        found = {}
+        with self.connections.exception_handler("get the freshness of sources"):
+            for source in sources:
+                changed = datetime.fromtimestamp(self._snapshot(source).timestamp / 1000, timezone.utc)
+                found[source] = self._create_freshness_response(changed, now)
+        return [SiltResponse("OK", code="OK")], found
+
+    # Units of work
+
+    @available.parse_none
+    def main_unit(self, model: Mapping[str, Any], full_refresh: bool) -> Unit | None:
+        """The unit of work of a node's own write; None in a command whose writes are none."""
+        if not self.connections.invocation.writes:
+            return None
+        with self.connections.exception_handler("name the unit of work"):
+            return main_unit(self.connections.invocation.context, model, full_refresh, _checksum(model))
+
+    @available.parse_none
+    def applied(self, unit: Unit | None, relation: BaseRelation) -> SiltResponse | None:
+        """What is reported of a unit of work that the table holds already; None if it is still to be done."""
+        if unit is None:
+            return None
+        with self.connections.exception_handler(f"look for earlier work in {relation}"):
+            entry = self._find(relation)
+            if entry is None or entry.kind is not RelationKind.TABLE:
+                return None
+            log = self.connections.catalog.table(entry.name)
+            recorded = log.snapshot().transaction_version(unit.app_id)
+            if recorded is None or recorded < unit.version:
+                return None
+            earlier = find_unit(log, unit.app_id)
+        version = earlier.version if earlier else None
+        response = SiltResponse.of(Outcome("SKIP", str(entry.name), version, skipped=True), unit)
+        _warn_of_change(str(response), unit, recorded, earlier)
+        return response
+
+    @available.parse(lambda *a, **k: None)
+    def write_unit(self, sql: str, unit: Unit | None) -> AdapterResponse:
+        """Run a node's own write as its unit of work."""
+        if unit is None:
+            return self.execute(sql)[0]
+        with self.connections.doing(unit):
+            return self.execute(sql)[0]
+
+    @available.parse_none
+    def enter_hook(self, model: Mapping[str, Any], role: str, relation: BaseRelation, full_refresh: bool) -> None:
+        """From here to `leave_hook`, each statement is a unit of work of the node's hook."""
+        if self.connections.invocation.writes:
+            context = self.connections.invocation.context
+            name = ".".join(part for part in (relation.database, relation.schema, relation.identifier) if part)
+            self.connections.work.scope = model_hook_scope(context, model, role, name, full_refresh)
+
+    @available.parse_none
+    def leave_hook(self) -> None:
+        self.connections.work.scope = None
+
+    def pre_model_hook(self, config: Any) -> None:
+        self.connections.begin_node()
+
+    def post_model_hook(self, config: Any, context: Any) -> None:
+        """Say what had landed, where the node then failed: dbt drops the response of a node that fails."""
+        landed = self.connections.work.landed
+        error = sys.exc_info()[1]
+        if error is not None and landed:
+            if isinstance(error, DbtRuntimeError):
+                error.msg = f"{error.msg}\n{landed_message(landed)}"
+            else:
+                logger.warning(landed_message(landed))
+        self.connections.begin_node()
+
+    # What macros build statements with
+
+    @available
+    @classmethod
+    def quote(cls, identifier: str) -> str:
+        return quote(identifier)
+
+    @available
+    @classmethod
+    def string_literal(cls, text: str) -> str:
+        return string_literal(text)
+
+    @classmethod
+    def convert_number_type(cls, agate_table: agate.Table, col_idx: int) -> str:
+        """A seed's numbers: bigint, a wide decimal for whole numbers that are too large for it, else double."""
+        kind = to_arrow(agate_table.select([agate_table.column_names[col_idx]])).schema.field(0).type
+        if pa.types.is_floating(kind):
+            return "double"
+        return "bigint" if pa.types.is_integer(kind) else "decimal(38,0)"
+
+    @available.parse_none
+    def stage_seed(self, table: agate.Table, relation: BaseRelation) -> None:
+        """Register a seed's rows as a temporary view of the session."""
+        with self.connections.exception_handler(f"stage {relation}"):
+            frame = self.connections.handle.session.createDataFrame(to_arrow(table))
+            # One file: a seed is small, and Spark would write one for each of its cores.
+            frame.coalesce(1).createOrReplaceTempView(relation.render())
+
+    @log_code_execution
+    def submit_python_job(self, parsed_model: dict[str, Any], compiled_code: str) -> AdapterResponse:
+        """Run a python model in this process; its rows are then a temporary view of the session."""
+        with self.connections.exception_handler(f"python model {parsed_model['name']}"):
+            view = run_python_model(self.connections.handle, parsed_model, compiled_code)
+        return SiltResponse(f"OK: {view}", code="OK")
+
+    def valid_incremental_strategies(self) -> list[str]:
+        return ["append", "merge", "delete+insert", "insert_overwrite", "microbatch"]
+
+    def validate_sql(self, sql: str) -> AdapterResponse:
+        self.get_column_schema_from_query(sql)
+        return SiltResponse("OK", code="OK")
+
+    def run_sql_for_tests(self, sql: str, fetch: str, conn: Any) -> Any:
+        with self.connections.exception_handler(sql):
+            cursor = conn.handle.cursor()
+            cursor.execute(sql)
+            if fetch == "one":
+                return cursor.fetchone()
+            if fetch == "all":
+                return cursor.fetchall()
+            cursor.drain()
+            return None
+
+    @classmethod
+    def _get_adapter_specific_run_info(cls, config: Any) -> dict[str, Any]:
+        return {"adapter_type": "silt", "table_format": "delta"}
+
+    # Inside
+
+    @property
+    def _own_database(self) -> str:
+        return self.config.credentials.database
+
+    def _find(self, relation: BaseRelation) -> RelationEntry | None:
+        return self.connections.catalog.find(relation.relation_name(self._own_database))
+
+    def _snapshot(self, relation: BaseRelation) -> Snapshot:
+        return self.connections.catalog.table(relation.relation_name(self._own_database)).snapshot()
+
+    def _relation(self, entry: RelationEntry) -> SiltRelation:
+        name = entry.name
+        return self.Relation.create(name.database, name.schema, name.identifier, type=_RELATION_TYPES[entry.kind])
+
+    def _columns(self, entry: RelationEntry) -> list[SiltColumn]:
+        if entry.kind is RelationKind.VIEW:
+            columns = self._columns_of_query(f"select * from {entry.name.quoted}")
+            comments = {each.name.lower(): each.comment for each in self.connections.catalog.view(entry.name).columns}
+            return [replace(each, comment=comments.get(each.name.lower()) or each.comment) for each in columns]
+        return SiltColumn.of_schema(spark_schema(self.connections.catalog.table(entry.name).snapshot().schema))
+
+    def _columns_of_query(self, sql: str) -> list[SiltColumn]:
+        return SiltColumn.of_schema(self.connections.handle.warehouse.schema_of(sql))
+
+    def _docs(self, entry: RelationEntry) -> RelationDocs:
+        catalog = self.connections.catalog
+        if entry.kind is RelationKind.VIEW:
+            return RelationDocs(entry.name, "view", catalog.view(entry.name).comment, self._columns(entry))
+        snapshot = catalog.table(entry.name).snapshot()
+        return RelationDocs(
+            entry.name, "table", snapshot.metadata.description, self._columns(entry), table_stats(snapshot)
+        )
+
+    def _docs_table(self, relations: Iterable[BaseRelation], used_schemas: frozenset[tuple[str, str]]) -> agate.Table:
+        rows: list[dict[str, Any]] = []
+        for relation in relations:
+            entry = self._find(relation)
+            if entry is not None:
+                rows.extend(self._docs_rows(entry))
+        table = agate.Table.from_object(rows, column_types=DEFAULT_TYPE_TESTER)
+        return self._catalog_filter_table(table, used_schemas) if rows else table
+
+    def _docs_rows(self, entry: RelationEntry) -> list[dict[str, Any]]:
+        """The rows of one relation; a view that can no longer be read must not hide all others."""
+        try:
+            return self._docs(entry).rows()
+        except (SiltError, PySparkException) as error:
+            logger.warning(f"{entry.name} is left out of the catalog: {error}")
+            return []
+
+
+def _checksum(model: Mapping[str, Any]) -> str | None:
+    """Of the node's raw code; of a seed's file, because dbt keeps no checksum of a large one."""
+    if model["resource_type"] == "seed":
+        file = Path(model["root_path"] or ".") / model["original_file_path"]
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    return model["checksum"]["checksum"] if model.get("checksum") else None
+
+
+def _warn_of_change(response: str, unit: Unit, recorded: int, earlier: EarlierCommit | None) -> None:
+    """Say so where a skip may surprise: the node changed since, or a later kind of run had done the work."""
+    remedy = "to build it again, give a new run id"
+    was = earlier.info.get("nodeChecksum") if earlier else None
+    if recorded > unit.version:
+        logger.warning(f"{response}; that run was a full refresh; {remedy}")
+    elif was is not None and unit.checksum is not None and was != unit.checksum:
+        logger.warning(f"{response}; the node was changed since; {remedy}")
+    else:
+        logger.debug(response)
+
+
+def _include_path() -> Path:
+    """The folder of this package's dbt project: beside `dbt/` in a checkout, within it when installed."""
+    dbt = Path(__file__).resolve().parents[2]
+    installed = dbt / "include" / "silt" / "include"
+    return installed if installed.is_dir() else dbt.parent / "include"
+
+
+Plugin = AdapterPlugin(
+    adapter=SiltAdapter,
+    credentials=SiltCredentials,
+    include_path=str(_include_path()),
+    project_name="dbt_silt",
+    dependencies=["spark"],
+)

@@ -1,0 +1,113 @@
+"""The Java that Spark runs on: which one it is, whether it will do, and how it is started."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
+
+MINIMUM_VERSION = 17
+"""Spark 4 runs on this and later ones."""
+
+_REMEDY = f"Install Java {MINIMUM_VERSION} or later, and let JAVA_HOME or PATH lead to it"
+_VERSION = re.compile(r'version "(?:1\.)?(\d+)([^"]*)"')
+_LOGGING = Path(__file__).with_name("log4j2.properties")
+_GIB = 1024**3
+
+
+@dataclass(frozen=True)
+class Java:
+    """A Java that was found.
+
+    Attributes:
+        path: its command.
+        version: the feature release: 17, 21 ...
+        release: the whole version, as it prints it.
+    """
+
+    path: str
+    version: int
+    release: str
+
+
+def find_java() -> Java:
+    """The Java that Spark would start: that of JAVA_HOME if it is set, else the first on PATH.
+
+    Raises:
+        SparkUnavailableError: there is none, it does not run, or it is too old.
+    """
+    home = os.environ.get("JAVA_HOME")
+    path = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
+    if path is None:
+        where = f"JAVA_HOME ({home}) holds no Java" if home else "Java is not installed"
+        raise SparkUnavailableError(f"{where}, and Spark needs it", remedy=_REMEDY)
+    java = _ask(path)
+    if java.version < MINIMUM_VERSION:
+        origin = "JAVA_HOME" if home else "PATH"
+        raise SparkUnavailableError(
+            f"the Java of {origin} ({path}) is version {java.version}, and Spark needs {MINIMUM_VERSION} or later",
+            remedy=_REMEDY,
+            details={"java": path, "version": java.version},
+        )
+    return java
+
+
+def driver_options(temporary: str, archive: Path | None) -> list[str]:
+    """The options that Spark's Java is started with, besides those of the user.
+
+    Args:
+        temporary: a folder for what would else be left in the working directory.
+        archive: the class-data archive to start from (`class_archive`), if there is one.
+    """
+    options = [f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}", f"-Dderby.system.home={temporary}"]
+    if archive is not None:
+        options += [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
+    return options
+
+
+def archive_path(java: Java) -> Path | None:
+    """Where the class-data archive for that Java is kept; None outside of a virtual environment."""
+    if sys.prefix == sys.base_prefix:
+        return None
+    return Path(sys.prefix) / "var" / "dbt-silt" / f"spark-{version('pyspark')}-java-{java.release}.jsa"
+
+
+def default_memory() -> str:
+    """Half of the memory that this process may use, between 1 and 8 GiB, as Spark spells sizes."""
+    half = _memory_bytes() // 2
+    return f"{max(_GIB, min(8 * _GIB, half)) // 1024**2}m"
+
+
+def _ask(path: str) -> Java:
+    try:
+        answer = subprocess.run([path, "-version"], capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SparkUnavailableError(f"{path} cannot be run ({error})", remedy=_REMEDY) from error
+    match = _VERSION.search(answer.stderr + answer.stdout)
+    if match is None:
+        raise SparkUnavailableError(f"{path} does not say which version of Java it is", remedy=_REMEDY)
+    return Java(path, int(match[1]), match[1] + match[2])
+
+
+def _memory_bytes() -> int:
+    """What the machine has, or the container may use."""
+    limits = [_physical_bytes()]
+    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            limits.append(int(Path(limit).read_text()))
+        except (OSError, ValueError):
+            continue  # no such kind of limit here, or none set ("max")
+    return min(limits)
+
+
+def _physical_bytes() -> int:
+    if sys.platform == "win32":
+        return 8 * _GIB
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

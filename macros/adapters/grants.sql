@@ -1,0 +1,13 @@
+{#-- There are no users to grant anything to: whoever can write the folder can write the table. --#}
+{% macro silt__apply_grants(relation, grant_config, should_revoke=True) %}
+  {%- if grant_config -%}
+    {%- do exceptions.warn(
+      "silt has no grants: those of " ~ relation ~ " are not applied; give access to the warehouse's folder instead"
+    ) -%}
+  {%- endif -%}
+{% endmacro %}
+
+
+{% macro silt__copy_grants() %}
+  {{ return(False) }}
+{% endmacro %}

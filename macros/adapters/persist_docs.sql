@@ -1,0 +1,32 @@
+{#-- A table's comments are set where it is made; this is for a table that was there before, and only for what differs, so that
+     a run that changes no documentation makes no commit for it. A view's comments are always set where it is made. --#}
+{% macro silt__persist_docs(relation, model, for_relation, for_columns) -%}
+  {%- if relation.is_table -%}
+    {%- if for_relation and config.persist_relation_docs() and model.description
+        and adapter.relation_comment(relation) != model.description -%}
+      {%- call statement() -%}
+        comment on table {{ relation }} is {{ adapter.string_literal(model.description) }}
+      {%- endcall -%}
+    {%- endif -%}
+    {%- if for_columns and config.persist_column_docs() and model.columns -%}
+      {%- do silt_comment_columns(relation) -%}
+    {%- endif -%}
+  {%- endif -%}
+{%- endmacro %}
+
+
+{% macro silt_comment_columns(relation) %}
+  {%- set comments = silt_column_comments() -%}
+  {%- set changes = [] -%}
+  {%- for column in adapter.get_columns_in_relation(relation) -%}
+    {%- set comment = comments.get(column.name | lower) -%}
+    {%- if comment and comment != column.comment -%}
+      {%- do changes.append(column.quoted ~ ' comment ' ~ adapter.string_literal(comment)) -%}
+    {%- endif -%}
+  {%- endfor -%}
+  {%- if changes -%}
+    {%- call statement() -%}
+      alter table {{ relation }} alter column {{ changes | join(', ') }}
+    {%- endcall -%}
+  {%- endif -%}
+{% endmacro %}

@@ -1,0 +1,106 @@
+{#-- A table and all that it is made with, in one statement, so in one commit: columns' comments, constraints, comment,
+     partitioning and properties. --#}
+{% macro silt__create_table_as(temporary, relation, sql) -%}
+  {%- if temporary -%}
+    create or replace temporary view {{ relation }} as
+    {{ sql }}
+  {%- elif config.get('contract').enforced -%}
+    {{ get_assert_columns_equivalent(sql) }}
+    {{ silt_create_table(relation, get_select_subquery(sql), silt_contract_columns()) }}
+  {%- else -%}
+    {{ silt_create_table(relation, sql, silt_documented_columns(sql)) }}
+  {%- endif -%}
+{%- endmacro %}
+
+
+{#-- `create or replace` only over a table that was seen: a `create` that finds a table made since by another run fails,
+     where `or replace` would silently throw away that run's rows. --#}
+{% macro silt_create_table(relation, sql, columns='') -%}
+  {%- do silt_validate_format() -%}
+  {%- set existing = load_cached_relation(relation) -%}
+  create {{ 'or replace ' if existing is not none }}table {{ relation }}
+  {%- if columns | trim %} (
+    {{ columns | trim }}
+  ){% endif %}
+  {{- silt_comment_clause() }}
+  {{- silt_partition_clause() }}
+  {{- silt_properties_clause() }}
+  as
+  {{ sql }}
+{%- endmacro %}
+
+
+{% macro silt_validate_format() %}
+  {%- for name in ['file_format', 'table_format'] -%}
+    {%- if (config.get(name) or 'delta') | lower not in ['delta', 'default'] -%}
+      {%- do exceptions.raise_compiler_error(
+        "`" ~ name ~ ": " ~ config.get(name) ~ "` is not supported: silt makes Delta tables; leave it out"
+      ) -%}
+    {%- endif -%}
+  {%- endfor -%}
+{% endmacro %}
+
+
+{% macro silt_comment_clause() -%}
+  {%- if config.persist_relation_docs() and model.description %}
+  comment {{ adapter.string_literal(model.description) }}
+  {%- endif -%}
+{%- endmacro %}
+
+
+{% macro silt_partition_columns() -%}
+  {%- set columns = config.get('partition_by') or [] -%}
+  {{ return([columns] if columns is string else columns) }}
+{%- endmacro %}
+
+
+{% macro silt_partition_clause() -%}
+  {%- set columns = silt_partition_columns() -%}
+  {%- if columns %}
+  partitioned by ({% for column in columns %}{{ adapter.quote(column) }}{{ ', ' if not loop.last }}{% endfor %})
+  {%- endif -%}
+{%- endmacro %}
+
+
+{#-- Transaction identifiers are what a rerun is recognised by: they are kept long enough for any rerun. --#}
+{% macro silt_properties_clause() -%}
+  {%- set properties = {'delta.setTransactionRetentionDuration': 'interval 90 days'} -%}
+  {%- do properties.update(config.get('tblproperties') or {}) %}
+  tblproperties (
+  {%- for name, value in properties.items() %}
+    {{ adapter.string_literal(name) }} = {{ adapter.string_literal(value | string) }}{{ ',' if not loop.last }}
+  {%- endfor %}
+  )
+{%- endmacro %}
+
+
+{% macro silt__make_temp_relation(base_relation, suffix='__dbt_tmp') %}
+  {{ return(api.Relation.create(identifier=base_relation.identifier ~ suffix, type='view')) }}
+{% endmacro %}
+
+
+{% macro silt__truncate_relation(relation) -%}
+  {%- call statement('truncate_relation') -%}
+    truncate table {{ relation }}
+  {%- endcall -%}
+{%- endmacro %}
+
+
+{% macro silt__create_view_as(relation, sql) -%}
+  {%- if config.get('contract').enforced -%}
+    {{ get_assert_columns_equivalent(sql) }}
+  {%- endif -%}
+  {%- set columns = silt_documented_columns(sql) | trim -%}
+  create or replace view {{ relation }}
+  {%- if columns %} (
+    {{ columns }}
+  ){% endif %}
+  {{- silt_comment_clause() }}
+  as
+  {{ sql }}
+{%- endmacro %}
+
+
+{% macro silt__generate_database_name(custom_database_name=none, node=none) -%}
+  {{ return(default__generate_database_name(custom_database_name, node) | trim) }}
+{%- endmacro %}

@@ -1,0 +1,27 @@
+{#-- dbt's own, without its `commit` (there are no transactions over several statements), and with each statement of a
+     hook as a unit of work of its own: those that ran before a failure are not applied again by a rerun. --#}
+{% macro run_hooks(hooks, inside_transaction=True) %}
+  {%- set role = 'pre_hook' if hooks is sameas(pre_hooks) else 'post_hook' -%}
+  {%- for hook in hooks | selectattr('transaction', 'equalto', inside_transaction) -%}
+    {%- do adapter.enter_hook(model, role, this, should_full_refresh()) -%}
+    {%- set rendered = render(hook.get('sql')) | trim -%}
+    {%- if (rendered | length) > 0 -%}
+      {%- call statement(auto_begin=inside_transaction) -%}
+        {{ rendered }}
+      {%- endcall -%}
+    {%- endif -%}
+    {%- do adapter.leave_hook() -%}
+  {%- endfor -%}
+{% endmacro %}
+
+
+{% macro silt_run_pre_hooks(hooks) %}
+  {{ run_hooks(hooks, inside_transaction=False) }}
+  {{ run_hooks(hooks, inside_transaction=True) }}
+{% endmacro %}
+
+
+{% macro silt_run_post_hooks(hooks) %}
+  {{ run_hooks(hooks, inside_transaction=True) }}
+  {{ run_hooks(hooks, inside_transaction=False) }}
+{% endmacro %}

@@ -1,0 +1,103 @@
+{% materialization incremental, adapter='silt', supported_languages=['sql', 'python'] -%}
+  {%- set target_relation = this.incorporate(type='table') -%}
+  {%- set existing_relation = load_cached_relation(this) -%}
+  {%- set on_schema_change = incremental_validate_on_schema_change(config.get('on_schema_change'), default='ignore') -%}
+  {%- set strategy = config.get('incremental_strategy') or 'default' -%}
+  {%- set strategy_macro = adapter.get_incremental_strategy_macro(context, strategy) -%}
+  {%- set rebuild = existing_relation is none or not existing_relation.is_table or should_full_refresh() -%}
+  {%- set unit = adapter.main_unit(model, should_full_refresh()) -%}
+
+  {{ silt_run_pre_hooks(pre_hooks) }}
+
+  {%- set applied = adapter.applied(unit, target_relation) -%}
+  {%- if applied is not none -%}
+    {%- do silt_skip(applied) -%}
+  {%- else -%}
+    {%- set temp_relation = make_temp_relation(target_relation) -%}
+    {%- set query = sql -%}
+    {%- if model['language'] == 'python' -%}
+      {%- call statement('python_model', language='python') -%}
+        {{ silt_python_code(compiled_code, temp_relation) }}
+      {%- endcall -%}
+      {%- set query = 'select * from ' ~ temp_relation -%}
+    {%- endif -%}
+
+    {%- if rebuild -%}
+      {%- if existing_relation is not none and not existing_relation.is_table -%}
+        {%- do adapter.drop_relation(existing_relation) -%}
+      {%- endif -%}
+      {%- call silt_write(unit) -%}
+        {{ create_table_as(False, target_relation, query) }}
+      {%- endcall -%}
+    {%- else -%}
+      {%- if strategy not in silt_own_strategies() and model['language'] == 'sql' -%}
+        {%- do run_query(create_table_as(True, temp_relation, query)) -%}
+      {%- endif -%}
+      {%- set columns = silt_follow_schema_change(on_schema_change, query, existing_relation) -%}
+      {%- set arguments = {
+        'target_relation': target_relation,
+        'temp_relation': temp_relation,
+        'unique_key': config.get('unique_key'),
+        'dest_columns': columns['dest_columns'],
+        'incremental_predicates': config.get('predicates', none) or config.get('incremental_predicates', none),
+        'query': query,
+        'evolve': columns['evolve'],
+      } -%}
+      {%- call silt_write(unit) -%}
+        {{ strategy_macro(arguments) }}
+      {%- endcall -%}
+    {%- endif -%}
+  {%- endif -%}
+
+  {%- do apply_grants(target_relation, config.get('grants'), should_revoke=should_revoke(existing_relation, rebuild)) -%}
+  {%- do persist_docs(target_relation, model) -%}
+
+  {{ silt_run_post_hooks(post_hooks) }}
+
+  {{ return({'relations': [target_relation]}) }}
+{%- endmaterialization %}
+
+
+{#-- The strategies whose statement holds the model's query itself; any other reads it from a temporary view. --#}
+{% macro silt_own_strategies() %}
+  {{ return(['default', 'append', 'merge', 'delete+insert', 'insert_overwrite', 'microbatch']) }}
+{% endmacro %}
+
+
+{#-- What `on_schema_change` asks for: the columns to write (`dest_columns`), and whether the statement itself adds those that the
+     table lacks (`evolve`). Columns that go, and types that change, are changed here, before: no statement can do that and
+     write rows; it does no harm if the write then fails, or is done again. --#}
+{% macro silt_follow_schema_change(on_schema_change, query, target_relation) %}
+  {%- set target_columns = adapter.get_columns_in_relation(target_relation) -%}
+  {%- if on_schema_change == 'ignore' -%}
+    {{ return({'dest_columns': target_columns, 'evolve': false}) }}
+  {%- endif -%}
+  {%- set source_columns = adapter.get_column_schema_from_query(query) -%}
+  {%- set changes = adapter.schema_changes(source_columns, target_columns) -%}
+  {%- if on_schema_change == 'fail' and changes['any'] -%}
+    {%- do silt_fail_on_schema_change(changes) -%}
+  {%- elif on_schema_change == 'sync_all_columns' -%}
+    {%- do silt__alter_relation_add_remove_columns(target_relation, none, changes['removed']) -%}
+    {%- for column in changes['retyped'] -%}
+      {%- do alter_column_type(target_relation, column.name, column.data_type) -%}
+    {%- endfor -%}
+  {%- endif -%}
+  {{ return({'dest_columns': source_columns, 'evolve': changes['added'] | length > 0}) }}
+{% endmacro %}
+
+
+{% macro silt_fail_on_schema_change(changes) %}
+  {%- set message -%}
+    The source and target schemas on this incremental model are out of sync!
+    They can be reconciled in several ways:
+      - set the `on_schema_change` config to either append_new_columns or sync_all_columns, depending on your situation.
+      - Re-run the incremental model with `full_refresh: True` to update the target schema.
+      - update the schema manually and re-run the process.
+
+    Additional troubleshooting context:
+       Source columns not in target: {{ changes['added'] }}
+       Target columns not in source: {{ changes['removed'] }}
+       New column types: {{ changes['retyped'] }}
+  {%- endset -%}
+  {%- do exceptions.raise_compiler_error(message) -%}
+{% endmacro %}

@@ -1,0 +1,42 @@
+{#-- A seed's rows reach Spark as one Arrow table, so nulls, quotes and long numbers stay what they are; the table is then
+     made by one statement, as a model's is. --#}
+{% materialization seed, adapter='silt' %}
+  {%- set target_relation = this.incorporate(type='table') -%}
+  {%- set existing_relation = load_cached_relation(this) -%}
+  {%- if existing_relation is not none and existing_relation.is_view -%}
+    {%- do exceptions.raise_compiler_error("Cannot seed to '{}', it is a view".format(existing_relation)) -%}
+  {%- endif -%}
+  {%- set unit = adapter.main_unit(model, should_full_refresh()) -%}
+  {%- set agate_table = load_agate_table() -%}
+  {%- do store_result('agate_table', response='OK', agate_table=agate_table) -%}
+
+  {{ silt_run_pre_hooks(pre_hooks) }}
+
+  {%- set applied = adapter.applied(unit, target_relation) -%}
+  {%- if applied is not none -%}
+    {%- do silt_skip(applied) -%}
+  {%- else -%}
+    {%- set staged = make_temp_relation(target_relation) -%}
+    {%- do adapter.stage_seed(agate_table, staged) -%}
+    {%- call silt_write(unit) -%}
+      {{ silt_create_table(target_relation, silt_seed_query(agate_table, staged)) }}
+    {%- endcall -%}
+  {%- endif -%}
+
+  {%- do apply_grants(target_relation, config.get('grants'), should_revoke=should_revoke(existing_relation, True)) -%}
+  {%- do persist_docs(target_relation, model) -%}
+
+  {{ silt_run_post_hooks(post_hooks) }}
+
+  {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}
+
+
+{% macro silt_seed_query(agate_table, staged) %}
+  {%- set types = config.get('column_types', {}) or {} -%}
+  select
+  {%- for name in agate_table.column_names %}
+    cast({{ adapter.quote(name) }} as {{ types.get(name) or adapter.convert_type(agate_table, loop.index0) }}) as {{ adapter.quote(name) }}{{ ',' if not loop.last }}
+  {%- endfor %}
+  from {{ staged }}
+{% endmacro %}

@@ -1,0 +1,77 @@
+{#-- dbt's own snapshot, its staging table and its merge as one statement: what is new, changed and gone is found in the
+     same snapshot of the target that the merge commits against, so two runs at once cannot both add a row. --#}
+{% materialization snapshot, adapter='silt' %}
+  {%- set target_exists, target_relation = get_or_create_relation(
+    database=model.database, schema=model.schema, identifier=model.get('alias', model.get('name')), type='table'
+  ) -%}
+  {%- if not target_relation.is_table -%}
+    {%- do exceptions.relation_wrong_type(target_relation, 'table') -%}
+  {%- endif -%}
+  {%- set unit = adapter.main_unit(model, false) -%}
+
+  {{ silt_run_pre_hooks(pre_hooks) }}
+
+  {%- set applied = adapter.applied(unit, target_relation) -%}
+  {%- if applied is not none -%}
+    {%- do silt_skip(applied) -%}
+  {%- else -%}
+    {%- set strategy = strategy_dispatch(config.get('strategy'))(
+      model, 'snapshotted_data', 'source_data', model['config'], target_exists
+    ) -%}
+    {%- if target_exists -%}
+      {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
+      {%- do adapter.assert_valid_snapshot_target_given_strategy(target_relation, columns, strategy) -%}
+      {%- set staging = snapshot_staging_table(strategy, sql, target_relation) -%}
+      {%- call silt_write(unit) -%}
+        {{ silt_snapshot_merge(strategy, staging, target_relation) }}
+      {%- endcall -%}
+    {%- else -%}
+      {%- call silt_write(unit) -%}
+        {{ create_table_as(False, target_relation, build_snapshot_table(strategy, model['compiled_code'])) }}
+      {%- endcall -%}
+    {%- endif -%}
+  {%- endif -%}
+
+  {%- do apply_grants(target_relation, config.get('grants'), should_revoke=should_revoke(target_exists, False)) -%}
+  {%- do persist_docs(target_relation, model) -%}
+
+  {{ silt_run_post_hooks(post_hooks) }}
+
+  {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}
+
+
+{#-- The staging query's own columns are for the merge, not for the table. --#}
+{% macro silt_snapshot_merge(strategy, staging, target_relation) %}
+  {%- set own_columns = ['dbt_change_type', 'dbt_unique_key'] -%}
+  {%- for key in silt_list(strategy.unique_key) -%}
+    {%- do own_columns.append('dbt_unique_key_' ~ loop.index) -%}
+  {%- endfor -%}
+  {%- set columns = adapter.get_column_schema_from_query(staging) | rejectattr('name', 'in', own_columns) -%}
+  {{ return(snapshot_merge_sql(
+    target=target_relation, source='(\n' ~ staging ~ '\n)', insert_cols=columns | map(attribute='quoted') | list
+  )) }}
+{% endmacro %}
+
+
+{% macro silt__snapshot_merge_sql(target, source, insert_cols) -%}
+  {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
+  {%- set known = adapter.get_columns_in_relation(target) | map(attribute='quoted') | map('lower') | list -%}
+  {%- set added = insert_cols | map('lower') | reject('in', known) | list -%}
+  {%- set valid_to = 'DBT_INTERNAL_DEST.' ~ columns.dbt_valid_to -%}
+  {%- set valid_to_current = config.get('dbt_valid_to_current') -%}
+  merge {{ 'with schema evolution ' if added }}into {{ target }} as DBT_INTERNAL_DEST
+  using {{ source }} as DBT_INTERNAL_SOURCE
+  on DBT_INTERNAL_SOURCE.{{ columns.dbt_scd_id }} = DBT_INTERNAL_DEST.{{ columns.dbt_scd_id }}
+  when matched
+    {%- if valid_to_current %}
+    and ({{ equals(valid_to, valid_to_current | trim) | trim }} or {{ valid_to }} is null)
+    {%- else %}
+    and {{ valid_to }} is null
+    {%- endif %}
+    and DBT_INTERNAL_SOURCE.dbt_change_type in ('update', 'delete')
+    then update set {{ columns.dbt_valid_to }} = DBT_INTERNAL_SOURCE.{{ columns.dbt_valid_to }}
+  when not matched and DBT_INTERNAL_SOURCE.dbt_change_type = 'insert'
+    then insert ({{ insert_cols | join(', ') }})
+    values ({% for column in insert_cols %}DBT_INTERNAL_SOURCE.{{ column }}{{ ', ' if not loop.last }}{% endfor %})
+{%- endmacro %}

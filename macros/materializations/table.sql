@@ -1,0 +1,33 @@
+{% materialization table, adapter='silt', supported_languages=['sql', 'python'] %}
+  {%- set target_relation = this.incorporate(type='table') -%}
+  {%- set existing_relation = load_cached_relation(this) -%}
+  {%- set unit = adapter.main_unit(model, should_full_refresh()) -%}
+
+  {{ silt_run_pre_hooks(pre_hooks) }}
+
+  {%- set applied = adapter.applied(unit, target_relation) -%}
+  {%- if applied is not none -%}
+    {%- do silt_skip(applied) -%}
+  {%- else -%}
+    {%- set query = sql -%}
+    {%- if model['language'] == 'python' -%}
+      {%- call statement('python_model', language='python') -%}
+        {{ silt_python_code(compiled_code, make_temp_relation(target_relation)) }}
+      {%- endcall -%}
+      {%- set query = 'select * from ' ~ make_temp_relation(target_relation) -%}
+    {%- endif -%}
+    {%- if existing_relation is not none and not existing_relation.is_table -%}
+      {%- do adapter.drop_relation(existing_relation) -%}
+    {%- endif -%}
+    {%- call silt_write(unit) -%}
+      {{ create_table_as(False, target_relation, query) }}
+    {%- endcall -%}
+  {%- endif -%}
+
+  {%- do apply_grants(target_relation, config.get('grants'), should_revoke=should_revoke(existing_relation, True)) -%}
+  {%- do persist_docs(target_relation, model) -%}
+
+  {{ silt_run_post_hooks(post_hooks) }}
+
+  {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}

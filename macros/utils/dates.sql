@@ -1,0 +1,19 @@
+{% macro silt__dateadd(datepart, interval, from_date_or_timestamp) -%}
+  timestampadd({{ datepart }}, {{ interval }}, {{ from_date_or_timestamp }})
+{%- endmacro %}
+
+
+{#-- How many borders of the part lie between the two, so both are cut to the part first. Weeks begin on Sunday, as in dbt's
+     other adapters. --#}
+{% macro silt__datediff(first_date, second_date, datepart) -%}
+  {%- if datepart | lower == 'week' -%}
+    timestampdiff(day, {{ silt_sunday(first_date) }}, {{ silt_sunday(second_date) }}) div 7
+  {%- else -%}
+    timestampdiff({{ datepart }}, date_trunc('{{ datepart }}', {{ first_date }}), date_trunc('{{ datepart }}', {{ second_date }}))
+  {%- endif -%}
+{%- endmacro %}
+
+
+{% macro silt_sunday(date) -%}
+  date_sub(to_date({{ date }}), dayofweek(to_date({{ date }})) - 1)
+{%- endmacro %}

@@ -1,0 +1,199 @@
+"""Two months of flights, told step by step: what `make demo` runs.
+
+Makes `landing/`, `warehouse/` and `target/` beside this file anew, and nothing elsewhere. Ends with an error if a build
+fails or does something else than the text says.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import land
+from dbt.artifacts.schemas.results import NodeStatus
+from dbt.artifacts.schemas.run import RunResult
+from dbt.cli.main import dbtRunner
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.table import Table
+
+from dbt.adapters.silt.engine.warehouse import Warehouse
+
+PROJECT = Path(__file__).resolve().parent
+WRITERS = ("model", "seed", "snapshot")
+console = Console()
+
+
+class DemoError(Exception):
+    """A step did something else than the demo says."""
+
+
+def main() -> int:
+    """Runs the story; 0 if all went as told."""
+    started = time.monotonic()
+    try:
+        start_empty()
+        january()
+        february()
+        february_again()
+        history()
+    except DemoError as error:
+        console.print(f"\n[bold red]The demo failed:[/] {error}")
+        return 1
+    say(f"\nDone in {time.monotonic() - started:.0f} seconds. The tables are in {PROJECT / 'warehouse'}.")
+    return 0
+
+
+def start_empty() -> None:
+    """Removes what an earlier demo or build left."""
+    say("A year of flights lands month by month. This builds two months with dbt on embedded Spark, from nothing.")
+    for folder in ("landing", "warehouse", "target", "logs"):
+        shutil.rmtree(PROJECT / folder, ignore_errors=True)
+
+
+def january() -> None:
+    """The first build: every table is created."""
+    chapter("January lands", "Flights, weather and the register of planes of one month arrive as Parquet files.")
+    land.land(1)
+    build("january")
+    say("Each line is one commit: Parquet files, and a line in the table's own log in the open Delta format.")
+
+
+def february() -> None:
+    """The second build: what is new, late or corrected is taken in."""
+    chapter(
+        "February lands, with news of January",
+        "Some January flights arrive late, and some arrivals of January are corrected.",
+    )
+    land.land(2)
+    flights = build("february")["flights"]
+    expect(flights["rows_inserted"] > 0 and flights["rows_updated"] > 0, "the merge inserted and updated flights")
+    say(
+        f"flights: {flights['rows_inserted']:,} new or late ones were inserted and {flights['rows_updated']:,} "
+        "corrected ones updated, in one commit. daily_summary replaced the days with news, route_performance "
+        "the months."
+    )
+
+
+def february_again() -> None:
+    """The same run once more: nothing is applied twice."""
+    chapter(
+        "The same run again",
+        "As an orchestrator does that never heard back. Its run id is the same, and each table knows what it holds.",
+    )
+    outcomes = build("february")
+    tables = {name: outcome for name, outcome in outcomes.items() if "table_version" in outcome}
+    expect(tables and all(outcome["skipped"] for outcome in tables.values()), "every table was skipped")
+    say(f"All {len(tables)} tables were skipped: no row was written. A new run id would be new work.")
+
+
+def history() -> None:
+    """The log of one table, and values before and after their correction."""
+    chapter(
+        "The history of flights", "Every version stays readable, and target/silt_commits.jsonl says which run made it."
+    )
+    warehouse = Warehouse(SparkSession.builder.getOrCreate(), str(PROJECT / "warehouse"))
+    runs = {commit["table_version"]: commit for commit in journal() if commit["table"] == "silt.main.flights"}
+    commits = warehouse.sql("describe history main.flights").collect()
+    expect([commit.version for commit in commits] == [1, 0], "flights has two versions")
+    table = Table("version", "committed at", "run", "operation", "rows")
+    for commit in commits:
+        run = runs[commit.version]
+        at = f"{commit.timestamp:%H:%M:%S}"
+        table.add_row(str(commit.version), at, run["run_id"], commit.operation, rows_text(run))
+    console.print(table)
+    before_and_after(warehouse)
+
+
+def before_and_after(warehouse: Warehouse) -> None:
+    """Three flights as version 0 has them and as they are now."""
+    corrected = warehouse.sql(
+        """
+        select carrier, flight_number, new.flight_date, old.arr_delay as before, new.arr_delay as after
+        from main.flights as new
+        join main.flights version as of 0 as old using (scheduled_hour, carrier, flight_number)
+        where new.arr_delay <> old.arr_delay and old.arr_delay > 0
+        order by new.flight_date, carrier, flight_number
+        limit 3
+        """
+    ).collect()
+    expect(len(corrected) == 3, "version 0 still shows the arrivals as first reported")
+    for row in corrected:
+        flight = f"{row.carrier} {row.flight_number} on {row.flight_date:%B %d}"
+        say(f"{flight}: {row.before} minutes late by version 0, {row.after} by version 1.")
+
+
+def journal() -> list[dict[str, Any]]:
+    """What the adapter wrote down of each commit."""
+    text = (PROJECT / "target" / "silt_commits.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def build(run_id: str) -> Mapping[str, Mapping[str, Any]]:
+    """Runs `dbt build` under a run id and shows what each table's commit did.
+
+    Returns:
+        The adapter's response of each model, seed and snapshot, by name.
+
+    Raises:
+        DemoError: a node failed.
+    """
+    variables = json.dumps({"silt_run_id": run_id})
+    console.print(f"\n[bold green]$[/] dbt build --vars '{variables}'")
+    arguments = ["--quiet", "build", "--vars", variables, "--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT)]
+    started = time.monotonic()
+    with console.status("building"):
+        outcome = dbtRunner().invoke(arguments)
+    if not outcome.success:
+        raise DemoError(str(outcome.exception or "dbt build was not successful, see above"))
+    results: Sequence[RunResult] = outcome.result.results
+    show(results, time.monotonic() - started)
+    return {result.node.name: result.adapter_response for result in results if result.node.resource_type in WRITERS}
+
+
+def show(results: Sequence[RunResult], seconds: float) -> None:
+    """Prints a line per table, and the count of tests."""
+    table = Table("table", "how", "version", "rows", "seconds")
+    for result in results:
+        response = result.adapter_response
+        if result.node.resource_type in WRITERS and "table_version" in response:
+            did = "[yellow]skipped[/]" if response["skipped"] else rows_text(response)
+            strategy = result.node.config.get("incremental_strategy") or result.node.config.materialized
+            table.add_row(
+                result.node.name, strategy, str(response["table_version"]), did, f"{result.execution_time:.1f}"
+            )
+    console.print(table)
+    passed = sum(result.status == NodeStatus.Pass for result in results)
+    console.print(f"{passed} tests passed; {seconds:.0f} seconds in all.")
+
+
+def rows_text(counts: Mapping[str, Any]) -> str:
+    """The row counts that are not zero, in words."""
+    names = {"rows_inserted": "inserted", "rows_updated": "updated", "rows_deleted": "deleted"}
+    return ", ".join(f"{counts[key]:,} {word}" for key, word in names.items() if counts.get(key)) or "-"
+
+
+def chapter(title: str, text: str) -> None:
+    """Opens a step."""
+    console.rule(f"[bold]{title}")
+    say(text)
+
+
+def say(text: str) -> None:
+    """Prints one sentence or two."""
+    console.print(text, highlight=False)
+
+
+def expect(is_so: object, claim: str) -> None:
+    """Raises DemoError if a claim of the text does not hold."""
+    if not is_so:
+        raise DemoError(f"expected that {claim}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

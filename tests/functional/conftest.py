@@ -1,0 +1,31 @@
+"""dbt's own adapter suite: each class of it works in a project, a schema and a warehouse of its own, on one Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.import_plugin("dbt.tests.fixtures.project")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """dbt and its dependencies warn of their own deprecations, which are not ours to mend."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.filterwarnings("ignore"))
+
+
+@pytest.fixture(scope="class")
+def dbt_profile_target(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return {
+        "type": "silt",
+        "threads": 4,
+        "warehouse": str(tmp_path_factory.mktemp("warehouse")),
+        "master": "local[2]",
+        "spark_conf": {"spark.sql.shuffle.partitions": "4", "spark.sql.session.timeZone": "UTC"},
+    }

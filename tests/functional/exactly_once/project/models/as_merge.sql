@@ -1,0 +1,2 @@
+{{ config(materialized='incremental', incremental_strategy='merge', unique_key='id') }}
+select * from {{ ref('events') }}

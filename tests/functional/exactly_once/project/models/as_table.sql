@@ -1,0 +1,1 @@
+select part, count(*) as events, sum(amount) as amount from {{ ref('events') }} group by part

@@ -1,0 +1,147 @@
+"""What a run leaves behind, and what a rerun of it does not do again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
+
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.actions import CommitInfo
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+
+SOURCE = "select id, name, day from {{ ref('rows') }}"
+
+MODELS = {
+    "as_table.sql": "{{ config(materialized='table') }} " + SOURCE,
+    "appended.sql": "{{ config(materialized='incremental', incremental_strategy='append') }} " + SOURCE,
+    "merged.sql": "{{ config(materialized='incremental', unique_key='id') }} " + SOURCE,
+    "replaced.sql": (
+        "{{ config(materialized='incremental', incremental_strategy='delete+insert', unique_key=['id', 'name']) }} "
+        + SOURCE
+    ),
+    "overwritten.sql": (
+        "{{ config(materialized='incremental', incremental_strategy='insert_overwrite', partition_by='day') }} "
+        + SOURCE
+    ),
+}
+SNAPSHOT = """
+{% snapshot history %}
+{{ config(target_schema=schema, unique_key='id', strategy='check', check_cols=['name']) }}
+select id, name from {{ ref('rows') }}
+{% endsnapshot %}
+"""
+ROWS = "id,name,day\n1,one,2026-03-01\n2,two,2026-03-01\n3,three,2026-03-02\n"
+TABLES = ("rows", "as_table", "appended", "merged", "replaced", "overwritten", "history")
+
+
+def table(project: Any, name: str) -> DeltaLog:
+    """The log of a table of the project."""
+    return project.adapter.connections.catalog.table(RelationName(project.database, project.test_schema, name))
+
+
+def versions(project: Any) -> dict[str, int]:
+    return {name: table(project, name).snapshot().version for name in TABLES}
+
+
+def responses(results: Any) -> dict[str, Mapping[str, Any]]:
+    return {result.node.name: result.adapter_response for result in results}
+
+
+def journal(project: Any) -> list[dict[str, Any]]:
+    lines = (Path(project.project_root) / "target" / "silt_commits.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+class TestRerun:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return MODELS
+
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        return {"rows.csv": ROWS}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        return {"history.sql": SNAPSHOT}
+
+    def test_the_same_run_id_applies_nothing_twice_and_another_does(self, project: Any) -> None:
+        first = responses(run_dbt(["build", "--vars", "silt_run_id: R1"]))
+        assert versions(project) == dict.fromkeys(TABLES, 0), "each node is one commit"
+        self._check_responses(project, first)
+
+        again = responses(run_dbt(["build", "--vars", "silt_run_id: R1"]))
+        assert versions(project) == dict.fromkeys(TABLES, 0)
+        assert {name: again[name]["skipped"] for name in TABLES} == dict.fromkeys(TABLES, True)
+        assert {name: again[name]["table_version"] for name in TABLES} == dict.fromkeys(TABLES, 0)
+
+        run_dbt(["build", "--vars", "silt_run_id: R2"])
+        assert versions(project) == dict.fromkeys(TABLES, 1), "each node is one commit"
+        counts = {name: self._count(project, name) for name in TABLES}
+        assert counts == {**dict.fromkeys(TABLES, 3), "appended": 6}
+
+    def test_a_full_refresh_under_the_same_id_is_done_once(self, project: Any) -> None:
+        refresh = ["run", "--full-refresh", "--select", "appended", "--vars", "silt_run_id: R2"]
+        run_dbt(refresh)
+        assert self._count(project, "appended") == 3
+        version = table(project, "appended").snapshot().version
+        assert responses(run_dbt(refresh))["appended"]["skipped"]
+        _, output = run_dbt_and_capture(["run", "--select", "appended", "--vars", "silt_run_id: R2"])
+        assert table(project, "appended").snapshot().version == version
+        assert "that run was a full refresh; to build it again, give a new run id" in output
+
+    def test_a_changed_node_is_skipped_with_a_warning(self, project: Any) -> None:
+        write_file(MODELS["merged.sql"] + " where id > 1", project.project_root, "models", "merged.sql")
+        write_file(ROWS + "4,four,2026-03-04\n", project.project_root, "seeds", "rows.csv")
+        _, output = run_dbt_and_capture(["build", "--select", "rows", "merged", "--vars", "silt_run_id: R2"])
+        assert output.count("the node was changed since; to build it again, give a new run id") == 2
+
+    def _check_responses(self, project: Any, found: Mapping[str, Mapping[str, Any]]) -> None:
+        response = found["merged"]
+        assert response["run_id"] == "R1"
+        assert response["app_id"] == "silt/test/model.test.merged/R1/main"
+        assert (response["txn_version"], response["table_version"], response["skipped"]) == (1, 0, False)
+        assert (response["rows_inserted"], response["files_added"] > 0, response["attempts"]) == (3, True, 1)
+        [line] = [line for line in journal(project) if line["node_id"] == "model.test.merged"]
+        assert (line["run_id"], line["table_version"], line["rows_inserted"]) == ("R1", 0, 3)
+        [commit] = table(project, "merged").commits()
+        [info] = [action for action in commit.actions if isinstance(action, CommitInfo)]
+        assert info.extra["dbt"]["nodeId"] == "model.test.merged"
+        assert info.extra["dbt"]["appId"] == response["app_id"]
+        assert info.extra["dbt"]["invocationId"] == line["invocation_id"]
+
+    def _count(self, project: Any, name: str) -> int:
+        return project.run_sql(f"select count(*) from {project.database}.{project.test_schema}.{name}", fetch="one")[0]
+
+
+class TestFailingPostHook:
+    """dbt's own answer to this is 4, 8 and 12 rows."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        hooks = "post_hook=['insert into {{ target.schema }}.audit values (1)', 'select raise_error(\"boom\")']"
+        appended = "{{ config(materialized='incremental', incremental_strategy='append', " + hooks + ") }} "
+        return {"appended.sql": appended + "select id from range(4)"}
+
+    def test_retries_add_the_rows_once_and_the_error_says_that_they_are_there(self, project: Any) -> None:
+        project.run_sql(f"create table {project.test_schema}.audit (n int)")
+        _, output = run_dbt_and_capture(["run"], expect_pass=False)
+        place = f"silt.{project.test_schema}.appended@v0"
+        assert "boom" in output
+        assert f"already committed as {place}, silt.{project.test_schema}.audit@v1" in output
+        assert "a rerun with this run id is a no-op" in output
+        for _ in range(2):
+            run_dbt(["retry"], expect_pass=False)
+        assert project.run_sql(f"select count(*) from {project.test_schema}.appended", fetch="one") == (4,)
+        assert project.run_sql(f"select count(*) from {project.test_schema}.audit", fetch="one") == (1,)
+
+    def test_the_runs_are_entered_under_one_id_and_marked_when_they_end(self, project: Any) -> None:
+        registry = json.loads((Path(project.project_root) / "target" / "silt_runs.json").read_text())["runs"]
+        assert len(registry) == 3
+        assert len({run["run_id"] for run in registry}) == 1
+        assert all(run["finished"] for run in registry)

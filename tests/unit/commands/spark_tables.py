@@ -1,0 +1,86 @@
+"""Tables made and read by the real verbs, on Spark and a local folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt.adapters.silt.engine.commands import create, insert, scan
+from dbt.adapters.silt.engine.commands.create import CreateMode, Definition, Place
+from dbt.adapters.silt.engine.commands.placement import Placement
+from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
+from dbt.adapters.silt.engine.kernel.actions import CommitInfo
+from dbt.adapters.silt.engine.kernel.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER
+
+PLAIN = WriteSettings()
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """A folder of tables."""
+
+    spark: SparkSession
+    folder: Path
+
+    def log(self, name: str = "orders") -> DeltaLog:
+        """The log of a table that is not there yet."""
+        store = LocalStore(self.folder / name)
+        store.make_folder(LOG_FOLDER)
+        return DeltaLog(store, f"main.{name}")
+
+    def made(self, query: str, name: str = "orders", **definition: Any) -> DeltaLog:
+        """A new table with the rows of a query."""
+        log = self.log(name)
+        create.create(Place(log, None), Definition(**definition), self.spark.sql(query), CreateMode.CREATE, PLAIN)
+        return log
+
+    def append(self, log: DeltaLog, query: str, settings: WriteSettings = PLAIN, **placement: Any) -> Outcome:
+        return insert.append(self.spark, self.target(log), self.spark.sql(query), Placement(**placement), settings)
+
+    def others(self, name: str) -> Path:
+        """Where another writer may make a table; delta-rs does not write into folders with odd names."""
+        return self.folder.parent / name
+
+    def target(self, log: DeltaLog) -> Target:
+        """The table pinned at its newest version."""
+        return Target(log.name, log, log.snapshot())
+
+    def read(self, log: DeltaLog) -> DataFrame:
+        return scan.read(self.spark, log, log.snapshot())
+
+    def rows(self, log: DeltaLog) -> list[Row]:
+        """All rows, in some fixed order, which another reader must find as well."""
+        ours = in_order([tuple(row.values()) for row in self.read(log).toArrow().to_pylist()])
+        assert in_order(other_reader(log)) == ours
+        return ours
+
+    def last_commit(self, log: DeltaLog) -> CommitInfo:
+        (commit,) = log.commits(log.snapshot().version)
+        (info,) = [action for action in commit.actions if isinstance(action, CommitInfo)]
+        return info
+
+    def data_files(self, log: DeltaLog) -> set[str]:
+        """All files in the table's folder besides its log, as names below it."""
+        root = Path(log.store.root)
+        found = (path.relative_to(root) for path in root.rglob("*") if path.is_file())
+        return {str(path) for path in found if path.parts[0] != LOG_FOLDER}
+
+
+def other_reader(log: DeltaLog) -> list[Row]:
+    """The table's rows as delta-rs reads them, columns in the table's order."""
+    table: pa.Table = deltalake.DeltaTable(log.store.root).to_pyarrow_table()
+    return [tuple(row.values()) for row in table.select(list(log.snapshot().schema.names)).to_pylist()]
+
+
+def in_order(rows: Sequence[Row]) -> list[Row]:
+    return sorted(rows, key=repr)

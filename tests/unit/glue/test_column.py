@@ -1,0 +1,132 @@
+"""Columns, and values on their way between Arrow and agate."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import agate
+import pyarrow as pa
+import pytest
+from dbt_common.clients import agate_helper
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql.types import ArrayType, DecimalType, LongType, StringType, StructField, StructType
+
+from dbt.adapters.silt.column import SiltColumn, rows_of, string_literal, to_agate, to_arrow, unique_names
+
+DAY = datetime.date(2026, 3, 1)
+NOON = datetime.datetime(2026, 3, 1, 12, 30, 15, 123456)
+
+
+def seed(tmp_path: Path, text: str, *text_columns: str) -> agate.Table:
+    """A CSV file as dbt reads it."""
+    path = tmp_path / "seed.csv"
+    path.write_text(text, encoding="utf-8")
+    return agate_helper.from_csv(path, text_columns=text_columns)
+
+
+def test_columns_carry_spark_types_and_comments() -> None:
+    schema = StructType(
+        [
+            StructField("id", LongType(), False, {"comment": "the key"}),
+            StructField("price", DecimalType(10, 2)),
+            StructField("tags", ArrayType(StringType())),
+        ]
+    )
+    columns = SiltColumn.of_schema(schema)
+    assert [(each.name, each.data_type, each.comment) for each in columns] == [
+        ("id", "bigint", "the key"),
+        ("price", "decimal(10,2)", None),
+        ("tags", "array<string>", None),
+    ]
+    assert columns[0].is_integer()
+    assert columns[1].is_numeric()
+
+
+@pytest.mark.parametrize(
+    ("text", "literal"), [("it's", r"'it\'s'"), ("a\\b", r"'a\\b'"), ("", "''"), ("two\nlines", "'two\nlines'")]
+)
+def test_a_text_becomes_a_literal_that_spark_reads_back(text: str, literal: str) -> None:
+    assert string_literal(text) == literal
+
+
+def test_repeated_names_are_numbered() -> None:
+    assert unique_names(["a", "b", "a", "a"]) == ["a", "b", "a_2", "a_3"]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1, None, 2**53 + 1, -(2**63)], pa.int64()),
+        ([Decimal("12345678901234567890.123456789"), None], pa.decimal128(38, 9)),
+        ([True, None, False], pa.bool_()),
+        ([DAY, None], pa.date32()),
+        ([NOON, None], pa.timestamp("us")),
+        (["", "null", "n/a", "None", "007", None], pa.string()),
+    ],
+)
+def test_fetched_values_keep_their_types(values: list[Any], kind: pa.DataType) -> None:
+    table = to_agate(pa.table({"a": pa.array(values, kind)}))
+    assert list(table.columns["a"].values()) == values
+
+
+def test_an_instant_is_fetched_as_the_wall_clock_of_the_sessions_zone() -> None:
+    instant = datetime.datetime(2026, 3, 1, 20, 0, tzinfo=datetime.timezone.utc)
+    table = pa.table({"a": pa.array([instant], pa.timestamp("us", tz="America/Los_Angeles"))})
+    assert rows_of(table) == [(datetime.datetime(2026, 3, 1, 12, 0),)]
+
+
+def test_nested_values_are_fetched_as_json() -> None:
+    table = pa.table({"a": [[1, 2]], "b": [{"x": "é"}], "c": pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int64()))})
+    assert list(to_agate(table).rows[0].values()) == ["[1, 2]", '{"x": "\\u00e9"}', '{"k": 1}']
+
+
+def test_a_column_of_nulls_alone_stays_one() -> None:
+    table = to_agate(pa.table({"a": pa.array([None, None], pa.int64())}))
+    assert list(table.columns["a"].values()) == [None, None]
+
+
+def test_a_seed_keeps_quotes_unicode_and_long_numbers(tmp_path: Path) -> None:
+    table = to_arrow(seed(tmp_path, 'id,name\n9007199254740993,"it\'s a ""q"""\n2,日本\n'))
+    assert table.to_pylist() == [{"id": 9007199254740993, "name": 'it\'s a "q"'}, {"id": 2, "name": "日本"}]
+    assert table.schema.types == [pa.int64(), pa.string()]
+
+
+def test_a_seeds_empty_field_is_null_as_in_dbt(tmp_path: Path) -> None:
+    table = to_arrow(seed(tmp_path, "id,name,day,ok\n1,,,\n2,null,2026-03-01,true\n"))
+    assert table.to_pylist() == [
+        {"id": 1, "name": None, "day": None, "ok": None},
+        {"id": 2, "name": None, "day": DAY, "ok": True},
+    ]
+
+
+def test_a_seeds_numbers_take_the_narrowest_type_that_holds_them(tmp_path: Path) -> None:
+    table = to_arrow(seed(tmp_path, "a,b,c\n1,1.5,99999999999999999999\n2,2,1\n"))
+    assert table.schema.types == [pa.int64(), pa.float64(), pa.decimal128(38)]
+    assert table["c"].to_pylist()[0] == Decimal("99999999999999999999")
+
+
+def test_a_column_whose_type_is_configured_is_read_as_text(tmp_path: Path) -> None:
+    table = to_arrow(seed(tmp_path, "zip\n00501\n", "zip"))
+    assert table.to_pylist() == [{"zip": "00501"}]
+
+
+def test_a_seeds_times_stay_wall_clock_times_unless_the_file_names_zones(tmp_path: Path) -> None:
+    plain = to_arrow(seed(tmp_path, "at\n2026-03-01 12:30:15\n"))
+    zoned = to_arrow(seed(tmp_path, "at\n2026-03-01T12:30:15+02:00\n"))
+    assert plain.schema.types == [pa.timestamp("us")]
+    assert zoned.schema.types == [pa.timestamp("us", tz="UTC")]
+    assert zoned["at"][0].as_py() == datetime.datetime(2026, 3, 1, 10, 30, 15, tzinfo=datetime.timezone.utc)
+
+
+def test_a_seed_without_rows_keeps_its_columns(tmp_path: Path) -> None:
+    assert to_arrow(seed(tmp_path, "a,b\n")).column_names == ["a", "b"]
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(-(10**30), 10**30)), min_size=1))
+def test_whole_numbers_survive_whatever_their_size(values: list[int | None]) -> None:
+    table = agate.Table([[value] for value in values], ["a"], [agate_helper.Number()])
+    assert to_arrow(table)["a"].to_pylist() == values

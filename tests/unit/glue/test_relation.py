@@ -1,0 +1,53 @@
+"""Relations: three parts in backquotes, compared without regard to case."""
+
+from __future__ import annotations
+
+import pytest
+from dbt.adapters.contracts.relation import RelationType
+
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.errors import InvalidNameError
+from dbt.adapters.silt.relation import SiltRelation, quote
+
+ORDERS = SiltRelation.create("silt", "Main", "Orders", type=RelationType.Table)
+
+
+def test_all_three_parts_are_written_in_backquotes() -> None:
+    assert ORDERS.render() == str(ORDERS) == "`silt`.`Main`.`Orders`"
+
+
+def test_a_schema_is_written_with_its_database() -> None:
+    assert ORDERS.without_identifier().render() == "`silt`.`Main`"
+
+
+def test_a_backquote_in_a_name_is_doubled() -> None:
+    assert quote("a`b") == "`a``b`"
+
+
+def test_a_temporary_view_is_written_by_its_name_alone() -> None:
+    view = SiltRelation.create(identifier="orders__dbt_tmp", type=RelationType.View)
+    assert view.is_temporary
+    assert view.render() == "`orders__dbt_tmp`"
+
+
+@pytest.mark.parametrize(("schema", "identifier"), [("main", "orders"), ("MAIN", "ORDERS"), ("Main", "Orders")])
+def test_names_match_whatever_their_case(schema: str, identifier: str) -> None:
+    assert ORDERS.matches("SILT", schema, identifier)
+
+
+def test_another_name_does_not_match() -> None:
+    assert not ORDERS.matches("silt", "main", "order")
+
+
+def test_the_catalogs_name_takes_the_profiles_database_for_a_missing_one() -> None:
+    assert SiltRelation.create(None, "Main", "Orders").relation_name("silt") == RelationName("silt", "main", "orders")
+
+
+def test_a_name_that_could_leave_the_warehouse_is_refused() -> None:
+    with pytest.raises(InvalidNameError):
+        SiltRelation.create("silt", "main", "../orders").relation_name("silt")
+
+
+def test_an_empty_run_reads_no_row_of_a_ref() -> None:
+    limited = SiltRelation.create("silt", "main", "orders", limit=0)
+    assert str(limited) == "(select * from `silt`.`main`.`orders` where false limit 0)"

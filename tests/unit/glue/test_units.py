@@ -1,0 +1,97 @@
+"""The names of units of work: the same for the same work, another for any other."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+
+from dbt.adapters.silt.units import (
+    FIRST,
+    REFRESHED,
+    RunContext,
+    main_unit,
+    model_hook_scope,
+    on_run_hook_scope,
+    text_hash,
+)
+
+CONTEXT = RunContext(project="shop", target="dev", run_id="R1")
+
+
+def model(**fields: Any) -> dict[str, Any]:
+    return {"unique_id": "model.shop.orders", "config": {}, **fields}
+
+
+def test_a_nodes_write_is_named_by_project_node_and_run() -> None:
+    unit = main_unit(CONTEXT, model(), False, "c0ffee")
+    assert unit.txn == ("silt/shop/model.shop.orders/R1/main", FIRST)
+    assert unit.checksum == "c0ffee"
+
+
+def test_a_full_refresh_is_a_later_version_of_the_same_unit() -> None:
+    first, refreshed = (main_unit(CONTEXT, model(), full, None) for full in (False, True))
+    assert first.app_id == refreshed.app_id
+    assert first.version < refreshed.version == REFRESHED
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        main_unit(RunContext("shop", "dev", "R2"), model(), False, None),
+        main_unit(RunContext("store", "dev", "R1"), model(), False, None),
+        main_unit(RunContext("shop", "dev", "R1", empty=True), model(), False, None),
+        main_unit(RunContext("shop", "dev", "R1", sample=True), model(), False, None),
+        main_unit(CONTEXT, model(unique_id="model.shop.items"), False, None),
+    ],
+    ids=["run", "project", "empty", "sample", "node"],
+)
+def test_other_work_has_another_name(other: Any) -> None:
+    assert other.app_id != main_unit(CONTEXT, model(), False, None).app_id
+
+
+def test_a_batch_is_named_with_the_end_of_its_window() -> None:
+    def batch(hour: int) -> dict[str, Any]:
+        return {"id": "20260301", "event_time_end": datetime(2026, 3, 1, hour, tzinfo=timezone.utc)}
+
+    morning, evening = (main_unit(CONTEXT, model(batch=batch(hour)), False, None) for hour in (9, 21))
+    assert morning.app_id == "silt/shop/model.shop.orders/R1/20260301@2026-03-01T09:00:00+00:00/main"
+    assert morning.app_id != evening.app_id
+
+
+def test_a_slash_in_a_run_id_does_not_make_two_names_one() -> None:
+    one = main_unit(RunContext("shop", "dev", "a/b"), model(), False, None)
+    two = main_unit(RunContext("shop", "dev", "a%2Fb"), model(), False, None)
+    assert one.app_id.count("/") == two.app_id.count("/") == 4
+    assert one.app_id != two.app_id
+
+
+def test_a_hooks_statements_are_named_by_text_and_occurrence() -> None:
+    scope = model_hook_scope(CONTEXT, model(), "post_hook", "silt.main.orders", False)
+    first, second = scope.unit("insert into log values (1)", 1), scope.unit("insert into log values (1)", 2)
+    assert first.app_id == (
+        f"silt/shop/model.shop.orders/R1/dev:silt.main.orders/post_hook/{text_hash('insert into log values (1)')}/1"
+    )
+    assert first.app_id != second.app_id
+    assert first.app_id != scope.unit("insert into log values (2)", 1).app_id
+    assert first.version == FIRST
+
+
+def test_a_hook_of_another_relation_is_other_work() -> None:
+    dev = model_hook_scope(CONTEXT, model(), "pre_hook", "silt.dev.orders", False)
+    prod = model_hook_scope(CONTEXT, model(), "pre_hook", "silt.prod.orders", False)
+    assert dev.prefix != prod.prefix
+
+
+def test_an_on_run_hook_keeps_its_name_when_another_is_added_before_it() -> None:
+    first = on_run_hook_scope(CONTEXT, "operation.shop.shop-on-run-end-0", False)
+    second = on_run_hook_scope(CONTEXT, "operation.shop.shop-on-run-end-1", False)
+    assert first is not None
+    assert first == second
+    assert first.prefix == "silt/shop/shop/R1/dev/on-run-end"
+
+
+@pytest.mark.parametrize("node", ["model.shop.orders", "operation.shop.my_macro", "test.shop.unique_orders"])
+def test_other_nodes_have_no_on_run_scope(node: str) -> None:
+    assert on_run_hook_scope(CONTEXT, node, False) is None

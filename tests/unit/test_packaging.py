@@ -1,0 +1,110 @@
+"""What is installed: the wheel, the sdist and the wheel made from it hold the same, and dbt finds the adapter in it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.silt.__version__ import version
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def build(target: str, source: Path, into: Path) -> Path:
+    """Builds a distribution of a source tree; the file that came of it."""
+    command = [sys.executable, "-m", "hatchling", "build", "--directory", str(into), "--target", target]
+    subprocess.run(command, cwd=source, check=True, capture_output=True, timeout=120)
+    (built,) = into.iterdir()
+    return built
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build("wheel", ROOT, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of packages that holds the wheel's content, as an installation does."""
+    folder = tmp_path_factory.mktemp("site")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def names(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name for name in archive.namelist() if ".dist-info/" not in name}
+
+
+def sources(folder: str, below: str) -> set[str]:
+    """The files of a folder of the project, under the names that they have in the wheel."""
+    found = ROOT.joinpath(folder).rglob("*")
+    return {f"{below}/{path.relative_to(ROOT / folder)}" for path in found if path.is_file() and path.suffix != ".pyc"}
+
+
+def run(code: str, installed: Path, folder: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(installed)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+def test_the_wheel_holds_the_package_the_macros_and_nothing_else(wheel: Path) -> None:
+    expected = (
+        sources("dbt/adapters/silt", "dbt/adapters/silt")
+        | sources("include", "dbt/include/silt/include")
+        | sources("macros", "dbt/include/silt/macros")
+    )
+    assert names(wheel) == expected
+    assert wheel.name == f"dbt_silt-{version}-py3-none-any.whl"
+
+
+def test_the_wheel_leaves_the_packages_alone_that_it_shares_with_dbt(wheel: Path) -> None:
+    shared = {"dbt/__init__.py", "dbt/adapters/__init__.py", "dbt/include/__init__.py"}
+    assert not shared & names(wheel)
+
+
+def test_a_wheel_made_from_the_sdist_is_the_same(wheel: Path, tmp_path: Path) -> None:
+    sdist = build("sdist", ROOT, tmp_path / "sdist")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path / "source", filter="data")
+    (source,) = (tmp_path / "source").iterdir()
+    assert {"README.md", "LICENSE", "CHANGELOG.md", "pyproject.toml"} <= set(os.listdir(source))
+    assert names(build("wheel", source, tmp_path / "again")) == names(wheel)
+
+
+def test_dbt_finds_the_adapter_and_its_macros_in_an_installation(installed: Path, tmp_path: Path) -> None:
+    code = (
+        "from dbt.adapters.silt import Plugin; from dbt.adapters.silt import __version__; "
+        "print(Plugin.adapter.type(), Plugin.project_name, Plugin.include_path, __version__.__file__)"
+    )
+    kind, project, include, module = run(code, installed, tmp_path).split()
+    assert (kind, project) == ("silt", "dbt_silt")
+    assert include == str(installed / "dbt" / "include" / "silt" / "include")
+    assert module.startswith(str(installed))
+    macros = Path(include).parent / "macros"
+    assert Path(include, "dbt_project.yml").is_file() and any(macros.rglob("*.sql"))
+
+
+def test_dbt_finds_the_adapter_and_its_macros_in_the_source_tree(tmp_path: Path) -> None:
+    include = run("from dbt.adapters.silt import Plugin; print(Plugin.include_path)", ROOT, tmp_path)
+    assert include == str(ROOT / "include")
+
+
+def test_the_newest_version_of_the_changelog_is_the_packages() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## \[(\d+\.\d+\.\d+)\]", text, re.MULTILINE)[0] == version
