@@ -91,17 +91,11 @@
 {%- endmacro %}
 
 
-{#-- The partitions that the query has rows of are replaced; a table without partitions is replaced whole. --#}
+{#-- The partitions that the query has rows of are replaced, that of null too; a table without partitions is replaced whole. --#}
 {% macro silt__get_incremental_insert_overwrite_sql(arg_dict) -%}
-  {%- set partitions = adapter.partition_columns(arg_dict['target_relation']) -%}
-  {%- if partitions -%}
-    {{ silt_insert_into(arg_dict) }}
-    replace using ({% for column in partitions %}{{ adapter.quote(column) }}{{ ', ' if not loop.last }}{% endfor %})
-    {{ silt_rows(arg_dict) }}
-  {%- else -%}
-    insert {{ 'with schema evolution ' if arg_dict['evolve'] }}overwrite {{ arg_dict['target_relation'] }} by name
-    {{ silt_rows(arg_dict) }}
-  {%- endif -%}
+  {%- do run_query('set spark.sql.sources.partitionOverwriteMode = dynamic') -%}
+  insert {{ 'with schema evolution ' if arg_dict['evolve'] }}overwrite {{ arg_dict['target_relation'] }} by name
+  {{ silt_rows(arg_dict) }}
 {%- endmacro %}
 
 

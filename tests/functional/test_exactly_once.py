@@ -145,3 +145,53 @@ class TestFailingPostHook:
         assert len(registry) == 3
         assert len({run["run_id"] for run in registry}) == 1
         assert all(run["finished"] for run in registry)
+
+
+class TestHooks:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        pre, post = (f"\"insert into {{{{ target.schema }}}}.audit values ('{what}')\"" for what in ("pre", "post"))
+        hooks = f"pre_hook=[{pre}, {pre}], post_hook={post}"
+        return {"one.sql": "{{ config(materialized='table', " + hooks + ") }} select 1 as id"}
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        return {
+            "on-run-start": "insert into {{ target.schema }}.audit values ('start')",
+            "on-run-end": ["insert into {{ target.schema }}.audit values ('end')"],
+        }
+
+    def test_each_statement_of_a_hook_is_applied_once_in_a_run(self, project: Any) -> None:
+        project.run_sql(f"create table {project.test_schema}.audit (what string)")
+        for run_id, times in (("R1", 1), ("R1", 1), ("R2", 2)):
+            run_dbt(["run", "--vars", f"silt_run_id: {run_id}"])
+            found = project.run_sql(
+                f"select what, count(*) from {project.test_schema}.audit group by what", fetch="all"
+            )
+            assert dict(found) == {"pre": 2 * times, "post": times, "start": times, "end": times}
+
+
+class TestStoredFailures:
+    """Tests are no units of work: they look at what is there now."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "one.sql": "{{ config(materialized='table') }} select 1 as id",
+            "schema.yml": """
+version: 2
+models:
+  - name: one
+    columns: [{name: id, data_tests: [{accepted_values: {arguments: {values: [2]}, config: {store_failures: true}}}]}]
+""",
+        }
+
+    def test_are_stored_again_by_a_rerun(self, project: Any) -> None:
+        for _ in range(2):
+            run_dbt(["build", "--vars", "silt_run_id: R1"], expect_pass=False)
+            name = "accepted_values_one_id__2"
+            log = project.adapter.connections.catalog.table(
+                RelationName(project.database, f"{project.test_schema}_dbt_test__audit", name)
+            )
+            assert log.snapshot().version == 0
+            assert not log.snapshot().transactions

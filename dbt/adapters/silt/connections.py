@@ -59,6 +59,8 @@ class SiltConnectionManager(SQLConnectionManager):
         super().__init__(profile, mp_context)
         self.invocation = Invocation(profile, self._run_id_of_commits)
         self.environment = environment_of(profile.credentials, self.invocation.project_root)
+        if self.invocation.queries:
+            self.environment.warm_up()
         self._journal = CommitJournal(self.invocation.target_path)
         self._local = threading.local()
         self._occurrences: Counter[str] = Counter()

@@ -20,6 +20,7 @@ from dbt.adapters.silt.column import rows_of, to_agate, unique_names
 from dbt.adapters.silt.commits import SiltResponse
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
 from dbt.adapters.silt.engine.statements.tokens import Kind, tokenize
@@ -66,6 +67,14 @@ class Environment:
         session = pool.acquire()
         assert self._warehouse is not None
         return SiltHandle(pool, session, self._warehouse.for_session(session, one_work=True), runner)
+
+    def warm_up(self) -> None:
+        """Start Spark in the background: it takes as long as dbt takes to read a project, and needs nothing of it."""
+        threading.Thread(target=self._try_to_start, name="silt-spark-start", daemon=True).start()
+
+    def _try_to_start(self) -> None:
+        with contextlib.suppress(SiltError):  # the first connection meets the same error, and reports it
+            self._started()
 
     def _started(self) -> SessionPool:
         with self._lock:

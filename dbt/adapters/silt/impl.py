@@ -149,12 +149,6 @@ class SiltAdapter(SparkAdapter):
     def expand_column_types(self, goal: BaseRelation, current: BaseRelation) -> None:
         """Nothing: types have no size to be expanded."""
 
-    @available.parse_list
-    def partition_columns(self, relation: BaseRelation) -> list[str]:
-        """The columns that a table is partitioned by, in order."""
-        with self.connections.exception_handler(f"get the partitioning of {relation}"):
-            return list(self._snapshot(relation).partition_columns)
-
     @available.parse_none
     def relation_comment(self, relation: BaseRelation) -> str | None:
         """The comment of a table."""

@@ -36,6 +36,9 @@ logger = AdapterLogger("Silt")
 WRITING_COMMANDS = frozenset(("run", "build", "seed", "snapshot", "clone"))
 """The commands whose writes are units of work, as dbt's `which` names them; a retry has the name of what it repeats."""
 
+QUERYING_COMMANDS = WRITING_COMMANDS | {"test", "show"}
+"""The commands that surely need Spark."""
+
 
 class Invocation:
     """This dbt command. It is made on dbt's main thread, where dbt's command line can be seen.
@@ -68,6 +71,11 @@ class Invocation:
     def writes(self) -> bool:
         """Whether writes of this command are units of work."""
         return self._flag("which") in WRITING_COMMANDS
+
+    @property
+    def queries(self) -> bool:
+        """Whether this command surely needs Spark."""
+        return self._flag("which") in QUERYING_COMMANDS
 
     @property
     def full_refresh(self) -> bool:

@@ -319,7 +319,7 @@ def _check_warehouse(session: SparkSession, settings: SessionSettings) -> None:
     if folder is None or "://" in folder or _LOCAL_MASTER.fullmatch(where) or (where, folder) in _warehouses_seen:
         return
     os.makedirs(folder, exist_ok=True)
-    descriptor, probe = tempfile.mkstemp(prefix=".silt-probe-", suffix=".txt", dir=folder)
+    descriptor, probe = tempfile.mkstemp(prefix="silt-probe-", suffix=".txt", dir=folder)
     try:
         os.write(descriptor, b"seen\n")
         seen = [row[0] for row in session.read.text(Path(probe).as_uri()).collect()]

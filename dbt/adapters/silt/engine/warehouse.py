@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.commands import spark_errors
 from dbt.adapters.silt.engine.commands.confs import configure
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
@@ -194,7 +195,8 @@ class Warehouse:
         attempt = 1
         while True:
             try:
-                result = route(statement, self._context(settings))
+                with spark_errors.mapped():
+                    result = route(statement, self._context(settings))
             except (ConcurrentCreateError, ConcurrentDropError):
                 raise
             except ConcurrentModificationError as error:

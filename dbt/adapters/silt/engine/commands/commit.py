@@ -12,7 +12,9 @@ from dbt.adapters.silt.engine.kernel import transaction
 from dbt.adapters.silt.engine.kernel.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.changes import Changes, ReadSet
 from dbt.adapters.silt.engine.kernel.errors import CommitStateUnknownError, SiltError
+from dbt.adapters.silt.engine.kernel.features import needed_features, upgraded
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.schema import StructType
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.transaction import Committed
 
@@ -37,7 +39,11 @@ def commit(
     """
     try:
         return transaction.commit(
-            log, base, _with_transaction(log, changes, settings), merged(reads, settings.reads), settings.commit
+            log,
+            base,
+            _with_transaction(log, _with_protocol(base, changes), settings),
+            merged(reads, settings.reads),
+            settings.commit,
         )
     except CommitStateUnknownError:
         raise
@@ -54,6 +60,15 @@ def merged(first: ReadSet, second: ReadSet) -> ReadSet:
         paths=first.paths | second.paths,
         whole_table=first.whole_table or second.whole_table,
     )
+
+
+def _with_protocol(base: Snapshot | None, changes: Changes) -> Changes:
+    """The changes with the protocol that new metadata asks for, where the table's present one will not do."""
+    if base is None or changes.metadata is None or changes.protocol is not None:
+        return changes
+    schema = StructType.from_json(changes.metadata.schema_string)
+    wanted = upgraded(base.protocol, needed_features(schema, changes.metadata.configuration))
+    return changes if wanted == base.protocol else replace(changes, protocol=wanted)
 
 
 def _with_transaction(log: DeltaLog, changes: Changes, settings: WriteSettings) -> Changes:

@@ -81,7 +81,6 @@ def finish(
         adds=written.adds,
         removes=tuple(add.remove(now) for add in snapshot.add_files(removed)),
         metadata=placed.new_metadata(),
-        protocol=placed.new_protocol(snapshot.protocol),
     )
     committed = commit(target.log, snapshot, changes, replacement.reads, settings, (written,))
     return Outcome(

@@ -12,8 +12,7 @@ from dbt.adapters.silt.engine.commands import assign, row_changes
 from dbt.adapters.silt.engine.commands.checks import Check, table_checks
 from dbt.adapters.silt.engine.commands.target import Target
 from dbt.adapters.silt.engine.commands.types import check_storable, query_schema
-from dbt.adapters.silt.engine.kernel.actions import Metadata, Protocol
-from dbt.adapters.silt.engine.kernel.features import needed_features, upgraded
+from dbt.adapters.silt.engine.kernel.actions import Metadata
 from dbt.adapters.silt.engine.kernel.schema import StructField, StructType
 
 
@@ -53,14 +52,6 @@ class Placed:
     def new_metadata(self) -> Metadata | None:
         """What the commit has to carry; None where nothing changes."""
         return self.metadata if self.evolved else None
-
-    def new_protocol(self, present: Protocol) -> Protocol | None:
-        """The protocol that the new columns ask for; None where the present one will do."""
-        if not self.evolved:
-            return None
-        needed = needed_features(StructType.from_json(self.metadata.schema_string), self.metadata.configuration)
-        wanted = upgraded(present, needed)
-        return None if wanted == present else wanted
 
 
 def place(query: DataFrame, target: Target, placement: Placement) -> Placed:

@@ -9,7 +9,23 @@ from typing import Any
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
-from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError, TableDamagedError
+from dbt.adapters.silt.engine.kernel.errors import (
+    ColumnNotFoundError,
+    DataFileMissingError,
+    InvalidStatementError,
+    RelationNotFoundError,
+    StatementSyntaxError,
+    TableDamagedError,
+)
+
+_STATEMENT: Mapping[str, type[InvalidStatementError]] = {
+    "UNRESOLVED_COLUMN": ColumnNotFoundError,
+    "UNRESOLVED_FIELD": ColumnNotFoundError,
+    "FIELD_NOT_FOUND": ColumnNotFoundError,
+    "TABLE_OR_VIEW_NOT_FOUND": RelationNotFoundError,
+    "PARSE_SYNTAX_ERROR": StatementSyntaxError,
+}
+"""What a statement's own text is at fault for, by the first part of Spark's error condition."""
 
 _MISSING = frozenset(("PATH_NOT_FOUND", "FAILED_READ_FILE.FILE_NOT_EXIST"))
 _UNREADABLE = "FAILED_READ_FILE"
@@ -17,7 +33,9 @@ _UNREADABLE = "FAILED_READ_FILE"
 
 @contextlib.contextmanager
 def mapped(table: str | None = None, version: int | None = None) -> Iterator[None]:
-    """Turns Spark's failures to read a data file into errors that name it; all others pass unchanged.
+    """Turns Spark's failures to read a data file, or to resolve a statement's names, into errors of ours.
+
+    All others pass unchanged.
 
     Args:
         table: the table that is read; None where more than one may be.
@@ -25,6 +43,7 @@ def mapped(table: str | None = None, version: int | None = None) -> Iterator[Non
     Raises:
         DataFileMissingError: a data file is not there.
         TableDamagedError: a data file cannot be read.
+        InvalidStatementError: a name in the statement stands for nothing.
     """
     try:
         yield
@@ -35,7 +54,10 @@ def mapped(table: str | None = None, version: int | None = None) -> Iterator[Non
             raise DataFileMissingError(
                 f"the data file {path} is not there", table=table, version=version, details={"path": path}
             ) from error
-        if condition is not None and condition.partition(".")[0] == _UNREADABLE:
+        family = (condition or "").partition(".")[0]
+        if family in _STATEMENT:
+            raise _STATEMENT[family](_first_line(error), table=table, version=version) from error
+        if family == _UNREADABLE:
             raise TableDamagedError(
                 f"the data file {path} cannot be read ({_root_cause(error)})",
                 table=table,
@@ -57,8 +79,13 @@ def _condition(error: PySparkException | Py4JJavaError) -> tuple[str | None, Map
 
 def _root_cause(error: PySparkException | Py4JJavaError) -> str:
     if isinstance(error, PySparkException):
-        return str(error).partition("\n")[0]
+        return _first_line(error)
     java = error.java_exception
     while java.getCause() is not None:
         java = java.getCause()
     return str(java.toString()).partition("\n")[0]
+
+
+def _first_line(error: PySparkException | Py4JJavaError) -> str:
+    """What Spark says, without its SQLSTATE and the plan."""
+    return str(error).partition("\n")[0].partition(" SQLSTATE:")[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
@@ -44,10 +45,8 @@ def read(texts: pa.Array, wanted: Mapping[Statistic, Domain | None]) -> dict[Sta
         return _read_each(texts, domains)
     lines = pc.fill_null(texts, "{}").cast(pa.large_string())
     # Arrow's reader refuses all of the texts for one that it does not take.
-    try:
+    with contextlib.suppress(pa.ArrowInvalid):
         return _read_lines(lines, domains)
-    except pa.ArrowInvalid:
-        pass
     try:
         return _read_lines(pc.replace_substring_regex(lines, _NO_NUMBER, ":null"), domains)
     except pa.ArrowInvalid:

@@ -174,7 +174,8 @@ def _action(action: kinds.MergeAction, texts: Iterator[str], outer: Mapping[Name
         return merge_plan.Insert()
     if isinstance(action, kinds.UpdateSet):
         return merge_plan.Update(tuple((_column(each.column, outer), next(texts)) for each in action.assignments))
-    return merge_plan.Insert(tuple((_column(column, outer), next(texts)) for column in action.columns))
+    columns = [_column(column, outer) for column in action.columns] or [()] * len(action.values)
+    return merge_plan.Insert(tuple((column, next(texts)) for column in columns))
 
 
 def _column(name: Name, outer: Mapping[Name, str]) -> Name:
