@@ -19,6 +19,7 @@ from dbt.artifacts.schemas.results import NodeStatus
 from dbt.artifacts.schemas.run import RunResult
 from dbt.cli.main import dbtRunner
 from pyspark.sql import SparkSession
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -101,7 +102,7 @@ def history() -> None:
     runs = {commit["table_version"]: commit for commit in journal() if commit["table"] == "silt.main.flights"}
     commits = warehouse.sql("describe history main.flights").collect()
     expect([commit.version for commit in commits] == [1, 0], "flights has two versions")
-    table = Table("version", "committed at", "run", "operation", "rows")
+    table = lines("version", "committed at", "run", "operation", "rows")
     for commit in commits:
         run = runs[commit.version]
         at = f"{commit.timestamp:%H:%M:%S}"
@@ -158,18 +159,25 @@ def build(run_id: str) -> Mapping[str, Mapping[str, Any]]:
 
 def show(results: Sequence[RunResult], seconds: float) -> None:
     """Prints a line per table, and the count of tests."""
-    table = Table("table", "how", "version", "rows", "seconds")
+    table = lines("table", "how", "version", "rows", "seconds")
     for result in results:
         response = result.adapter_response
         if result.node.resource_type in WRITERS and "table_version" in response:
             did = "[yellow]skipped[/]" if response["skipped"] else rows_text(response)
             strategy = result.node.config.get("incremental_strategy") or result.node.config.materialized
-            table.add_row(
-                result.node.name, strategy, str(response["table_version"]), did, f"{result.execution_time:.1f}"
-            )
+            version = str(response["table_version"])
+            table.add_row(result.node.name, strategy, version, did, f"{result.execution_time:.1f}")
     console.print(table)
     passed = sum(result.status == NodeStatus.Pass for result in results)
-    console.print(f"{passed} tests passed; {seconds:.0f} seconds in all.")
+    say(f"{passed} tests passed; {seconds:.0f} seconds in all.")
+
+
+def lines(*columns: str) -> Table:
+    """A table without a frame; of its cells only the rows' words may break."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column, no_wrap=column != "rows", justify="right" if column == "seconds" else "left")
+    return table
 
 
 def rows_text(counts: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ import importlib.util
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
@@ -250,9 +252,12 @@ def _did_not_start(master: str, error: Exception, log: Path) -> SparkUnavailable
 
 
 _CONNECT_PACKAGES = ("grpc", "google.rpc", "grpc_status", "pandas")
+_CONNECT_PORT = 15002
+_CONNECT_SECONDS = 10
 
 
 def _connect(remote: str) -> SparkSession:
+    _check_reachable(remote)
     missing = [package for package in _CONNECT_PACKAGES if not _is_installed(package)]
     if missing:
         raise SparkUnavailableError(
@@ -263,11 +268,26 @@ def _connect(remote: str) -> SparkSession:
         session = SparkSession.builder.remote(remote).create()
         session.version  # noqa: B018 -- the first call that reaches the server
     except Exception as error:  # the channel's errors are of packages that need not be installed
-        raise SparkUnavailableError(
-            f"the Spark Connect server {remote} cannot be reached ({type(error).__name__}: {error})",
-            remedy="Check `remote` in the profile, and that the server runs",
-        ) from error
+        raise _not_reached(remote, error) from error
     return session
+
+
+def _check_reachable(remote: str) -> None:
+    """Passes where something listens there: the client itself would try again for minutes."""
+    try:
+        url = urlsplit(remote)
+        if url.scheme != "sc" or url.hostname is None:
+            raise InvalidSettingError(f"`remote` is {remote}, and a Spark Connect server is named as sc://host:port")
+        socket.create_connection((url.hostname, url.port or _CONNECT_PORT), _CONNECT_SECONDS).close()
+    except (OSError, ValueError) as error:
+        raise _not_reached(remote, error) from error
+
+
+def _not_reached(remote: str, error: Exception) -> SparkUnavailableError:
+    return SparkUnavailableError(
+        f"the Spark Connect server {remote} cannot be reached ({type(error).__name__}: {error})",
+        remedy="Check `remote` in the profile, and that the server runs",
+    )
 
 
 def _is_installed(package: str) -> bool:

@@ -25,6 +25,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.memory_store import MemoryStore
 from tests.unit.catalog.conftest import commit_first, named
 
 Create = Callable[..., DeltaLog]
@@ -385,3 +386,20 @@ def test_every_error_names_what_it_is_about(catalog: Catalog) -> None:
     with pytest.raises(SiltError) as caught:
         catalog.table(named("x", "nope"))
     assert caught.value.table == "silt.nope"
+
+
+# other stores
+
+
+def test_a_catalog_over_memory_makes_renames_and_drops_alike() -> None:
+    catalog = Catalog({"silt": MemoryStore(), "raw": MemoryStore()})
+    catalog.create_schema("silt", "main")
+    commit_first(catalog.new_table(ORDERS))
+    catalog.rename(ORDERS, named("archive"))
+    catalog.put_view(View(named("daily"), "select 1"))
+    assert entries(catalog) == {"archive": "table", "daily": "view"}
+    assert catalog.schemas("raw") == []
+    catalog.drop_table(named("archive"))
+    assert entries(catalog) == {"daily": "view"}
+    catalog.drop_schema("silt", "main", cascade=True)
+    assert catalog.schemas("silt") == []

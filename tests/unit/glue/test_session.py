@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -15,7 +17,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.commands import confs
-from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
 from dbt.adapters.silt.session import SessionPool, SessionSettings, open_session
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -172,17 +174,25 @@ def test_java_is_looked_at_before_it_is_started(tmp_path: Path) -> None:
     ] * 2
 
 
-def test_a_connect_server_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_connect_server_that_is_not_there_is_named_at_once() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    code = f"""
-from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
-from dbt.adapters.silt.session import SessionSettings, open_session
-try:
-    open_session(SessionSettings(remote="sc://127.0.0.1:{port}"))
-except SparkUnavailableError as error:
-    print(error)
-"""
-    done = run(code, tmp_path)
-    assert f"sc://127.0.0.1:{port} cannot be reached" in done.stdout or "dbt-silt[connect]" in done.stdout
+        remote = f"sc://127.0.0.1:{free.getsockname()[1]}"
+    with pytest.raises(SparkUnavailableError, match=f"{remote} cannot be reached .*Check `remote` in the profile"):
+        open_session(SessionSettings(remote=remote))
+
+
+@pytest.mark.parametrize("remote", ["localhost:15002", "http://localhost", "sc://", "sc://localhost:port"])
+def test_a_remote_that_names_no_connect_server_is_refused(remote: str) -> None:
+    with pytest.raises((InvalidSettingError, SparkUnavailableError), match=re.escape(remote)):
+        open_session(SessionSettings(remote=remote))
+
+
+@pytest.mark.skipif(importlib.util.find_spec("grpc") is not None, reason="the packages are installed")
+def test_a_missing_package_of_the_connect_client_is_named_with_what_installs_it() -> None:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        remote = f"sc://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(SparkUnavailableError, match=r"grpc.*pip install 'dbt-silt\[connect\]'"):
+            open_session(SessionSettings(remote=remote))

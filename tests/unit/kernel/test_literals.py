@@ -61,7 +61,8 @@ def test_a_long_minimum_is_cut(value: str, length: int, expected: str | None) ->
     assert truncated_minimum(value, length) == expected
 
 
-CHARACTERS = st.sampled_from(["a", "b", "\x7e", DEL, "\x80", BAD, "\uffff", "\U00010000", TOP]) | st.characters(codec="utf-8")
+EDGES = ["a", "b", "\x7e", DEL, "\x80", BAD, "\uffff", "\U00010000", TOP]
+CHARACTERS = st.sampled_from(EDGES) | st.characters(codec="utf-8")
 
 
 @given(st.text(CHARACTERS, max_size=12), st.text(CHARACTERS, max_size=12), st.integers(1, 5))
