@@ -17,10 +17,10 @@ class SmallMerge(TableCase):
     def __init__(self, scale: Scale) -> None:
         super().__init__(scale.small_table)
         self.name = f"merge {short(scale.small)} rows into {short(scale.small)}"
-        self.given = Rows(scale.small // 2, scale.small // 2 + scale.small, revision=1)
+        self.given = self._source = Rows(scale.small // 2, scale.small // 2 + scale.small, revision=1)
 
     def work(self, contestant: Contestant, repetition: int) -> None:
-        contestant.merge(self.table(repetition), self.given)
+        contestant.merge(self.table(repetition), self._source)
 
 
 class LargeMerge(TableCase):
@@ -31,10 +31,10 @@ class LargeMerge(TableCase):
     def __init__(self, scale: Scale) -> None:
         super().__init__(scale.large_table)
         self.name = f"merge {short(scale.changed)} rows into {short(scale.large)}"
-        self.given = scale.newest
+        self.given = self._source = scale.newest
 
     def work(self, contestant: Contestant, repetition: int) -> None:
-        contestant.merge(self.table(repetition), self.given)
+        contestant.merge(self.table(repetition), self._source)
 
 
 class InsertOnlyMerge(LargeMerge):
@@ -45,4 +45,4 @@ class InsertOnlyMerge(LargeMerge):
         self.name = f"insert-only merge {short(scale.changed)} rows into {short(scale.large)}"
 
     def work(self, contestant: Contestant, repetition: int) -> None:
-        contestant.merge(self.table(repetition), self.given, insert_only=True)
+        contestant.merge(self.table(repetition), self._source, insert_only=True)

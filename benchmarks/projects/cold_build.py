@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from benchmarks.harness import CaseResult, Measurement
@@ -27,8 +28,8 @@ def measure(folder: Path, repetitions: int = 3) -> CaseResult:
         project = folder / f"build_{repetition}"
         shutil.copytree(SAMPLE_PROJECT, project, ignore=LEFT_BY_RUNS)
         land.land(1, project / "landing")
-        starts.append(_seconds(lambda: python([str(bare_start.__file__)])))
-        builds.append(_seconds(lambda project=project: dbt(["build"], project)))
+        starts.append(_seconds(partial(python, [str(bare_start.__file__)])))
+        builds.append(_seconds(partial(dbt, ["build"], project)))
     measurements = (Measurement("bare start", tuple(starts)), Measurement("dbt build", tuple(builds)))
     return CaseResult("cold build of the sample project", 0, measurements)
 

@@ -118,6 +118,55 @@ class TestDocumentation:
         assert made["stats"]["rows"]["value"] == 1
 
 
+class TestInsertOverwrite:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        config = (
+            "{{ config(materialized='incremental', incremental_strategy='insert_overwrite', partition_by='part') }}"
+        )
+        query = (
+            "select * from values (1, 'a'), (2, 'b'), (3, null) as t (id, part) {% if is_incremental() %} "
+            "where id > 1 {% endif %}"
+        )
+        return {"parted.sql": f"{config} {query}"}
+
+    def test_replaces_the_partitions_of_the_query_that_of_null_too_and_no_other(self, project: Any) -> None:
+        for _ in range(2):
+            run_dbt(["run"])
+        assert rows(project, "select id, part from {schema}.parted order by id") == [(1, "a"), (2, "b"), (3, None)]
+        assert snapshot_of(project, "parted").version == 1
+
+
+class TestPythonModels:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        head = "def model(dbt, session):\n    dbt.config(materialized='{}'{})\n"
+        return {
+            "numbers.sql": "select id from range(3)",
+            "of_spark.py": head.format("table", "") + "    return dbt.ref('numbers').filter('id > 0')\n",
+            "of_pandas.py": head.format("table", "") + "    return dbt.ref('numbers').toPandas()\n",
+            "of_arrow.py": head.format("table", "") + "    return dbt.ref('numbers').toArrow()\n",
+            "merged.py": head.format("incremental", ", unique_key='id'")
+            + "    numbers = dbt.ref('numbers')\n"
+            + "    return numbers.filter('id = 2') if dbt.is_incremental else numbers\n",
+        }
+
+    def test_every_kind_of_frame_becomes_a_table_by_one_commit(self, project: Any) -> None:
+        run_dbt(["run"])
+        results = run_dbt(["run", "--vars", "silt_run_id: R2"])
+        counts = {name: snapshot_of(project, name).version for name in ("of_spark", "of_pandas", "of_arrow", "merged")}
+        assert counts == dict.fromkeys(counts, 1)
+        assert rows(project, "select count(*) from {schema}.of_spark") == [(2,)]
+        assert rows(project, "select sum(id) from {schema}.of_pandas") == [(3,)]
+        [merged] = [result.adapter_response for result in results if result.node.name == "merged"]
+        assert (merged["rows_updated"], merged["rows_inserted"]) == (1, 0)
+
+    def test_a_failing_model_says_which_and_why(self, project: Any) -> None:
+        write_file("def model(dbt, session):\n    return 7\n", project.project_root, "models", "of_arrow.py")
+        _, output = run_dbt_and_capture(["run", "--select", "of_arrow"], expect_pass=False)
+        assert "python model model.test.of_arrow returned int" in output
+
+
 SNAPSHOT = """
 {% snapshot history %}
 {{ config(target_schema=schema, unique_key=['id', 'part'], strategy='check', check_cols='all',

@@ -22,7 +22,7 @@ from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.clients.agate_helper import DEFAULT_TYPE_TESTER
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.contracts.metadata import CatalogTable
-from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from pyspark.errors import PySparkException
 
 from dbt.adapters.silt.column import SiltColumn, string_literal, to_arrow
@@ -33,7 +33,7 @@ from dbt.adapters.silt.docs import RelationDocs, table_stats
 from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.commands.types import spark_schema
-from dbt.adapters.silt.engine.kernel.errors import SchemaNotFoundError, SiltError
+from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, SchemaNotFoundError, SiltError
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.handle import split_statements
 from dbt.adapters.silt.python_models import run_python_model
@@ -230,7 +230,12 @@ class SiltAdapter(SparkAdapter):
         if unit is None:
             return self.execute(sql)[0]
         with self.connections.doing(unit):
-            return self.execute(sql)[0]
+            try:
+                return self.execute(sql)[0]
+            except DbtDatabaseError as error:
+                if isinstance(error.__cause__, RelationExistsError):
+                    raise DbtDatabaseError(_made_meanwhile(error.__cause__)) from error.__cause__
+                raise
 
     @available.parse_none
     def enter_hook(self, model: Mapping[str, Any], role: str, relation: BaseRelation, full_refresh: bool) -> None:
@@ -374,6 +379,12 @@ def _checksum(model: Mapping[str, Any]) -> str | None:
         file = Path(model["root_path"] or ".") / model["original_file_path"]
         return hashlib.sha256(file.read_bytes()).hexdigest()
     return model["checksum"]["checksum"] if model.get("checksum") else None
+
+
+def _made_meanwhile(error: RelationExistsError) -> str:
+    """A model is only created where there was no table when the run looked."""
+    happened = "another run has made it since this run looked for it"
+    return f"[{error.code}] {error.table}: {happened}. Nothing was written: run it again."
 
 
 def _warn_of_change(response: str, unit: Unit, recorded: int, earlier: EarlierCommit | None) -> None:

@@ -32,9 +32,14 @@ _CLOCK_COLUMNS = ("dbt_valid_to",)
 
 @dataclass(frozen=True)
 class Workplace:
-    """A copy of the project with a warehouse of its own."""
+    """A copy of the project, and the folder whose `warehouse` it builds."""
 
     root: Path
+    house: Path | None = None
+
+    @property
+    def warehouse(self) -> Path:
+        return (self.house or self.root) / "warehouse"
 
     @classmethod
     def make(cls, root: Path) -> Workplace:
@@ -45,10 +50,15 @@ class Workplace:
         shutil.copytree(self.root, root)
         return Workplace(root)
 
+    def beside(self, root: Path) -> Workplace:
+        """Another copy of the project that builds the same warehouse."""
+        shutil.copytree(PROJECT, root / "project")
+        return Workplace(root, self.house or self.root)
+
     def start(self, run_id: str, round_: int, *arguments: str) -> subprocess.Popen[bytes]:
         """Starts `dbt build` in a process group of its own, Spark's JVM included."""
         environment = os.environ | {
-            "SILT_TEST_WAREHOUSE": str(self.root / "warehouse"),
+            "SILT_TEST_WAREHOUSE": str(self.warehouse),
             "SILT_TEST_RUN_ID": run_id,
             "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
         }
@@ -91,7 +101,7 @@ class Workplace:
         return (self.root / "dbt.log").read_text(errors="replace")
 
     def _rows(self, table: str) -> list[str]:
-        rows = DeltaTable(str(self.root / "warehouse" / "main" / table)).to_pyarrow_table().to_pylist()
+        rows = DeltaTable(str(self.warehouse / "main" / table)).to_pyarrow_table().to_pylist()
         return sorted(repr(sorted((k, _shown(k, v)) for k, v in row.items())) for row in rows)
 
 

@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from dbt_process import Workplace, moments
+
+from tests.functional.exactly_once.dbt_process import Workplace, moments
 
 KILLS = int(os.environ.get("SILT_KILLS", "6"))
 SEED = int(os.environ.get("SILT_KILL_SEED", "20130101"))

@@ -15,7 +15,6 @@ from dbt.adapters.silt.commits import (
     SiltResponse,
     find_run_id,
     find_unit,
-    newest_first,
 )
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel.actions import Metadata, Protocol, SetTransaction
@@ -125,12 +124,6 @@ class TestFinding:
         log = make_table()
         put(log, None)
         assert find_unit(log, UNIT.app_id) is None
-
-    def test_commits_come_newest_first_across_windows(self) -> None:
-        log = make_table()
-        for _ in range(60):
-            put(log, None)
-        assert [each.version for each in newest_first(log)] == list(range(60, -1, -1))
 
     def test_the_run_id_of_an_invocation_is_found_in_any_of_its_tables(self) -> None:
         untouched, touched = make_table(), make_table()

@@ -1,0 +1,44 @@
+"""Two processes that run dbt on the same models at the same time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.functional.exactly_once.dbt_process import Workplace
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
+    place = Workplace.make(tmp_path_factory.mktemp("built"))
+    assert place.build("run-1", 1) == 0, place.output()
+    return place
+
+
+def test_two_runs_at_once_leave_what_one_after_the_other_leaves(built: Workplace, tmp_path: Path) -> None:
+    after_each_other = built.copy(tmp_path / "serial")
+    for run_id in ("run-2", "run-3"):
+        assert after_each_other.build(run_id, 2) == 0, after_each_other.output()
+    first = built.copy(tmp_path / "first")
+    second = first.beside(tmp_path / "second")
+    processes = [first.start("run-2", 2), second.start("run-3", 2)]
+    codes = [process.wait(timeout=300) for process in processes]
+    assert codes == [0, 0], first.output() + second.output()
+    assert first.rows() == after_each_other.rows()
+
+
+def test_of_two_first_runs_at_once_the_loser_of_a_table_is_told_to_run_again(built: Workplace, tmp_path: Path) -> None:
+    first = Workplace.make(tmp_path / "first")
+    second = first.beside(tmp_path / "second")
+    places = {"run-1": first, "run-2": second}
+    processes = {run_id: place.start(run_id, 1) for run_id, place in places.items()}
+    for run_id, process in processes.items():
+        if process.wait(timeout=300) != 0:
+            assert "run it again" in places[run_id].output().lower()
+            assert places[run_id].build(run_id, 1) == 0, places[run_id].output()
+    appended = first.rows()["as_append"]
+    assert len(appended) == 120
+    assert {row: appended.count(row) for row in appended} == dict.fromkeys(appended, 2)
+    for table in ("as_merge", "as_table", "as_snapshot", "colours"):
+        assert first.rows()[table] == built.rows()[table]
