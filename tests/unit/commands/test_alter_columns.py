@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from dbt.adapters.silt.engine.commands import insert
 from dbt.adapters.silt.engine.commands.alter import add_constraint
 from dbt.adapters.silt.engine.commands.alter_columns import (
     FIRST,
@@ -13,6 +14,7 @@ from dbt.adapters.silt.engine.commands.alter_columns import (
     change_columns,
     drop_columns,
 )
+from dbt.adapters.silt.engine.commands.placement import Placement
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
@@ -43,10 +45,19 @@ def drop(tables: Tables, log: DeltaLog, *paths: tuple[str, ...], if_exists: bool
 
 
 def add(tables: Tables, log: DeltaLog, *columns: NewColumn, if_not_exists: bool = False) -> Outcome:
-    return add_columns(tables.target(log), columns, if_not_exists, PLAIN)
+    return add_columns(tables.spark, tables.target(log), columns, if_not_exists, PLAIN)
 
 
 # adding
+
+
+def test_an_added_column_with_a_default_is_filled_in_old_rows_and_in_later_ones(tables: Tables) -> None:
+    log = tables.made("select 1L as id")
+    add(tables, log, NewColumn(("kind",), "varchar(10)", default="'plain'"))
+    assert tables.rows(log) == [(1, "plain")]
+    insert.append(tables.spark, tables.target(log), tables.spark.sql("select 2L"), Placement(columns=("id",)), PLAIN)
+    assert tables.rows(log) == [(1, "plain"), (2, "plain")]
+    assert "allowColumnDefaults" in (log.snapshot().protocol.writer_features or ())
 
 
 def test_an_added_column_is_null_in_the_rows_that_are_there_and_touches_no_file(tables: Tables) -> None:
@@ -336,4 +347,6 @@ def test_a_table_that_needs_a_feature_is_not_altered(tables: Tables) -> None:
     path = "_delta_log/00000000000000000000.json"
     store.put(path, store.read(path).replace(b"vacuumProtocolCheck", b"featureOfTheFuture"))
     with pytest.raises(UnsupportedFeatureError, match="featureOfTheFuture"):
-        add_columns(tables.target(DeltaLog(store, "main.orders")), [NewColumn(("y",), "int")], False, PLAIN)
+        add_columns(
+            tables.spark, tables.target(DeltaLog(store, "main.orders")), [NewColumn(("y",), "int")], False, PLAIN
+        )

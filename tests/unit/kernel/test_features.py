@@ -111,10 +111,8 @@ def test_supported_and_unused_features_are_written(protocol: Protocol) -> None:
     check_writable(protocol, TABLE, metadata())
 
 
-def test_a_column_default_is_refused_on_write() -> None:
-    protocol = listed(writer=("allowColumnDefaults",))
-    with pytest.raises(UnsupportedFeatureError, match="allowColumnDefaults"):
-        check_writable(protocol, TABLE, with_column_metadata(CURRENT_DEFAULT="1"))
+def test_a_column_default_is_written() -> None:
+    check_writable(listed(writer=("allowColumnDefaults",)), TABLE, with_column_metadata(CURRENT_DEFAULT="1"))
 
 
 def test_a_table_of_other_files_than_parquet_is_refused() -> None:

@@ -91,6 +91,7 @@ def test_a_write_into_a_pinned_folder_that_is_being_removed_is_an_absence(tmp_pa
 def test_descriptors_are_given_back(tmp_path: Path) -> None:
     store = LocalStore(tmp_path)
     store.make_folder("log")
+    gc.collect()
     before = open_descriptors()
     pins = [store.pin("log") for _ in range(20)]
     assert open_descriptors() == before + 20

@@ -99,6 +99,13 @@ def test_constraints_are_enforced_and_can_be_dropped(orders: House) -> None:
         orders.sql("insert into orders values (null, 'none', 1)")
 
 
+def test_a_column_that_an_insert_leaves_out_gets_its_default(house: House) -> None:
+    house.sql("create table t (id int, kind string default 'plain', at date default date '2024-02-29')")
+    house.sql("insert into t (id) values (1)")
+    house.sql("merge into t using (select 2 as id) s on t.id = s.id when not matched then insert (id) values (s.id)")
+    assert house.rows("select id, kind, cast(at as string) from t") == [(n, "plain", "2024-02-29") for n in (1, 2)]
+
+
 def test_views_follow_their_tables(orders: House) -> None:
     orders.sql("create view cheap (number, what) as select id, name from orders where amount < 5 -- cheap ones")
     orders.sql("create temporary view mine as select number from cheap")

@@ -42,8 +42,12 @@ from dbt.adapters.silt.engine.kernel.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.schema import ArrayType, DataType, MapType, StructField, StructType
 
 
-def add_columns(target: Target, columns: Sequence[NewColumn], if_not_exists: bool, settings: WriteSettings) -> Outcome:
-    """Adds columns, at the end or where they say; the rows that are there have null in them.
+def add_columns(
+    spark: SparkSession, target: Target, columns: Sequence[NewColumn], if_not_exists: bool, settings: WriteSettings
+) -> Outcome:
+    """Adds columns, at the end or where they say.
+
+    The rows that are there have null in them, or the column's default: then all rows of the table are written anew.
 
     Raises:
         InvalidStatementError: a column is there already, or a NOT NULL column would be added to rows.
@@ -56,7 +60,7 @@ def add_columns(target: Target, columns: Sequence[NewColumn], if_not_exists: boo
     for column in columns:
         if if_not_exists and column_changes.find(schema, column.path, target.name) is not None:
             continue
-        if not column.nullable and target.snapshot.num_files:
+        if not column.nullable and column.default is None and target.snapshot.num_files:
             raise InvalidStatementError(
                 f"the column `{spelled(column.path)}` cannot be NOT NULL: the rows that are there have no value for it",
                 remedy="Add it without NOT NULL, fill it, then use `alter column ... set not null`",
@@ -65,8 +69,12 @@ def add_columns(target: Target, columns: Sequence[NewColumn], if_not_exists: boo
         schema = column_changes.added(schema, column, target.name)
         made.append(_described(column_changes.require(schema, column.path, target.name), column.path))
     operation = Operation("ADD COLUMNS", {"columns": _json(made)})
+    metadata = _checked_metadata(target, schema)
+    if any(column.default is not None for column in columns):
+        frame = scan.read(spark, target.log, target.snapshot)
+        return _finish(spark, target, operation, metadata, frame, settings)
     reads = ReadSet(whole_table=any(not column.nullable for column in columns))
-    return commit_metadata(target, operation, _checked_metadata(target, schema), reads, settings)
+    return commit_metadata(target, operation, metadata, reads, settings)
 
 
 def drop_columns(

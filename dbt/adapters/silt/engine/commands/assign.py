@@ -53,7 +53,7 @@ def assign(
         by_name: whether columns, and members of structs, are matched by name, in any case; else by position.
         columns: the table's columns that the query's are for by position; None for all of them.
 
-    Columns of the table that the query has nothing for become null.
+    Columns of the table that the query has nothing for get their default, which is null where none is set.
 
     Raises:
         ColumnNotFoundError: the query has columns that the table has not, or not as many as the table.
@@ -162,7 +162,7 @@ def _converted(renamed: DataFrame, pairs: Sequence[_Pair], table: str, by_name: 
 
 def _column(pair: _Pair, table: str, by_name: bool) -> tuple[Column, Conversion | None]:
     if pair.source is None:
-        return F.lit(None).cast(pair.target.type.sql_name), None
+        return F.expr(f"cast(({pair.target.default}) as {pair.target.type.sql_name})"), None
     found = conversion(pair.source.type, pair.target.type, by_name)
     if found is None:
         raise TypeMismatchError(

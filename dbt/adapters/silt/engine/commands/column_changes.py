@@ -12,7 +12,14 @@ from typing import Final, TypeAlias
 
 from dbt.adapters.silt.engine.commands.types import CHAR_VARCHAR_KEY, column_type, text_length
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, InvalidStatementError
-from dbt.adapters.silt.engine.kernel.schema import ArrayType, DataType, MapType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.schema import (
+    CURRENT_DEFAULT,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+)
 
 Path: TypeAlias = tuple[str, ...]
 
@@ -28,6 +35,7 @@ class NewColumn:
     Args:
         type: SQL text.
         after: the column of its level that it stands after, FIRST, or None for the end.
+        default: SQL text of the value that the rows that are there get, and later ones that name none.
     """
 
     path: Path
@@ -35,6 +43,7 @@ class NewColumn:
     comment: str | None = None
     after: str | None = None
     nullable: bool = True
+    default: str | None = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +95,7 @@ def added(schema: StructType, column: NewColumn, table: str) -> StructType:
         )
     typed = column_type(column.type, table)
     field = replace(typed, name=column.path[-1], nullable=column.nullable)
-    field = field.with_metadata(comment=column.comment or None)
+    field = field.with_metadata(comment=column.comment or None, **{CURRENT_DEFAULT: column.default})
     within = column.path[:-1]
     return _within(schema, within, lambda struct: _placed(struct.add(field), field.name, column.after, table), table)
 

@@ -29,7 +29,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.features import needed_features, protocol_for, upgraded
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.properties import CONSTRAINT_PREFIX, FEATURE_PREFIX, TableProperties, checked
-from dbt.adapters.silt.engine.kernel.schema import StructField, StructType
+from dbt.adapters.silt.engine.kernel.schema import CURRENT_DEFAULT, StructField, StructType
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 
 _COMMANDS = frozenset(("delta.minreaderversion", "delta.minwriterversion", "delta.ignoreprotocoldefaults"))
@@ -64,12 +64,13 @@ class Place:
 
 @dataclass(frozen=True)
 class ColumnSpec:
-    """A column as the statement declares it; `type` is SQL text, None where the query gives it."""
+    """A column as the statement declares it; `type` and `default` are SQL text, None where the query gives the type."""
 
     name: str
     type: str | None = None
     nullable: bool = True
     comment: str | None = None
+    default: str | None = None
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,8 @@ def _declared(definition: Definition, given: StructType | None, table: str) -> S
         else:
             raise InvalidStatementError(f"the column `{column.name}` has no type", table=table)
         declared = StructField(column.name, typed.type, column.nullable, typed.metadata)
-        fields.append(declared if column.comment is None else declared.with_metadata(comment=column.comment))
+        declared = declared if column.comment is None else declared.with_metadata(comment=column.comment)
+        fields.append(declared.with_metadata(**{CURRENT_DEFAULT: column.default}))
     return StructType(tuple(fields))
 
 

@@ -169,7 +169,7 @@ def _pairs(
     if isinstance(given, Insert) and listed is not None:
         listed = _insert_columns(listed, new, table)
     if listed is not None:
-        return [(name, "null" if value.strip().lower() == "default" else value) for name, value in listed]
+        return [(name, _default(name, new) if value.strip().lower() == "default" else value) for name, value in listed]
     missing = [name for name in new.names if name not in source]
     if missing and not plan.schema_evolution:
         word = "INSERT *" if isinstance(given, Insert) else "UPDATE SET *"
@@ -209,6 +209,12 @@ def _choice(clauses: Clauses, match: Match) -> str:
     return f"case {' '.join(whens)} else {rest} end"
 
 
+def _default(name: Name, schema: StructType) -> str:
+    """What the word DEFAULT stands for as the value of a column."""
+    field = schema.field(name[-1])
+    return "null" if field is None else field.default
+
+
 def _column(
     member: StructField, clauses: Clauses, per_clause: Sequence[tuple[NumberedClause, Sequence[Setting]]]
 ) -> Column:
@@ -217,12 +223,13 @@ def _column(
         (clause, [setting for setting in settings if setting.assignment.column.name == member.name])
         for clause, settings in per_clause
     ]
-    # An INSERT gives every column a value, null where it names none; an UPDATE those that it names.
+    # An INSERT gives every column a value, its default where it names none; an UPDATE those that it names.
     takes = [(clause, settings) for clause, settings in own if settings or isinstance(clause.clause.action, Insert)]
     null = f"cast(null as {member.type.sql_name})"
+    unnamed = f"cast(({member.default}) as {member.type.sql_name})"
     before = clauses.old.field(member.name)
     old = null if before is None else f"{quoted(clauses.plan.target_alias)}.{quoted(before.name)}"
-    texts = [assignments.as_text(settings) if settings else null for _, settings in takes]
+    texts = [assignments.as_text(settings) if settings else unnamed for _, settings in takes]
     if all(text is not None for text in texts) and (before is None or before.type == member.type):
         # One text is one call to Spark, where a column built by functions is one for each of them.
         whens = (f"when {clause.number} then {text}" for (clause, _), text in zip(takes, texts, strict=True))
@@ -231,6 +238,6 @@ def _column(
     kept = F.expr(old) if before is None else assignments.widened(F.expr(old), before.type, member.type)
     column = F.when(F.lit(False), kept)
     for clause, settings in takes:
-        start = F.expr(null) if isinstance(clause.clause.action, Insert) else kept
+        start = F.expr(unnamed) if isinstance(clause.clause.action, Insert) else kept
         column = column.when(F.expr(f"{ACTION} = {clause.number}"), assignments.applied(start, settings))
     return column.otherwise(kept).alias(member.name)

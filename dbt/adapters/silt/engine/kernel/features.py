@@ -16,7 +16,7 @@ import pyarrow as pa
 from dbt.adapters.silt.engine.kernel.actions import Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.properties import FEATURE_PREFIX, TableProperties
-from dbt.adapters.silt.engine.kernel.schema import StructType, all_fields, primitive_types
+from dbt.adapters.silt.engine.kernel.schema import CURRENT_DEFAULT, StructType, all_fields, primitive_types
 
 FEATURE_LIST_READER: Final = 3
 FEATURE_LIST_WRITER: Final = 7
@@ -251,7 +251,7 @@ _FEATURES: Mapping[str, Feature] = {
         Feature("vacuumProtocolCheck", _never, True, True, reader_version=3),
         Feature("v2Checkpoint", _never, True, True, reader_version=3),
         Feature("domainMetadata", _never, True, True),
-        Feature("allowColumnDefaults", _field_has("CURRENT_DEFAULT"), True, False),
+        Feature("allowColumnDefaults", _field_has(CURRENT_DEFAULT), True, True),
         Feature("inCommitTimestamp", _property_is_true("delta.enableInCommitTimestamps"), True, False),
         Feature("typeWidening", _field_has("delta.typeChanges"), False, False, reader_version=3),
         Feature("typeWidening-preview", _field_has("delta.typeChanges"), False, False, reader_version=3),

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, CorruptLogError, UnsupportedFeatureError
 
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
+CURRENT_DEFAULT = "CURRENT_DEFAULT"
 
 _DECIMAL = re.compile(r"decimal(?:\(\s*([0-9]+)\s*(?:,\s*(-?[0-9]+)\s*)?\))?")
 _SQL_NAMES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
@@ -86,6 +87,11 @@ class StructField:
     @property
     def comment(self) -> str | None:
         return self.metadata.get("comment")
+
+    @property
+    def default(self) -> str:
+        """The SQL text of the value that an INSERT gives where it names none (specification: "Default Columns")."""
+        return str(self.metadata.get(CURRENT_DEFAULT, "null"))
 
     @property
     def physical_name(self) -> str:

@@ -24,21 +24,17 @@ from dbt.adapters.silt.engine.statements.targets import (
 
 def add_columns(context: Context, statement: kinds.AddColumns) -> Result:
     """ALTER TABLE ... ADD COLUMNS."""
-    filled = [".".join(c.path) for c in statement.columns if c.default is not None]
-    if filled and context.namespace.may_be_ours(statement.table):
-        raise UnsupportedStatementError(
-            f"default values of columns are not supported: {', '.join(filled)}",
-            table=".".join(statement.table),
-            remedy="Add the column, and fill it by UPDATE",
-        )
     columns = tuple(
-        alter_columns.NewColumn(c.path, c.type, c.comment, _after(c.position), c.nullable) for c in statement.columns
+        alter_columns.NewColumn(c.path, c.type, c.comment, _after(c.position), c.nullable, _default(c.default))
+        for c in statement.columns
     )
     return _altered(
         context,
         statement,
         statement.table,
-        lambda target: alter_columns.add_columns(target, columns, statement.if_not_exists, context.settings),
+        lambda target: alter_columns.add_columns(
+            context.spark, target, columns, statement.if_not_exists, context.settings
+        ),
     )
 
 
@@ -173,6 +169,11 @@ def _altered(context: Context, statement: Statement, name: Name, command: Callab
     target = target_of(table.log, resolved)
     done = already_applied(context, table.log, target.snapshot, "ALTER TABLE")
     return Result(outcome=done) if done is not None else changed(context, table.log, command(target))
+
+
+def _default(text: str | None) -> str | None:
+    """The default of a column; null is none."""
+    return None if text is None or text.strip().lower() == "null" else text
 
 
 def _after(position: Position | None) -> str | None:

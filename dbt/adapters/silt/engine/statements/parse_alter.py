@@ -87,10 +87,7 @@ def _table_action(cursor: Cursor, table: Name) -> Statement | None:
 def _add_columns(cursor: Cursor, table: Name) -> Statement:
     if_not_exists = cursor.if_not_exists()
     columns = cursor.listed(_new_column) if cursor.at("(") else cursor.separated(_new_column)
-    refused = tuple(f"DEFAULT of column {'.'.join(c.path)}" for c in columns if c.default is not None)
-    return AddColumns(
-        text=cursor.statement, table=table, columns=columns, if_not_exists=if_not_exists, unsupported=refused
-    )
+    return AddColumns(text=cursor.statement, table=table, columns=columns, if_not_exists=if_not_exists)
 
 
 def _new_column(cursor: Cursor) -> NewColumn:

@@ -167,12 +167,7 @@ _AFTER_DEFAULT = (",", "COMMENT", "CONSTRAINT", "CHECK", "PRIMARY", "UNIQUE", "R
 
 
 def _refused(column: ColumnDefinition) -> tuple[str, ...]:
-    refused = []
-    if column.default is not None:
-        refused.append(f"DEFAULT of column {column.name}")
-    if column.generated is not None:
-        refused.append(f"GENERATED column {column.name}")
-    return tuple(refused)
+    return () if column.generated is None else (f"GENERATED column {column.name}",)
 
 
 def _key_columns(cursor: Cursor) -> tuple[str, ...]:

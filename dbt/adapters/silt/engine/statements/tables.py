@@ -139,10 +139,10 @@ def _refuse(statement: kinds.CreateTable | kinds.CreateTableLike, table: str) ->
 
 
 def _refuse_layout(statement: kinds.CreateTable, table: str) -> None:
-    computed = [column.name for column in statement.columns if column.default or column.generated]
+    computed = [column.name for column in statement.columns if column.generated]
     if computed:
         raise UnsupportedStatementError(
-            f"default and generated columns are not supported: {', '.join(computed)}",
+            f"generated columns are not supported: {', '.join(computed)}",
             table=table,
             remedy="Give the values in the query",
         )
@@ -156,7 +156,7 @@ def _definition(statement: kinds.CreateTable) -> Definition:
     """The keys of a table are for people to read: they are not enforced, and not kept."""
     checks = [each for each in statement.constraints if each.kind is ConstraintKind.CHECK]
     return Definition(
-        columns=tuple(ColumnSpec(c.name, c.type, c.nullable, c.comment) for c in statement.columns),
+        columns=tuple(ColumnSpec(c.name, c.type, c.nullable, c.comment, c.default) for c in statement.columns),
         partition_columns=statement.partitioned_by,
         comment=statement.comment,
         properties=statement.properties,
