@@ -38,7 +38,6 @@ def test_of_two_first_runs_at_once_the_loser_of_a_table_is_told_to_run_again(bui
             assert "run it again" in places[run_id].output().lower()
             assert places[run_id].build(run_id, 1) == 0, places[run_id].output()
     appended = first.rows()["as_append"]
-    assert len(appended) == 120
     assert {row: appended.count(row) for row in appended} == dict.fromkeys(appended, 2)
     for table in ("as_merge", "as_table", "as_snapshot", "colours"):
         assert first.rows()[table] == built.rows()[table]
