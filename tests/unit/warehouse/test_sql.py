@@ -215,5 +215,5 @@ def test_a_missing_data_file_is_named(orders: House) -> None:
 
 def test_a_folder_that_is_no_table_is_said_to_be_none(orders: House) -> None:
     (orders.root / "main" / "stray").mkdir()
-    with pytest.raises(errors.SiltError, match="stray"):
+    with pytest.raises(errors.NotATableError, match="stray"):
         orders.sql("select * from silt.main.stray")

@@ -104,9 +104,8 @@ class Namespace:
         if full is None:
             return Foreign()
         found = self._find(full)
-        if isinstance(found, Foreign):
-            raise RelationNotFoundError("there is no such table or view", table=str(full))
-        return found
+        # Where nothing was found, the catalog says whether there is nothing, or a folder that is no table.
+        return OurTable(self.catalog.table(full), full) if isinstance(found, Foreign) else found
 
     def writable(self, name: Name) -> RelationName | None:
         """The full name of a relation to make or change; None if it is Spark's.
