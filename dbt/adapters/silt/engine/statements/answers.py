@@ -10,7 +10,6 @@ from dbt.adapters.silt.engine.catalog.catalog import RelationKind
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.commands import describe
 from dbt.adapters.silt.engine.commands.describe import Answer
-from dbt.adapters.silt.engine.commands.partitions import quoted
 from dbt.adapters.silt.engine.commands.types import kernel_schema
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
@@ -24,6 +23,7 @@ from dbt.adapters.silt.engine.statements.foreign import pass_to_spark, pass_with
 from dbt.adapters.silt.engine.statements.kinds import Name, ObjectKind, ShowKind
 from dbt.adapters.silt.engine.statements.namespace import Foreign, Meaning, OurTable, OurView, TemporaryView
 from dbt.adapters.silt.engine.statements.targets import table_to_change
+from dbt.adapters.silt.engine.statements.tokens import quoted
 
 
 def describe_table(context: Context, statement: kinds.DescribeTable) -> Result:

@@ -10,7 +10,6 @@ from dbt.adapters.silt.engine.commands import merge_plan
 from dbt.adapters.silt.engine.commands import truncate as truncate_command
 from dbt.adapters.silt.engine.commands import update as update_command
 from dbt.adapters.silt.engine.commands.merge_plan import MergePlan
-from dbt.adapters.silt.engine.commands.partitions import quoted
 from dbt.adapters.silt.engine.statements import kinds
 from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.foreign import pass_to_spark
@@ -29,6 +28,7 @@ from dbt.adapters.silt.engine.statements.targets import (
     table_to_change,
     target_of,
 )
+from dbt.adapters.silt.engine.statements.tokens import quoted
 
 _SOURCE_ALIAS = "__silt_source"
 

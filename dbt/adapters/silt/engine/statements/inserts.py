@@ -8,7 +8,6 @@ from pyspark.sql import DataFrame
 
 from dbt.adapters.silt.engine.commands import insert as insert_command
 from dbt.adapters.silt.engine.commands import replace as replace_command
-from dbt.adapters.silt.engine.commands.partitions import quoted
 from dbt.adapters.silt.engine.commands.placement import Placement
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
@@ -27,6 +26,7 @@ from dbt.adapters.silt.engine.statements.targets import (
     table_to_change,
     target_of,
 )
+from dbt.adapters.silt.engine.statements.tokens import quoted
 
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 

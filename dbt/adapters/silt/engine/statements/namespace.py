@@ -17,6 +17,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.statements.kinds import Name, is_path
+from dbt.adapters.silt.engine.statements.tokens import quoted
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ class Namespace:
 
     def is_foreign_schema(self, text: str) -> bool:
         """Whether Spark itself has a schema of that name."""
-        return self.spark.catalog.databaseExists(_quoted(text))
+        return self.spark.catalog.databaseExists(quoted(text))
 
     def _short(self, identifier: str) -> Meaning:
         kept = self.temporary.get(identifier.lower())
@@ -161,7 +162,7 @@ class Namespace:
             return Foreign()
         full = RelationName(self.database, self.schema, identifier)
         found = self._find(full)
-        if isinstance(found, Foreign) and not self.spark.catalog.tableExists(_quoted(identifier)):
+        if isinstance(found, Foreign) and not self.spark.catalog.tableExists(quoted(identifier)):
             raise RelationNotFoundError("there is no such table or view", table=str(full))
         return found
 
@@ -182,9 +183,5 @@ class Namespace:
         return OurTable(self.catalog.table(full), full)
 
     def _is_spark_temporary(self, identifier: str) -> bool:
-        quoted = _quoted(identifier)
-        return self.spark.catalog.tableExists(quoted) and self.spark.catalog.getTable(quoted).isTemporary
-
-
-def _quoted(identifier: str) -> str:
-    return "`" + identifier.replace("`", "``") + "`"
+        name = quoted(identifier)
+        return self.spark.catalog.tableExists(name) and self.spark.catalog.getTable(name).isTemporary

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.silt.engine.commands import scan
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.statements.tokens import quoted
 
 _Key: TypeAlias = tuple[str, str, int]
 
@@ -38,18 +39,18 @@ class Pins:
         """The quoted name of a session view over exactly those files of the snapshot."""
         with self._lock:
             if files.num_rows < snapshot.num_files:
-                return _quoted(self._register(log, snapshot, files))
+                return quoted(self._register(log, snapshot, files))
             key = (log.store.root, snapshot.metadata.id, snapshot.version)
             if key not in self._whole:
                 self._whole[key] = self._register(log, snapshot, files)
             self._labels.move_to_end(self._whole[key])
-            return _quoted(self._whole[key])
+            return quoted(self._whole[key])
 
     def _register(self, log: DeltaLog, snapshot: Snapshot, files: pa.Table) -> str:
         label = f"{log.name}@v{snapshot.version}"
         if label in self._labels or files.num_rows < snapshot.num_files:
             label = f"{label}/{next(self._numbers)}"
-        scan.read(self.spark, log, snapshot, files).createOrReplaceTempView(_quoted(label))
+        scan.read(self.spark, log, snapshot, files).createOrReplaceTempView(quoted(label))
         self._labels[label] = None
         self._drop_oldest()
         return label
@@ -59,7 +60,3 @@ class Pins:
             label, _ = self._labels.popitem(last=False)
             self._whole = {key: kept for key, kept in self._whole.items() if kept != label}
             self.spark.catalog.dropTempView(label)
-
-
-def _quoted(label: str) -> str:
-    return "`" + label.replace("`", "``") + "`"

@@ -34,6 +34,7 @@ from dbt.adapters.silt.engine.statements.pins import Pins
 from dbt.adapters.silt.engine.statements.predicates import Relation
 from dbt.adapters.silt.engine.statements.pruning import pruning_predicates
 from dbt.adapters.silt.engine.statements.references import Reference, Replacement, rewrite, table_references
+from dbt.adapters.silt.engine.statements.tokens import quoted
 
 
 @dataclass(frozen=True)
@@ -217,7 +218,7 @@ class Resolver:
         inner = self._render(view.opened, cut, reads)
         if not view.columns:
             return f"({inner}\n)"
-        columns = ", ".join("`" + column.replace("`", "``") + "`" for column in view.columns)
+        columns = ", ".join(quoted(column) for column in view.columns)
         return f"(select * from ({inner}\n) as __silt_view({columns}))"
 
     def _predicates(self, node: _Opened, cut: Mapping[DeltaLog, Snapshot]) -> Mapping[Reference, Expression]:

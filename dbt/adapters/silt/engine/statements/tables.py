@@ -23,6 +23,7 @@ from dbt.adapters.silt.engine.statements.targets import (
     refuse_unsupported,
     settings_with,
 )
+from dbt.adapters.silt.engine.statements.tokens import quoted
 
 _FORMATS = (None, "delta", "silt")
 _MODES = {
@@ -89,7 +90,7 @@ def create_table_like(context: Context, statement: kinds.CreateTableLike) -> Res
             )
         return pass_to_spark(context, statement)
     _refuse(statement, site.label)
-    name = ".".join("`" + part.replace("`", "``") + "`" for part in statement.source)
+    name = ".".join(quoted(part) for part in statement.source)
     schema = kernel_schema(context.dataframe(f"select * from {name}").schema)
     like = Definition(
         columns=tuple(ColumnSpec(field.name, field.type.sql_name, field.nullable, field.comment) for field in schema),
