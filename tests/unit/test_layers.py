@@ -34,7 +34,8 @@ KERNEL = (
     ("snapshot",),
     ("checkpoint", "checksum", "history", "skipping"),
     ("log", "validation"),
-    ("attempt", "conflicts"),
+    ("attempt", "contenders"),
+    ("conflicts",),
     ("transaction",),
 )
 

@@ -23,6 +23,7 @@ ERRORS = [
     "ConcurrentCreateError",
     "ConcurrentDeleteDeleteError",
     "ConcurrentDeleteReadError",
+    "ConcurrentDomainError",
     "ConcurrentDropError",
     "ConcurrentModificationError",
     "ConcurrentTransactionError",

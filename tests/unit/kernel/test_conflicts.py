@@ -30,6 +30,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentAppendError,
     ConcurrentDeleteDeleteError,
     ConcurrentDeleteReadError,
+    ConcurrentDomainError,
     ConcurrentDropError,
     ConcurrentModificationError,
     ConcurrentTransactionError,
@@ -51,6 +52,7 @@ ERRORS = {
     "Proto": ProtocolChangedError,
     "Meta": MetadataChangedError,
     "Txn": ConcurrentTransactionError,
+    "Dom": ConcurrentDomainError,
     "Append": ConcurrentAppendError,
     "DelRead": ConcurrentDeleteReadError,
     "DelDel": ConcurrentDeleteDeleteError,
@@ -144,18 +146,56 @@ def pending(reads: ReadSet, changes: Changes = APPEND, level: str = "S") -> Pend
 
 
 def winner(*actions: Action) -> Winner:
-    return Winner(5, (CommitInfo(operation="MERGE", extra={"dbt": "model.shop.orders"}), *actions))
+    info = CommitInfo(1_700_000_000_000, "MERGE", engine_info="Apache-Spark", extra={"dbt": "model.shop.orders"})
+    return Winner(5, (info, *actions))
 
 
-def test_an_error_names_the_winner_and_its_files() -> None:
+def test_an_error_names_both_sides_and_the_files() -> None:
+    new = [file(f"new{number}", 8, 12) for number in range(12)]
     with pytest.raises(ConcurrentAppendError) as caught:
-        check_conflicts(winner(file("new", 8, 12)), pending(READS))
-    assert caught.value.details["version"] == 5
-    assert caught.value.details["operation"] == "MERGE"
-    assert caught.value.details["commit_info"]["dbt"] == "model.shop.orders"
-    assert caught.value.details["files"] == ("new",)
-    assert "shop.orders@v4" in str(caught.value)
-    assert "MERGE, committed as version 5" in str(caught.value)
+        check_conflicts(winner(*new), pending(READS, level="W"))
+    details = dict(caught.value.details)
+    assert details.pop("commit_info")["dbt"] == "model.shop.orders"
+    assert details == {
+        "version": 5,
+        "operation": "MERGE",
+        "files": tuple(f"new{number}" for number in range(10)),
+        "num_files": 12,
+        "partitions": (),
+        "own_operation": "WRITE",
+        "base_version": 4,
+        "isolation_level": "WriteSerializable",
+    }
+    assert str(caught.value) == (
+        "[SILT_CONCURRENT_APPEND] shop.orders@v4: WRITE, based on version 4, lost to MERGE (version 5, committed by "
+        "Apache-Spark at 2023-11-14 22:13:20 UTC), which added files that may hold rows which it would have read: "
+        "new0, new1, new2 and 9 more. Nothing was applied: run it again; naming the partition or key range in the "
+        "predicate keeps it apart from other writers."
+    )
+
+
+@pytest.mark.parametrize(
+    ("reads", "hint"),
+    [
+        (READS, "a condition on the partition column `day`"),
+        (ReadSet(whole_table=True), "a condition on the partition column `day`"),
+        (ReadSet((Comparison("=", Column.of("DAY"), "1"),)), "both read or write the same partition"),
+    ],
+)
+def test_on_a_partitioned_table_the_hint_says_whether_the_predicate_can_be_narrowed(reads: ReadSet, hint: str) -> None:
+    base = replace(BASE, metadata=replace(METADATA, partition_columns=("day",)))
+    mine = Pending(base, APPEND, reads, IsolationLevel.SERIALIZABLE)
+    with pytest.raises(ConcurrentAppendError, match=hint) as caught:
+        check_conflicts(winner(replace(file("day=1/new", 8, 9), partition_values={"day": "1"})), mine)
+    assert caught.value.details["partitions"] == ("day=1",)
+    assert "in the partition day=1" in str(caught.value)
+
+
+def test_a_winner_that_says_nothing_of_itself_is_still_named() -> None:
+    mine = pending(READS)
+    for info in (CommitInfo(), CommitInfo(timestamp=10**18)):
+        with pytest.raises(MetadataChangedError, match=r"lost to another writer \(version 5, committed"):
+            check_conflicts(Winner(5, (info, replace(METADATA, description="new"))), mine)
 
 
 def test_whole_table_reads_conflict_with_every_file_that_changes_data() -> None:

@@ -212,8 +212,19 @@ def test_attempts_are_counted_and_bounded() -> None:
     log.store.times = 4
     assert append(log, "a.parquet", max_attempts=5).attempts == 5
     log.store.times = 5
-    with pytest.raises(CommitAttemptsExhaustedError, match="5 times"):
+    base = log.snapshot().version
+    what = r"5 attempts to commit WRITE, based on version 5, .*: versions 6 to 10 \(5 x WRITE\), in \d+\.\d s"
+    with pytest.raises(CommitAttemptsExhaustedError, match=what) as caught:
         append(log, "b.parquet", max_attempts=5)
+    details = dict(caught.value.details)
+    assert details.pop("milliseconds") > 0
+    assert details == {
+        "attempts": 5,
+        "own_operation": "WRITE",
+        "base_version": base,
+        "last_version": base + 5,
+        "winners": {"WRITE": 5},
+    }
 
 
 def faulty(*faults: Fault) -> DeltaLog:

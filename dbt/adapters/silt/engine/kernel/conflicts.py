@@ -12,7 +12,7 @@ row of the file may be one that the transaction read (`ReadSet`), by the file's 
 | protocol, features lost       | Proto SWI | Proto SWI         | Proto SWI           | Proto SWI  | Proto SWI        |
 | protocol, features added      | ok        | ok                | ok                  | ok         | Proto SWI        |
 | metadata                      | Meta SWI  | Meta SWI          | Meta SWI            | Meta SWI   | Meta SWI         |
-| domain that I set             | Txn SWI   | Txn SWI           | Txn SWI             | Txn SWI    | Txn SWI          |
+| domain that I set             | Dom SWI   | Dom SWI           | Dom SWI             | Dom SWI    | Dom SWI          |
 | transaction id of mine        | Txn SWI   | Txn SWI           | Txn SWI             | Txn SWI    | Txn SWI          |
 | blind append, read            | ok        | Append S          | Append S            | ok         | Append SW        |
 | blind append, not read        | ok        | ok                | ok                  | ok         | ok               |
@@ -36,30 +36,29 @@ and its readers conflict with commits that change no data.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.kernel import columns, skipping
 from dbt.adapters.silt.engine.kernel.actions import (
-    Action,
     AddFile,
-    CommitInfo,
     DomainMetadata,
     Metadata,
     Protocol,
     RemoveFile,
     SetTransaction,
 )
-from dbt.adapters.silt.engine.kernel.changes import DROP_OPERATION, Changes, ReadSet
+from dbt.adapters.silt.engine.kernel.changes import DROP_OPERATION, Changes
+from dbt.adapters.silt.engine.kernel.contenders import Pending as Pending
+from dbt.adapters.silt.engine.kernel.contenders import Winner as Winner
+from dbt.adapters.silt.engine.kernel.contenders import conflict
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentAppendError,
     ConcurrentDeleteDeleteError,
     ConcurrentDeleteReadError,
+    ConcurrentDomainError,
     ConcurrentDropError,
-    ConcurrentModificationError,
     ConcurrentTransactionError,
     MetadataChangedError,
     ProtocolChangedError,
@@ -71,42 +70,6 @@ from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.validation import loses_features
 
-T = TypeVar("T")
-
-# An error's details name so many of the files that it is about.
-_FILES_NAMED = 10
-
-
-@dataclass(frozen=True)
-class Pending:
-    """A transaction that wants to commit.
-
-    Attributes:
-        base: the snapshot that it read and builds on.
-        isolation_level: see `effective_isolation_level`.
-    """
-
-    base: Snapshot
-    changes: Changes
-    reads: ReadSet
-    isolation_level: IsolationLevel
-
-
-@dataclass(frozen=True)
-class Winner:
-    """A commit that came between the base and this transaction's attempt."""
-
-    version: int
-    actions: tuple[Action, ...]
-
-    @property
-    def info(self) -> CommitInfo:
-        return next(iter(self.of(CommitInfo)), CommitInfo())
-
-    def of(self, kind: type[T]) -> list[T]:
-        """The actions of that kind."""
-        return [action for action in self.actions if isinstance(action, kind)]
-
 
 def effective_isolation_level(level: IsolationLevel, changes: Changes) -> IsolationLevel:
     """The level a transaction runs under: what only moves rows between files needs no more than snapshot isolation."""
@@ -117,8 +80,8 @@ def check_conflicts(winner: Winner, mine: Pending) -> None:
     """Passes where the transaction may commit after the winner as if it had begun after it.
 
     Raises:
-        ConcurrentModificationError: one of its kinds, with the winner's `version`, `operation` and `commit_info`, and
-            the `files` that it is about, in its details.
+        ConcurrentModificationError: one of its kinds, one for each check; its details are those of
+            `contenders.conflict`.
         UnsupportedFeatureError: the table needs a feature now that this engine does not have.
     """
     check_drop(winner, mine)
@@ -135,35 +98,35 @@ def check_drop(winner: Winner, mine: Pending) -> None:
     """The table that was read is gone, even where another one of its name has taken its place."""
     has_other_id = any(metadata.id != mine.base.metadata.id for metadata in winner.of(Metadata))
     if winner.info.operation == DROP_OPERATION or has_other_id:
-        raise _conflict(ConcurrentDropError, "the table was dropped, or made anew", winner, mine)
+        raise conflict(ConcurrentDropError, "dropped the table, or made it anew", winner, mine)
 
 
 def check_protocol(winner: Winner, mine: Pending) -> None:
     for protocol in winner.of(Protocol):
         check_writable(protocol, mine.base.table)
         if mine.changes.protocol is not None or loses_features(mine.base.protocol, protocol):
-            raise _conflict(ProtocolChangedError, "the table's protocol was changed", winner, mine)
+            raise conflict(ProtocolChangedError, "changed the table's protocol", winner, mine)
 
 
 def check_metadata(winner: Winner, mine: Pending) -> None:
     if winner.of(Metadata):
-        what = "the table's schema, properties or partitioning were changed"
-        raise _conflict(MetadataChangedError, what, winner, mine)
+        what = "changed the table's schema, properties or partitioning"
+        raise conflict(MetadataChangedError, what, winner, mine)
 
 
 def check_domains(winner: Winner, mine: Pending) -> None:
     set_by_me = {domain.domain for domain in mine.changes.domains}
     both = sorted(set_by_me & {domain.domain for domain in winner.of(DomainMetadata)})
     if both:
-        raise _conflict(ConcurrentTransactionError, f"the domain {', '.join(both)} was set", winner, mine)
+        raise conflict(ConcurrentDomainError, f"set the domain {', '.join(both)} too", winner, mine)
 
 
 def check_transactions(winner: Winner, mine: Pending) -> None:
     set_by_me = {transaction.app_id for transaction in mine.changes.transactions}
     both = sorted(set_by_me & {transaction.app_id for transaction in winner.of(SetTransaction)})
     if both:
-        what = f"the transaction identifier {', '.join(both)} was recorded"
-        raise _conflict(ConcurrentTransactionError, what, winner, mine)
+        what = f"recorded the transaction identifier {', '.join(both)} too"
+        raise conflict(ConcurrentTransactionError, what, winner, mine)
 
 
 def check_added_files(winner: Winner, mine: Pending) -> None:
@@ -176,8 +139,8 @@ def check_added_files(winner: Winner, mine: Pending) -> None:
     added = [add for add in winner.of(AddFile) if add.data_change]
     files = _matching_adds(added, mine)
     if files:
-        what = "files were added that may hold rows which this statement would have read"
-        raise _conflict(ConcurrentAppendError, what, winner, mine, files)
+        what = "added files that may hold rows which it would have read"
+        raise conflict(ConcurrentAppendError, what, winner, mine, files)
 
 
 def check_removed_files_were_not_read(winner: Winner, mine: Pending) -> None:
@@ -187,57 +150,44 @@ def check_removed_files_were_not_read(winner: Winner, mine: Pending) -> None:
     removed = [remove for remove in winner.of(RemoveFile) if remove.data_change]
     files = _read_among(removed, mine)
     if files:
-        raise _conflict(ConcurrentDeleteReadError, "files that this statement read were removed", winner, mine, files)
+        raise conflict(ConcurrentDeleteReadError, "removed files that it has read", winner, mine, files)
 
 
 def check_removed_files_are_not_removed_again(winner: Winner, mine: Pending) -> None:
     """No row comes back that the winner removed, and none is doubled that the winner moved elsewhere."""
     rewritten = {decode_path(remove.path) for remove in mine.changes.removes}
-    files = [remove.path for remove in winner.of(RemoveFile) if decode_path(remove.path) in rewritten]
+    files = [remove for remove in winner.of(RemoveFile) if decode_path(remove.path) in rewritten]
     if files:
-        what = "files that this statement rewrites were removed"
-        raise _conflict(ConcurrentDeleteDeleteError, what, winner, mine, files)
+        what = "removed files that it removes or rewrites too"
+        raise conflict(ConcurrentDeleteDeleteError, what, winner, mine, files)
 
 
-def _matching_adds(added: Sequence[AddFile], mine: Pending) -> list[str]:
-    """The paths of those files that may hold rows which the transaction would have read."""
+def _matching_adds(added: Sequence[AddFile], mine: Pending) -> list[AddFile]:
+    """Those files that may hold rows which the transaction would have read."""
     if mine.reads.whole_table:
-        return [add.path for add in added]
+        return list(added)
     if not added or not mine.reads.predicates:
         return []
     answers = skipping.might_match(added, mine.base.metadata, Or(mine.reads.predicates))
-    return [add.path for add, answer in zip(added, answers, strict=True) if answer is skipping.ROWS_MIGHT_MATCH]
+    return [add for add, answer in zip(added, answers, strict=True) if answer is skipping.ROWS_MIGHT_MATCH]
 
 
-def _read_among(removed: Sequence[RemoveFile], mine: Pending) -> list[str]:
-    """The paths of those files that the transaction has read.
+def _read_among(removed: Sequence[RemoveFile], mine: Pending) -> list[RemoveFile]:
+    """Those files that the transaction has read.
 
     A file that the base does not have was added by a winner, and was looked at then.
     """
     if mine.reads.whole_table:
-        return [remove.path for remove in removed]
+        return list(removed)
     looked_into = {decode_path(path) for path in mine.reads.paths}
-    found = [remove.path for remove in removed if decode_path(remove.path) in looked_into]
+    found = [remove for remove in removed if decode_path(remove.path) in looked_into]
     if found or not removed or not mine.reads.predicates:
         return found
-    in_base = _files_of(mine.base, removed)
-    return [str(path) for path in skipping.prune(mine.base, Or(mine.reads.predicates), in_base)["path"].to_pylist()]
+    read = skipping.prune(mine.base, Or(mine.reads.predicates), _files_of(mine.base, removed))
+    paths = set(columns.keys_of(read).to_pylist())
+    return [remove for remove in removed if columns.file_key(remove.path, remove.deletion_vector) in paths]
 
 
 def _files_of(base: Snapshot, removed: Iterable[RemoveFile]) -> pa.Table:
     keys = [columns.file_key(remove.path, remove.deletion_vector) for remove in removed]
     return base.files.filter(pc.is_in(columns.keys_of(base.files), value_set=pa.array(keys, pa.string())))
-
-
-def _conflict(
-    kind: type[ConcurrentModificationError], what: str, winner: Winner, mine: Pending, files: Sequence[str] = ()
-) -> ConcurrentModificationError:
-    operation = winner.info.operation or "another writer"
-    details: dict[str, Any] = {
-        "version": winner.version,
-        "operation": winner.info.operation,
-        "commit_info": winner.info.to_json(),
-        "files": tuple(files[:_FILES_NAMED]),
-    }
-    problem = f"{what} by {operation}, committed as version {winner.version} while this statement ran"
-    return kind(problem, table=mine.base.table, version=mine.base.version, details=details)

@@ -9,6 +9,7 @@
           MetadataChangedError
           ProtocolChangedError
           ConcurrentTransactionError
+          ConcurrentDomainError
           ConcurrentCreateError
           ConcurrentDropError
         CommitAttemptsExhaustedError
@@ -51,6 +52,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
+
+_NARROWER = (
+    "Nothing was applied: run it again; "
+    "naming the partition or key range in the predicate keeps it apart from other writers"
+)
 
 
 class SiltError(Exception):
@@ -109,14 +115,14 @@ class ConcurrentAppendError(ConcurrentModificationError):
     """A winner added files that may hold rows which this transaction read or would have read."""
 
     code = "SILT_CONCURRENT_APPEND"
-    remedy = "Nothing was applied: run it again; naming the partition or key range in the predicate avoids this"
+    remedy = _NARROWER
 
 
 class ConcurrentDeleteReadError(ConcurrentModificationError):
     """A winner removed a file that this transaction read."""
 
     code = "SILT_CONCURRENT_DELETE_READ"
-    remedy = "Nothing was applied: run it again; naming the partition or key range in the predicate avoids this"
+    remedy = _NARROWER
 
 
 class ConcurrentDeleteDeleteError(ConcurrentModificationError):
@@ -138,9 +144,16 @@ class ProtocolChangedError(ConcurrentModificationError):
 
 
 class ConcurrentTransactionError(ConcurrentModificationError):
-    """A winner carries a transaction identifier or a domain that this transaction carries too."""
+    """A winner carries a transaction identifier that this transaction carries too."""
 
     code = "SILT_CONCURRENT_TRANSACTION"
+    remedy = "Nothing was applied: run it again; where the winner did the same work, it is skipped then"
+
+
+class ConcurrentDomainError(ConcurrentModificationError):
+    """A winner set a domain of metadata that this transaction sets too."""
+
+    code = "SILT_CONCURRENT_DOMAIN"
 
 
 class ConcurrentCreateError(ConcurrentModificationError):

@@ -11,6 +11,7 @@ where it is this transaction's, however many answers were lost on the way.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -129,6 +130,8 @@ def _commit_after_winners(
     log: DeltaLog, folder: PinnedFolder, pending: Pending, entry: Entry, max_attempts: int
 ) -> Committed:
     version = pending.base.version + 1
+    began_ms = log.clock.now_ms()
+    winners: Counter[str] = Counter()
     for attempts in range(1, max_attempts + 1):
         outcome = attempt(log, folder, version, entry)
         if isinstance(outcome, Landed):
@@ -138,11 +141,10 @@ def _commit_after_winners(
             raise _state_unknown(log, version, outcome)
         for winner in _winners(log, version):
             check_conflicts(winner, pending)
+            winners[winner.info.operation or "another writer"] += 1
             version = winner.version + 1
         back_off(log.clock, attempts, _FIRST_WAIT, _LONGEST_WAIT)
-    raise CommitAttemptsExhaustedError(
-        f"other writers committed first {max_attempts} times", table=log.name, version=pending.base.version
-    )
+    raise _exhausted(pending, max_attempts, version - 1, winners, log.clock.now_ms() - began_ms)
 
 
 def _winners(log: DeltaLog, version: int) -> Iterator[Winner]:
@@ -208,6 +210,28 @@ def _isolation_level(base: Snapshot | None, changes: Changes, settings: CommitSe
     metadata = changes.metadata if base is None else base.metadata
     configured = TableProperties({} if metadata is None else metadata.configuration).isolation_level
     return effective_isolation_level(settings.isolation_level or configured, changes)
+
+
+def _exhausted(
+    pending: Pending, attempts: int, last_version: int, winners: Counter[str], took_ms: int
+) -> CommitAttemptsExhaustedError:
+    base, operation = pending.base, pending.changes.operation.name
+    times = f"{attempts} attempt{'' if attempts == 1 else 's'} to commit {operation}"
+    theirs = ", ".join(f"{count} x {name}" for name, count in winners.most_common())
+    return CommitAttemptsExhaustedError(
+        f"{times}, based on version {base.version}, all came after other writers' commits: versions "
+        f"{base.version + 1} to {last_version} ({theirs}), in {took_ms / 1000:.1f} s",
+        table=base.table,
+        version=base.version,
+        details={
+            "attempts": attempts,
+            "own_operation": operation,
+            "base_version": base.version,
+            "last_version": last_version,
+            "winners": dict(winners),
+            "milliseconds": took_ms,
+        },
+    )
 
 
 def _state_unknown(log: DeltaLog, version: int, outcome: Unknown) -> CommitStateUnknownError:
