@@ -34,7 +34,7 @@ KERNEL = (
     ("snapshot",),
     ("checkpoint", "checksum", "history", "skipping"),
     ("log", "validation"),
-    ("attempt", "contenders"),
+    ("attempt", "change_feed", "contenders"),
     ("conflicts",),
     ("transaction",),
 )

@@ -15,6 +15,7 @@ ENGINE = ["Outcome", "Result", "SiltError", "Warehouse", "WarehouseSettings"]
 WAREHOUSE = ["Result", "Warehouse", "WarehouseSettings"]
 WAREHOUSE_METHODS = ["execute", "for_session", "schema_of", "snapshot", "sql", "table"]
 ERRORS = [
+    "ChangeDataNotRecordedError",
     "CheckViolationError",
     "ColumnNotFoundError",
     "CommitAttemptsExhaustedError",

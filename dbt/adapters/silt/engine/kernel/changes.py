@@ -8,6 +8,7 @@ from typing import Final
 
 from dbt.adapters.silt.engine.kernel.actions import (
     Action,
+    AddCDCFile,
     AddFile,
     DomainMetadata,
     Json,
@@ -61,7 +62,10 @@ class ReadSet:
 
 @dataclass(frozen=True)
 class Changes:
-    """The actions of one commit, besides `commitInfo`."""
+    """The actions of one commit, besides `commitInfo`.
+
+    `change_files` tell readers of the change data feed which rows changed; they move no row of the table.
+    """
 
     operation: Operation
     adds: tuple[AddFile, ...] = ()
@@ -70,11 +74,12 @@ class Changes:
     protocol: Protocol | None = None
     transactions: tuple[SetTransaction, ...] = ()
     domains: tuple[DomainMetadata, ...] = ()
+    change_files: tuple[AddCDCFile, ...] = ()
 
     def actions(self) -> tuple[Action, ...]:
         """In the order in which the reference writes them."""
         head = (action for action in (self.metadata, self.protocol) if action is not None)
-        return (*head, *self.domains, *self.transactions, *self.adds, *self.removes)
+        return (*head, *self.domains, *self.transactions, *self.adds, *self.removes, *self.change_files)
 
     def is_blind_append(self, reads: ReadSet) -> bool:
         """Whether it only adds, and what it adds hangs on nothing that it read."""

@@ -25,6 +25,7 @@
         TypeMismatchError
         InvalidPropertyError
         VersionNotFoundError
+        ChangeDataNotRecordedError
       DataRejectedError                correct the data
         NotNullViolationError
         CheckViolationError
@@ -255,6 +256,16 @@ class VersionNotFoundError(InvalidStatementError):
 
     code = "SILT_VERSION_NOT_FOUND"
     remedy = "Choose one of the versions that `describe history` shows"
+
+
+class ChangeDataNotRecordedError(InvalidStatementError):
+    """The changes of a version are asked for that were not recorded."""
+
+    code = "SILT_CHANGE_DATA_NOT_RECORDED"
+    remedy = (
+        "Start with a later version: `describe history` shows when `delta.enableChangeDataFeed` was set; set it with "
+        "`alter table ... set tblproperties` to record changes from now on"
+    )
 
 
 class DataRejectedError(SiltError):

@@ -17,6 +17,11 @@ from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, CorruptL
 
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 CURRENT_DEFAULT = "CURRENT_DEFAULT"
+GENERATION_EXPRESSION = "delta.generationExpression"
+
+CHANGE_TYPE = "_change_type"
+COMMIT_VERSION = "_commit_version"
+COMMIT_TIMESTAMP = "_commit_timestamp"
 
 _DECIMAL = re.compile(r"decimal(?:\(\s*([0-9]+)\s*(?:,\s*(-?[0-9]+)\s*)?\))?")
 _SQL_NAMES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
@@ -92,6 +97,11 @@ class StructField:
     def default(self) -> str:
         """The SQL text of the value that an INSERT gives where it names none (specification: "Default Columns")."""
         return str(self.metadata.get(CURRENT_DEFAULT, "null"))
+
+    @property
+    def generation_expression(self) -> str | None:
+        """The SQL text that the column's values are computed by (specification: "Generated Columns"); None for none."""
+        return self.metadata.get(GENERATION_EXPRESSION)
 
     @property
     def physical_name(self) -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from dbt.adapters.silt.__version__ import version as package_version
-from dbt.adapters.silt.engine.kernel.actions import CommitInfo, Json, serialize
+from dbt.adapters.silt.engine.kernel.actions import AddCDCFile, AddFile, CommitInfo, Json, serialize
 from dbt.adapters.silt.engine.kernel.attempt import Conflict, Entry, Landed, Unknown, attempt, back_off
 from dbt.adapters.silt.engine.kernel.changes import Changes as Changes
 from dbt.adapters.silt.engine.kernel.changes import Operation as Operation
@@ -170,7 +170,8 @@ def _log_folder(log: DeltaLog, base: Snapshot | None) -> PinnedFolder:
 
 def _make_durable(log: DeltaLog, changes: Changes, folder: PinnedFolder) -> None:
     """The data before the log, so that no crash leaves a version whose files are lost."""
-    paths = [decode_path(add.path) for add in changes.adds if not is_absolute(add.path)]
+    files: tuple[AddFile | AddCDCFile, ...] = (*changes.adds, *changes.change_files)
+    paths = [decode_path(file.path) for file in files if not is_absolute(file.path)]
     if not paths:
         return
     try:

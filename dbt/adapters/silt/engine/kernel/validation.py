@@ -10,13 +10,25 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 
-from dbt.adapters.silt.engine.kernel.actions import AddFile, Metadata, Protocol, RemoveFile
+from dbt.adapters.silt.engine.kernel.actions import AddCDCFile, AddFile, Metadata, Protocol, RemoveFile
 from dbt.adapters.silt.engine.kernel.changes import Changes
 from dbt.adapters.silt.engine.kernel.columns import file_key
-from dbt.adapters.silt.engine.kernel.errors import InternalError, NotNullViolationError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.errors import (
+    InternalError,
+    InvalidNameError,
+    NotNullViolationError,
+    UnsupportedStatementError,
+)
 from dbt.adapters.silt.engine.kernel.features import check_writable, has_feature
 from dbt.adapters.silt.engine.kernel.properties import TableProperties
-from dbt.adapters.silt.engine.kernel.schema import StructField, StructType
+from dbt.adapters.silt.engine.kernel.schema import (
+    CHANGE_TYPE,
+    COMMIT_TIMESTAMP,
+    COMMIT_VERSION,
+    StructField,
+    StructType,
+    all_fields,
+)
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 
 
@@ -28,7 +40,9 @@ def check_changes(changes: Changes, base: Snapshot | None, table: str) -> None:
 
     Raises:
         UnsupportedFeatureError: the table needs a feature to be written that this engine does not have.
-        UnsupportedStatementError: rows would be removed from an append-only table.
+        UnsupportedStatementError: rows would be removed from an append-only table, or columns be mapped anew beside
+            data in a table that records its changes.
+        InvalidNameError: a table that records its changes would have a column named like one of the feed's own.
         NotNullViolationError: a partition column declared NOT NULL would hold a null.
         InternalError: any other rule is broken.
     """
@@ -39,6 +53,9 @@ def check_changes(changes: Changes, base: Snapshot | None, table: str) -> None:
     check_writable(protocol, table, metadata)
     _check_each_once(changes, table)
     _check_files(changes.adds, metadata, table)
+    _check_change_files(changes.change_files, metadata, table)
+    if TableProperties(metadata.configuration).enable_change_data_feed:
+        _check_feed(changes, base, metadata, table)
     if base is not None:
         _check_append_only(changes.removes, base, metadata)
         _check_identity(changes, base)
@@ -57,6 +74,7 @@ def _check_each_once(changes: Changes, table: str) -> None:
     files: tuple[AddFile | RemoveFile, ...] = (*changes.adds, *changes.removes)
     named: dict[str, Iterable[str]] = {
         "added": (add.path for add in changes.adds),
+        "added as change data": (file.path for file in changes.change_files),
         "removed": (remove.path for remove in changes.removes),
         "added or removed": (file_key(file.path, file.deletion_vector) for file in files),
         "recorded as transaction identifier": (transaction.app_id for transaction in changes.transactions),
@@ -73,14 +91,59 @@ def _check_files(adds: Iterable[AddFile], metadata: Metadata, table: str) -> Non
     partitioning = [schema.require(name, table) for name in metadata.partition_columns]
     keys = {field.physical_name for field in partitioning}
     for add in adds:
-        if set(add.partition_values) != keys:
-            given, wanted = sorted(add.partition_values), sorted(keys)
-            raise InternalError(f"{add.path} has the partition values {given} instead of {wanted}", table=table)
-        if add.size <= 0:
-            raise InternalError(f"{add.path} is an empty file", table=table)
+        _check_file(add, keys, table)
         if add.deletion_vector is not None and not _has_num_records(add):
             raise InternalError(f"{add.path} has a deletion vector and no number of rows", table=table)
         _check_partition_nulls(add, partitioning, table)
+
+
+def _check_change_files(change_files: Iterable[AddCDCFile], metadata: Metadata, table: str) -> None:
+    schema = StructType.from_json(metadata.schema_string)
+    keys = {schema.require(name, table).physical_name for name in metadata.partition_columns}
+    for file in change_files:
+        _check_file(file, keys, table)
+        if file.data_change:
+            raise InternalError(f"{file.path} is change data, and would count as a change of the data", table=table)
+
+
+def _check_file(file: AddFile | AddCDCFile, keys: set[str], table: str) -> None:
+    if set(file.partition_values) != keys:
+        given, wanted = sorted(file.partition_values), sorted(keys)
+        raise InternalError(f"{file.path} has the partition values {given} instead of {wanted}", table=table)
+    if file.size <= 0:
+        raise InternalError(f"{file.path} is an empty file", table=table)
+
+
+def _check_feed(changes: Changes, base: Snapshot | None, metadata: Metadata, table: str) -> None:
+    """What a table that records its changes may not do, as the reference has it."""
+    schema = StructType.from_json(metadata.schema_string)
+    for name in (CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP):
+        if name in schema:
+            raise InvalidNameError(
+                f"a table that records its changes cannot have a column `{name}`: the change data feed has one",
+                table=table,
+            )
+    if base is None or changes.metadata is None or not (changes.adds or changes.removes):
+        return
+    if _is_mapped_anew(base, metadata):
+        raise UnsupportedStatementError(
+            "its columns cannot be mapped, dropped or renamed in the same commit as its data, because the table "
+            "records its changes (`delta.enableChangeDataFeed` is true)",
+            remedy="Change the columns by ALTER TABLE first, or set the property to false",
+            table=table,
+            version=base.version,
+        )
+
+
+def _is_mapped_anew(base: Snapshot, metadata: Metadata) -> bool:
+    """Whether column mapping begins, or a mapped column goes or gets another name."""
+    mode = TableProperties(metadata.configuration).column_mapping_mode
+    if mode == "none":
+        return False
+    if base.properties.column_mapping_mode == "none":
+        return True
+    new = {field.physical_name: field.name for field in all_fields(StructType.from_json(metadata.schema_string))}
+    return any(new.get(field.physical_name) != field.name for field in all_fields(base.schema))
 
 
 def _check_partition_nulls(add: AddFile, partitioning: Iterable[StructField], table: str) -> None:
