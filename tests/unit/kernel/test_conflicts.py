@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import pytest
@@ -13,6 +13,7 @@ from dbt.adapters.silt.engine.kernel.actions import (
     Action,
     AddFile,
     CommitInfo,
+    DeletionVector,
     DomainMetadata,
     Metadata,
     Protocol,
@@ -38,7 +39,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ProtocolChangedError,
     UnsupportedFeatureError,
 )
-from dbt.adapters.silt.engine.kernel.expressions import FALSE, UNKNOWN, Column, Comparison
+from dbt.adapters.silt.engine.kernel.expressions import FALSE, UNKNOWN, And, Column, Comparison
 from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.schema import PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
@@ -53,9 +54,9 @@ ERRORS = {
     "Meta": MetadataChangedError,
     "Txn": ConcurrentTransactionError,
     "Dom": ConcurrentDomainError,
-    "Append": ConcurrentAppendError,
-    "DelRead": ConcurrentDeleteReadError,
-    "DelDel": ConcurrentDeleteDeleteError,
+    "Add": ConcurrentAppendError,
+    "Del": ConcurrentDeleteReadError,
+    "Twice": ConcurrentDeleteDeleteError,
 }
 
 
@@ -64,76 +65,133 @@ def file(path: str, low: int, high: int, data_change: bool = True) -> AddFile:
     return AddFile(path, {}, 10, 0, data_change, f'{{"numRecords":9,{bounds}}}')
 
 
+def vector(add: AddFile, rows: str = "x") -> AddFile:
+    """The file with some rows deleted."""
+    return replace(add, deletion_vector=DeletionVector("u", rows, 1, 1))
+
+
+def monday(path: str, low: int, high: int, data_change: bool = True) -> AddFile:
+    return replace(file(path, low, high, data_change), partition_values={"day": "mon"})
+
+
 # The transaction reads ids up to 9: files one and two; it rewrites file one.
-ONE, TWO, FAR = file("one", 0, 5), file("two", 6, 9), file("far", 100, 109)
+ONE, TWO, FAR = monday("one", 0, 5), monday("two", 6, 9), monday("far", 100, 109)
 BASE = Snapshot("shop.orders", 4, 0, METADATA, PROTOCOL, columns.files_table([ONE, TWO, FAR]), {}, {})
 READS = ReadSet((Comparison("<", Column.of("id"), 10),), frozenset({"one", "two"}))
-MINE = (SetTransaction("app", 1), DomainMetadata("shared", "{}"))
+BARE = AddFile("new", {}, 10, 0)
+
+# In the matrix the table is partitioned, and only Monday is read.
+BY_DAY = replace(BASE, metadata=replace(METADATA, partition_columns=("day",)))
+OF_MONDAY = And((*READS.predicates, Comparison("=", Column.of("day"), "mon")))
+READS_MONDAY = replace(READS, predicates=(OF_MONDAY,))
 
 
 def removal(add: AddFile, data_change: bool = True) -> RemoveFile:
     return add.remove(1, data_change)
 
 
-WINNERS: dict[str, tuple[Action, ...]] = {
-    "drop": (CommitInfo(operation=DROP_OPERATION),),
-    "another table's id": (CommitInfo(operation="CREATE TABLE"), replace(METADATA, id="another")),
-    "protocol, features lost": (Protocol(3, 7, (), ("domainMetadata",)),),
-    "protocol, features added": (Protocol(3, 7, ("timestampNtz",), (*PROTOCOL.writer_features, "timestampNtz")),),
-    "metadata": (replace(METADATA, description="new"),),
-    "domain that I set": (DomainMetadata("shared", "theirs"),),
-    "transaction id of mine": (SetTransaction("app", 7),),
-    "blind append, read": (CommitInfo(is_blind_append=True), file("new", 8, 12)),
-    "blind append, not read": (CommitInfo(is_blind_append=True), file("new", 10, 12)),
-    "other append, read": (CommitInfo(is_blind_append=False), file("new", 8, 12)),
-    "other append, not read": (CommitInfo(), file("new", 10, 12)),
-    "rearranging add, read": (CommitInfo(), file("new", 8, 12, data_change=False)),
-    "remove, read": (removal(TWO),),
-    "remove, not read": (removal(FAR),),
-    "remove, I rewrite": (removal(ONE),),
-    "rearranging remove, read": (removal(TWO, data_change=False),),
-    "rearranging remove, I rewrite": (removal(ONE, data_change=False),),
-}
-APPEND = Changes(Operation("WRITE"), adds=(file("mine", 0, 5),), transactions=MINE[:1], domains=MINE[1:])
-TRANSACTIONS: dict[str, tuple[Changes, ReadSet]] = {
-    "append": (APPEND, ReadSet()),
-    "append after read": (APPEND, READS),
-    "rewrite": (replace(APPEND, removes=(removal(ONE),)), READS),
-    "rearrange": (
-        replace(APPEND, adds=(file("mine", 0, 5, data_change=False),), removes=(removal(ONE, data_change=False),)),
-        READS,
-    ),
-    "alter after read": (
-        replace(APPEND, adds=(), metadata=replace(METADATA, name="mine"), protocol=PROTOCOL),
-        READS,
-    ),
-}
+def move(add: AddFile) -> tuple[Action, ...]:
+    """The file's rows are put into a new one, by a compaction."""
+    return removal(add, data_change=False), replace(add, path="moved", data_change=False)
 
 
-def matrix() -> Iterator[tuple[str, str, str, type[ConcurrentModificationError] | None]]:
+def moved(add: AddFile) -> RemoveFile:
+    """What that compaction has written is removed."""
+    return removal(replace(add, path="moved"))
+
+
+# Each row of the matrix, by what the winners have committed: the actions of one commit after the other.
+WINNERS: dict[str, tuple[tuple[Action, ...], ...]] = {
+    "nothing": ((CommitInfo(operation="DELETE"),),),
+    "drop": ((CommitInfo(operation=DROP_OPERATION),),),
+    "another table's id": ((CommitInfo(operation="CREATE TABLE"), replace(BY_DAY.metadata, id="another")),),
+    "protocol, features lost": ((Protocol(3, 7, (), ("domainMetadata",)),),),
+    "protocol, features added": ((Protocol(3, 7, ("timestampNtz",), (*PROTOCOL.writer_features, "timestampNtz")),),),  # type: ignore[misc]
+    "metadata": ((replace(BY_DAY.metadata, description="new"),),),
+    "domain that I set": ((DomainMetadata("shared", "theirs"),),),
+    "domain that I do not set": ((DomainMetadata("other", "theirs"),),),
+    "transaction id of mine": ((SetTransaction("app", 7),),),
+    "transaction id of another": ((SetTransaction("other", 7),),),
+    "blind append, read": ((CommitInfo(is_blind_append=True), monday("new", 8, 12)),),
+    "blind append, not read": ((CommitInfo(is_blind_append=True), monday("new", 10, 12)),),
+    "append, read": ((CommitInfo(is_blind_append=False), monday("new", 8, 12)),),
+    "append, not read": ((CommitInfo(), monday("new", 10, 12)),),
+    "append without statistics": ((CommitInfo(), replace(BARE, partition_values={"day": "mon"})),),
+    "append, another partition": ((CommitInfo(), replace(BARE, partition_values={"day": "tue"})),),
+    "remove, I rewrite": ((removal(ONE),),),
+    "remove, read": ((removal(TWO),),),
+    "remove, not read": ((removal(FAR),),),
+    "vector, I rewrite": ((removal(ONE), vector(ONE)),),
+    "vector, read": ((removal(TWO), vector(TWO)),),
+    "vector, not read": ((removal(FAR), vector(FAR)),),
+    "move, I rewrite": (move(ONE),),
+    "move, read": (move(TWO),),
+    "move, not read": (move(FAR),),
+    "move, then remove, read": (move(TWO), (moved(TWO),)),
+    "move, then remove, not read": (move(FAR), (moved(FAR),)),
+}
+APPEND = Changes(
+    Operation("WRITE"),
+    adds=(monday("mine", 0, 5),),
+    transactions=(SetTransaction("app", 1),),
+    domains=(DomainMetadata("shared", "{}"),),
+)
+REWRITE = replace(APPEND, removes=(removal(ONE),))
+REARRANGE = replace(APPEND, adds=(monday("mine", 0, 5, data_change=False),), removes=(removal(ONE, data_change=False),))
+ALTER = replace(APPEND, adds=(), metadata=replace(BY_DAY.metadata, name="mine"))
+# Each column of the matrix, by the ways to do it.
+TRANSACTIONS: dict[str, tuple[tuple[Changes, ReadSet], ...]] = {
+    "append": ((APPEND, ReadSet()),),
+    "insert": ((APPEND, READS_MONDAY), (APPEND, replace(READS_MONDAY, paths=frozenset()))),
+    "rewrite": (
+        (REWRITE, READS_MONDAY),
+        (REWRITE, replace(READS_MONDAY, paths=frozenset())),
+        (replace(REWRITE, adds=(vector(ONE, "y"),)), READS_MONDAY),
+        (replace(REWRITE, adds=()), READS_MONDAY),
+    ),
+    "overwrite": ((replace(APPEND, removes=tuple(map(removal, (ONE, TWO, FAR)))), ReadSet(whole_table=True)),),
+    "rearrange": ((REARRANGE, READS_MONDAY), (REARRANGE, ReadSet())),
+    "alter": ((ALTER, ReadSet()), (replace(ALTER, adds=APPEND.adds), ReadSet())),
+    "constrain": ((replace(ALTER, protocol=PROTOCOL), ReadSet(whole_table=True)),),
+}
+Case = tuple[str, str, str, "type[ConcurrentModificationError] | None"]
+
+
+def matrix() -> Iterator[Case]:
     """Winner, transaction, level, and the error that the docstring's matrix has for them."""
     lines = [line.strip("| ").split("|") for line in (conflicts.__doc__ or "").splitlines() if line.startswith("| ")]
     header, *rows = [[cell.strip() for cell in line] for line in lines]
-    assert set(header[1:]) == set(TRANSACTIONS)
+    assert header[1:] == list(TRANSACTIONS)
     assert [row[0] for row in rows] == list(WINNERS)
     for winner, *cells in rows:
         for transaction, cell in zip(header[1:], cells, strict=True):
-            by_level = {level: name for name, levels in re.findall(r"([A-Z]\w+) ([SWI]+)", cell) for level in levels}
-            assert by_level or cell in ("ok", "n/a"), cell
-            for level in LEVELS:
-                if cell != "n/a":
-                    yield winner, transaction, level, ERRORS[by_level[level]] if level in by_level else None
+            by_level = entry(cell)
+            yield from ((winner, transaction, level, by_level.get(level)) for level in LEVELS)
 
 
-@pytest.mark.parametrize(("winner", "transaction", "level", "error"), list(matrix()))
-def test_the_matrix_holds(winner: str, transaction: str, level: str, error: type[Exception] | None) -> None:
-    changes, reads = TRANSACTIONS[transaction]
-    pending = Pending(BASE, changes, reads, effective_isolation_level(LEVELS[level], changes))
-    raised = outcome(lambda: check_conflicts(Winner(5, WINNERS[winner]), pending))
-    assert type(raised) is (error or type(None))
+def entry(cell: str) -> dict[str, type[ConcurrentModificationError]]:
+    """The errors of a cell by level: `Del SW Twice I`; without a level, of all."""
+    if cell == "ok":
+        return {}
+    assert re.fullmatch(r"[A-Z][a-z]+|([A-Z][a-z]+ [SWI]+ ?)+", cell), cell
+    named = re.findall(r"([A-Z][a-z]+)(?: ([SWI]+))?", cell)
+    return {level: ERRORS[name] for name, levels in named for level in levels or LEVELS}
 
 
-def outcome(run: Callable[[], None]) -> ConcurrentModificationError | None:
+@pytest.mark.parametrize(("winners", "transaction", "level", "error"), list(matrix()))
+def test_the_matrix_holds(winners: str, transaction: str, level: str, error: type[Exception] | None) -> None:
+    for changes, reads in TRANSACTIONS[transaction]:
+        mine = Pending(BY_DAY, changes, reads, effective_isolation_level(LEVELS[level], changes))
+        raised = outcome(lambda mine=mine: check_all(WINNERS[winners], mine))  # type: ignore[misc]
+        assert type(raised) is (error or type(None))
+
+
+def check_all(commits: Iterable[Sequence[Action]], mine: Pending) -> None:
+    for version, actions in enumerate(commits, start=5):
+        mine = check_conflicts(Winner(version, tuple(actions)), mine)
+
+
+def outcome(run: Callable[[], object]) -> ConcurrentModificationError | None:
     try:
         run()
     except ConcurrentModificationError as error:
@@ -183,8 +241,7 @@ def test_an_error_names_both_sides_and_the_files() -> None:
     ],
 )
 def test_on_a_partitioned_table_the_hint_says_whether_the_predicate_can_be_narrowed(reads: ReadSet, hint: str) -> None:
-    base = replace(BASE, metadata=replace(METADATA, partition_columns=("day",)))
-    mine = Pending(base, APPEND, reads, IsolationLevel.SERIALIZABLE)
+    mine = Pending(BY_DAY, APPEND, reads, IsolationLevel.SERIALIZABLE)
     with pytest.raises(ConcurrentAppendError, match=hint) as caught:
         check_conflicts(winner(replace(file("day=1/new", 8, 9), partition_values={"day": "1"})), mine)
     assert caught.value.details["partitions"] == ("day=1",)
@@ -208,8 +265,7 @@ def test_whole_table_reads_conflict_with_every_file_that_changes_data() -> None:
 
 
 def test_an_added_file_without_statistics_might_hold_what_was_read() -> None:
-    bare = AddFile("new", {}, 10, 0)
-    assert isinstance(outcome(lambda: check_conflicts(winner(bare), pending(READS))), ConcurrentAppendError)
+    assert isinstance(outcome(lambda: check_conflicts(winner(BARE), pending(READS))), ConcurrentAppendError)
 
 
 @pytest.mark.parametrize(("predicate", "error"), [(UNKNOWN, ConcurrentAppendError), (FALSE, type(None))])

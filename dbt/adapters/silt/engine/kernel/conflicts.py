@@ -1,33 +1,50 @@
 """Whether a commit that came first stands in the way of a transaction.
 
-The checks run for each winning commit, oldest first; each raises its own error. In the matrix a row is what a winner's
-commit contains, a column what this transaction does, and an entry the error, by the first letters of its name, with
-the isolation levels it is raised under: S Serializable, W WriteSerializable, I SnapshotIsolation. "Read" means that a
-row of the file may be one that the transaction read (`ReadSet`), by the file's partition values and statistics.
+The checks run for each winning commit, oldest first; each raises its own error. In the matrix a row is what the winners
+have committed, a column what this transaction does, and an entry the error, with the isolation levels it is raised
+under (S Serializable, W WriteSerializable, I SnapshotIsolation) where not under all. "Read" means that a row of the
+file may be one that the transaction read (`ReadSet`), by the file's partition values and statistics.
 
-| winner has                    | append    | append after read | rewrite             | rearrange  | alter after read |
-|-------------------------------|-----------|-------------------|---------------------|------------|------------------|
-| drop                          | Drop SWI  | Drop SWI          | Drop SWI            | Drop SWI   | Drop SWI         |
-| another table's id            | Drop SWI  | Drop SWI          | Drop SWI            | Drop SWI   | Drop SWI         |
-| protocol, features lost       | Proto SWI | Proto SWI         | Proto SWI           | Proto SWI  | Proto SWI        |
-| protocol, features added      | ok        | ok                | ok                  | ok         | Proto SWI        |
-| metadata                      | Meta SWI  | Meta SWI          | Meta SWI            | Meta SWI   | Meta SWI         |
-| domain that I set             | Dom SWI   | Dom SWI           | Dom SWI             | Dom SWI    | Dom SWI          |
-| transaction id of mine        | Txn SWI   | Txn SWI           | Txn SWI             | Txn SWI    | Txn SWI          |
-| blind append, read            | ok        | Append S          | Append S            | ok         | Append SW        |
-| blind append, not read        | ok        | ok                | ok                  | ok         | ok               |
-| other append, read            | ok        | Append SW         | Append SW           | ok         | Append SW        |
-| other append, not read        | ok        | ok                | ok                  | ok         | ok               |
-| rearranging add, read         | ok        | ok                | ok                  | ok         | ok               |
-| remove, read                  | ok        | DelRead SW        | DelRead SW          | ok         | DelRead SW       |
-| remove, not read              | ok        | ok                | ok                  | ok         | ok               |
-| remove, I rewrite             | n/a       | n/a               | DelRead SW DelDel I | DelDel SWI | n/a              |
-| rearranging remove, read      | ok        | ok                | ok                  | ok         | ok               |
-| rearranging remove, I rewrite | n/a       | n/a               | DelDel SWI          | DelDel SWI | n/a              |
+| winner has                  | append | insert | rewrite        | overwrite      | rearrange | alter | constrain |
+|-----------------------------|--------|--------|----------------|----------------|-----------|-------|-----------|
+| nothing                     | ok     | ok     | ok             | ok             | ok        | ok    | ok        |
+| drop                        | Drop   | Drop   | Drop           | Drop           | Drop      | Drop  | Drop      |
+| another table's id          | Drop   | Drop   | Drop           | Drop           | Drop      | Drop  | Drop      |
+| protocol, features lost     | Proto  | Proto  | Proto          | Proto          | Proto     | Proto | Proto     |
+| protocol, features added    | ok     | ok     | ok             | ok             | ok        | ok    | Proto     |
+| metadata                    | Meta   | Meta   | Meta           | Meta           | Meta      | Meta  | Meta      |
+| domain that I set           | Dom    | Dom    | Dom            | Dom            | Dom       | Dom   | Dom       |
+| domain that I do not set    | ok     | ok     | ok             | ok             | ok        | ok    | ok        |
+| transaction id of mine      | Txn    | Txn    | Txn            | Txn            | Txn       | Txn   | Txn       |
+| transaction id of another   | ok     | ok     | ok             | ok             | ok        | ok    | ok        |
+| blind append, read          | ok     | Add S  | Add S          | Add S          | ok        | ok    | Add       |
+| blind append, not read      | ok     | ok     | ok             | Add S          | ok        | ok    | Add       |
+| append, read                | ok     | Add SW | Add SW         | Add SW         | ok        | ok    | Add       |
+| append, not read            | ok     | ok     | ok             | Add SW         | ok        | ok    | Add       |
+| append without statistics   | ok     | Add SW | Add SW         | Add SW         | ok        | ok    | Add       |
+| append, another partition   | ok     | ok     | ok             | Add SW         | ok        | ok    | Add       |
+| remove, I rewrite           | ok     | Del SW | Del SW Twice I | Del SW Twice I | Twice     | ok    | Del       |
+| remove, read                | ok     | Del SW | Del SW         | Del SW Twice I | ok        | ok    | Del       |
+| remove, not read            | ok     | ok     | ok             | Del SW Twice I | ok        | ok    | Del       |
+| vector, I rewrite           | ok     | Add SW | Add SW Twice I | Add SW Twice I | Twice     | ok    | Add       |
+| vector, read                | ok     | Add SW | Add SW         | Add SW Twice I | ok        | ok    | Add       |
+| vector, not read            | ok     | ok     | ok             | Add SW Twice I | ok        | ok    | Add       |
+| move, I rewrite             | ok     | ok     | Twice          | Twice          | Twice     | ok    | ok        |
+| move, read                  | ok     | ok     | ok             | Twice          | ok        | ok    | ok        |
+| move, not read              | ok     | ok     | ok             | Twice          | ok        | ok    | ok        |
+| move, then remove, read     | ok     | Del SW | Del SW         | Twice          | ok        | ok    | Del       |
+| move, then remove, not read | ok     | ok     | ok             | Twice          | ok        | ok    | Del       |
 
-`append` is a blind one; `rewrite` is DELETE, UPDATE, MERGE and overwrite; `rearrange` changes no data (OPTIMIZE), reads
-rows only to put them elsewhere, and so runs under SnapshotIsolation whatever the table asks for; `alter after read`
-changes metadata and protocol and has read rows, as a new CHECK constraint does.
+What this transaction does: `append` is a blind one; `insert` adds what hangs on rows that it read; `rewrite` is DELETE,
+UPDATE and MERGE; `overwrite` removes all files; `rearrange` changes no data (OPTIMIZE), reads rows only to put them
+elsewhere, and so runs under SnapshotIsolation whatever the table asks for; `alter` changes metadata; `constrain` does,
+too, and has read all rows, as a new CHECK constraint or REPLACE TABLE: it holds for the rows of every other writer, so
+it runs under Serializable whatever the table asks for. In the rows `vector` gives a file another deletion vector, and
+`move` rearranges.
+
+The errors: ConcurrentDropError, ProtocolChangedError, MetadataChangedError, ConcurrentDomainError,
+ConcurrentTransactionError, ConcurrentAppendError (Add), ConcurrentDeleteReadError (Del), ConcurrentDeleteDeleteError
+(Twice).
 
 Finer than the reference implementation: it takes any added file for read where no partition predicate says otherwise,
 and its readers conflict with commits that change no data.
@@ -36,6 +53,7 @@ and its readers conflict with commits that change no data.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -72,12 +90,21 @@ from dbt.adapters.silt.engine.kernel.validation import loses_features
 
 
 def effective_isolation_level(level: IsolationLevel, changes: Changes) -> IsolationLevel:
-    """The level a transaction runs under: what only moves rows between files needs no more than snapshot isolation."""
-    return IsolationLevel.SNAPSHOT if changes.only_rearranges() else level
+    """The level a transaction runs under.
+
+    What only moves rows between files needs no more than snapshot isolation. What changes the table's metadata on the
+    strength of rows that it read must not overlook one, or the new rule would not hold for it.
+    """
+    if changes.only_rearranges():
+        return IsolationLevel.SNAPSHOT
+    return level if changes.metadata is None else IsolationLevel.SERIALIZABLE
 
 
-def check_conflicts(winner: Winner, mine: Pending) -> None:
+def check_conflicts(winner: Winner, mine: Pending) -> Pending:
     """Passes where the transaction may commit after the winner as if it had begun after it.
+
+    Returns:
+        The transaction to check against the next winner: the rows that it read may be in other files now.
 
     Raises:
         ConcurrentModificationError: one of its kinds, one for each check; its details are those of
@@ -92,6 +119,8 @@ def check_conflicts(winner: Winner, mine: Pending) -> None:
     check_added_files(winner, mine)
     check_removed_files_were_not_read(winner, mine)
     check_removed_files_are_not_removed_again(winner, mine)
+    moved = _moved_reads(winner, mine)
+    return replace(mine, reads=replace(mine.reads, paths=mine.reads.paths | moved)) if moved else mine
 
 
 def check_drop(winner: Winner, mine: Pending) -> None:
@@ -133,8 +162,7 @@ def check_added_files(winner: Winner, mine: Pending) -> None:
     """No row was added that the transaction would have read."""
     if mine.isolation_level is IsolationLevel.SNAPSHOT:
         return
-    may_overlook_appends = mine.isolation_level is IsolationLevel.WRITE_SERIALIZABLE and mine.changes.metadata is None
-    if may_overlook_appends and winner.info.is_blind_append:
+    if mine.isolation_level is IsolationLevel.WRITE_SERIALIZABLE and winner.info.is_blind_append:
         return
     added = [add for add in winner.of(AddFile) if add.data_change]
     files = _matching_adds(added, mine)
@@ -175,7 +203,8 @@ def _matching_adds(added: Sequence[AddFile], mine: Pending) -> list[AddFile]:
 def _read_among(removed: Sequence[RemoveFile], mine: Pending) -> list[RemoveFile]:
     """Those files that the transaction has read.
 
-    A file that the base does not have was added by a winner, and was looked at then.
+    A file that the base does not have was added by a winner, and was looked at then: it holds no row that was read,
+    or it was given what was read, and is among the read paths now.
     """
     if mine.reads.whole_table:
         return list(removed)
@@ -186,6 +215,17 @@ def _read_among(removed: Sequence[RemoveFile], mine: Pending) -> list[RemoveFile
     read = skipping.prune(mine.base, Or(mine.reads.predicates), _files_of(mine.base, removed))
     paths = set(columns.keys_of(read).to_pylist())
     return [remove for remove in removed if columns.file_key(remove.path, remove.deletion_vector) in paths]
+
+
+def _moved_reads(winner: Winner, mine: Pending) -> frozenset[str]:
+    """The files that the winner, without changing them, has put rows into which the transaction read."""
+    added = [add for add in winner.of(AddFile) if not add.data_change]
+    if not added or mine.reads.whole_table or mine.isolation_level is IsolationLevel.SNAPSHOT:
+        return frozenset()
+    looked_into = {decode_path(path) for path in mine.reads.paths}
+    if any(decode_path(remove.path) in looked_into for remove in winner.of(RemoveFile)):
+        return frozenset(add.path for add in added)
+    return frozenset(add.path for add in _matching_adds(added, mine))
 
 
 def _files_of(base: Snapshot, removed: Iterable[RemoveFile]) -> pa.Table:

@@ -140,7 +140,7 @@ def _commit_after_winners(
         if isinstance(outcome, Unknown):
             raise _state_unknown(log, version, outcome)
         for winner in _winners(log, version):
-            check_conflicts(winner, pending)
+            pending = check_conflicts(winner, pending)
             winners[winner.info.operation or "another writer"] += 1
             version = winner.version + 1
         back_off(log.clock, attempts, _FIRST_WAIT, _LONGEST_WAIT)
