@@ -1,29 +1,19 @@
-"""Stores for tests: one in memory, and one that makes another fail or wait where it is told to."""
+"""A store in memory, for tests and trials."""
 
 from __future__ import annotations
 
-import enum
-import fnmatch
 import io
 import itertools
-import random
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import IO, TypeVar
+from typing import IO
 
 from dbt.adapters.silt.engine.kernel.clock import Clock, FixedClock
-from dbt.adapters.silt.engine.kernel.errors import StorageError
-from dbt.adapters.silt.engine.kernel.store import (
-    FileStatus,
-    ObjectExists,
-    ObjectMissing,
-    PinnedFolder,
-    PutResult,
-    Store,
-)
-
-T = TypeVar("T")
+from dbt.adapters.silt.engine.kernel.faulty_store import Fault as Fault
+from dbt.adapters.silt.engine.kernel.faulty_store import FaultKind as FaultKind
+from dbt.adapters.silt.engine.kernel.faulty_store import FaultyStore as FaultyStore
+from dbt.adapters.silt.engine.kernel.store import FileStatus, ObjectExists, ObjectMissing, PutResult
 
 
 @dataclass
@@ -168,143 +158,6 @@ class MemoryFolder:
                 return PutResult.EXISTS
             self.tree.write(_joined(self.path, name), data)
             return PutResult.CREATED
-
-
-class FaultKind(enum.Enum):
-    """What happens to an operation."""
-
-    FAIL_BEFORE = "fail before"
-    """StorageError, and nothing was done."""
-    FAIL_AFTER = "fail after"
-    """It was done, and then StorageError: a lost answer."""
-    DELAY = "delay"
-    """It is done after a wait."""
-
-
-@dataclass
-class Fault:
-    """A rule that a FaultyStore follows.
-
-    Args:
-        operation: the name of a method of Store; a write to a pinned folder is `put_if_absent`.
-        kind: what to do.
-        path: shell pattern of the paths it holds for; `*` also stands for `/`.
-        times: how often it strikes at most; None means without end.
-        probability: of striking, each time.
-        seconds: of waiting.
-    """
-
-    operation: str
-    kind: FaultKind
-    path: str = "*"
-    times: int | None = None
-    probability: float = 1.0
-    seconds: float = 0.0
-
-
-class FaultyStore:
-    """Another store, with faults.
-
-    Args:
-        inner: the store that does the work.
-        faults: the first that holds for an operation strikes.
-        seed: of the chance.
-        clock: waits for the delays.
-    """
-
-    def __init__(self, inner: Store, faults: Sequence[Fault] = (), seed: int = 0, clock: Clock | None = None) -> None:
-        self.inner = inner
-        self.faults = list(faults)
-        self._random = random.Random(seed)
-        self._clock: Clock = clock or FixedClock()
-        self._lock = threading.Lock()
-
-    @property
-    def root(self) -> str:
-        return self.inner.root
-
-    def list_from(self, folder: str, start: str = "") -> list[FileStatus]:
-        return self.around("list_from", folder, lambda: self.inner.list_from(folder, start))
-
-    def list_folders(self, folder: str) -> list[str]:
-        return self.around("list_folders", folder, lambda: self.inner.list_folders(folder))
-
-    def read(self, path: str) -> bytes:
-        return self.around("read", path, lambda: self.inner.read(path))
-
-    def open_input(self, path: str) -> IO[bytes]:
-        return self.around("open_input", path, lambda: self.inner.open_input(path))
-
-    def status(self, path: str) -> FileStatus | None:
-        return self.around("status", path, lambda: self.inner.status(path))
-
-    def put_if_absent(self, path: str, data: bytes) -> PutResult:
-        return self.around("put_if_absent", path, lambda: self.inner.put_if_absent(path, data))
-
-    def put(self, path: str, data: bytes) -> None:
-        self.around("put", path, lambda: self.inner.put(path, data))
-
-    def delete(self, path: str) -> None:
-        self.around("delete", path, lambda: self.inner.delete(path))
-
-    def make_folder(self, folder: str) -> None:
-        self.around("make_folder", folder, lambda: self.inner.make_folder(folder))
-
-    def rename_folder(self, source: str, target: str) -> None:
-        self.around("rename_folder", source, lambda: self.inner.rename_folder(source, target))
-
-    def delete_folder(self, folder: str) -> None:
-        self.around("delete_folder", folder, lambda: self.inner.delete_folder(folder))
-
-    def make_durable(self, paths: Sequence[str]) -> None:
-        self.around("make_durable", ",".join(paths), lambda: self.inner.make_durable(paths))
-
-    def pin(self, folder: str) -> PinnedFolder:
-        inner = self.around("pin", folder, lambda: self.inner.pin(folder))
-        return _FaultyFolder(inner, folder, self)
-
-    def child(self, folder: str) -> FaultyStore:
-        child = FaultyStore(self.inner.child(folder), clock=self._clock)
-        child.faults, child._random, child._lock = self.faults, self._random, self._lock
-        return child
-
-    def local_path(self, path: str) -> str | None:
-        return self.inner.local_path(path)
-
-    def around(self, operation: str, path: str, run: Callable[[], T]) -> T:
-        """Runs the operation with whatever fault holds for it."""
-        fault = self._strike(operation, path)
-        if fault is not None and fault.kind is FaultKind.DELAY:
-            self._clock.sleep(fault.seconds)
-        if fault is not None and fault.kind is FaultKind.FAIL_BEFORE:
-            raise StorageError(f"{operation} {path} failed before it was done")
-        result = run()
-        if fault is not None and fault.kind is FaultKind.FAIL_AFTER:
-            raise StorageError(f"{operation} {path} failed after it was done")
-        return result
-
-    def _strike(self, operation: str, path: str) -> Fault | None:
-        with self._lock:
-            for fault in self.faults:
-                holds = fault.operation == operation and fault.times != 0 and fnmatch.fnmatchcase(path, fault.path)
-                if holds and self._random.random() < fault.probability:
-                    fault.times = None if fault.times is None else fault.times - 1
-                    return fault
-        return None
-
-
-@dataclass(frozen=True)
-class _FaultyFolder:
-    inner: PinnedFolder
-    folder: str
-    store: FaultyStore
-
-    def is_current(self) -> bool:
-        return self.inner.is_current()
-
-    def put_if_absent(self, name: str, data: bytes) -> PutResult:
-        path = _joined(self.folder, name)
-        return self.store.around("put_if_absent", path, lambda: self.inner.put_if_absent(name, data))
 
 
 def _joined(folder: str, name: str) -> str:
