@@ -35,7 +35,7 @@ KERNEL = (
     ("checkpoint", "checksum", "history", "skipping"),
     ("log", "validation"),
     ("attempt", "change_feed", "contenders"),
-    ("conflicts",),
+    ("conflicts", "cut"),
     ("transaction",),
 )
 

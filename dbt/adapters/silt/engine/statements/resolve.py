@@ -18,6 +18,7 @@ from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.commit import merged
 from dbt.adapters.silt.engine.kernel import skipping
 from dbt.adapters.silt.engine.kernel.changes import ReadSet
+from dbt.adapters.silt.engine.kernel.cut import consistent_cut
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.expressions import TRUE, Expression
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
@@ -126,7 +127,7 @@ class Resolver:
         """
         opened = [self._open(text, self.namespace, ()) for text in texts]
         logs = [table.log for node in opened for table in node.latest_tables()]
-        cut = _consistent_cut([*logs, *([] if target is None else [target])])
+        cut = consistent_cut([*logs, *([] if target is None else [target])])
         earlier = self._earlier(target, cut)
         reads: list[Read] = []
         sql = tuple(self._render(node, cut, reads) for node in opened)
@@ -267,17 +268,6 @@ class _Opened:
                 yield from child.opened.latest_tables()
             elif child.fixed is None:
                 yield child
-
-
-def _consistent_cut(logs: Sequence[DeltaLog]) -> dict[DeltaLog, Snapshot]:
-    """One snapshot a table, such that all were the newest at one moment: pinned, and probed until none moved."""
-    pinned = {log: log.snapshot() for log in logs}
-    while len(pinned) > 1:
-        again = {log: log.snapshot() for log in pinned}
-        if all(again[log].version == pinned[log].version for log in pinned):
-            break
-        pinned = again
-    return pinned
 
 
 def _read(table: _Table, cut: Mapping[DeltaLog, Snapshot], predicate: Expression) -> Read:
