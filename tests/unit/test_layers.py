@@ -25,11 +25,11 @@ GLUE = 4
 # Inside the kernel a module imports from the lines above its own only.
 KERNEL = (
     ("actions", "clock", "errors"),
-    ("expressions", "literals", "paths", "struct_stats"),
+    ("expressions", "literals", "paths", "struct_stats", "z85"),
     ("properties", "schema"),
     ("changes", "domains", "features", "store"),
     ("columns", "faulty_store", "footers", "local_store", "log_segment", "stats_json"),
-    ("checkpoint_read", "memory_store", "statistics"),
+    ("checkpoint_read", "deletion_vectors", "memory_store", "statistics"),
     ("bounds", "replay"),
     ("snapshot",),
     ("checkpoint", "checksum", "history", "skipping"),

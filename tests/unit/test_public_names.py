@@ -29,6 +29,7 @@ ERRORS = [
     "ConcurrentModificationError",
     "ConcurrentTransactionError",
     "CorruptCheckpointError",
+    "CorruptDeletionVectorError",
     "CorruptLogError",
     "DataFileMissingError",
     "DataRejectedError",

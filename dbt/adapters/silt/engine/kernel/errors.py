@@ -36,6 +36,7 @@
         CorruptLogError
         MissingLogVersionError
         CorruptCheckpointError
+        CorruptDeletionVectorError
         DataFileMissingError
         NotATableError
       UnsupportedFeatureError          use an engine that has the table's feature
@@ -332,6 +333,13 @@ class CorruptCheckpointError(TableDamagedError):
 
     code = "SILT_CORRUPT_CHECKPOINT"
     remedy = "Restore the checkpoint, or the commit files before it, from a copy"
+
+
+class CorruptDeletionVectorError(TableDamagedError):
+    """A deletion vector cannot be read, so that which rows are in the table is not known."""
+
+    code = "SILT_CORRUPT_DELETION_VECTOR"
+    remedy = "Restore its file from a copy, or restore the table to a version without it"
 
 
 class DataFileMissingError(TableDamagedError):
