@@ -112,6 +112,27 @@ def test_a_folder_is_deleted_with_all_within(store: Store) -> None:
     assert store.list_folders("") == ["tt"]
 
 
+def test_only_an_empty_folder_is_deleted_as_one(store: Store) -> None:
+    store.make_folder("t/x")
+    store.put("t/f", b"")
+    assert not store.delete_empty_folder("t")
+    assert not store.delete_empty_folder("absent")
+    assert store.delete_empty_folder("t/x")
+    assert store.list_folders("t") == []
+    assert store.read("t/f") == b""
+
+
+def test_a_folder_knows_when_something_came_into_it(store: Store) -> None:
+    store.make_folder("t")
+    before = store.folder_modified_ms("t")
+    store.put("t/f", b"")
+    after, put = store.folder_modified_ms("t"), store.status("t/f")
+    assert before is not None and after is not None and put is not None
+    assert before <= after and put.modified_ms <= after
+    assert store.folder_modified_ms("t/f") is None
+    assert store.folder_modified_ms("absent") is None
+
+
 def test_a_folder_moves_only_to_a_free_place(store: Store) -> None:
     for folder in ("a/log", "b", "c"):
         store.make_folder(folder)

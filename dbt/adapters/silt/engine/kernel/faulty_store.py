@@ -163,6 +163,12 @@ class FaultyStore:
     def delete_folder(self, folder: str) -> None:
         self.around("delete_folder", folder, lambda: self.inner.delete_folder(folder))
 
+    def delete_empty_folder(self, folder: str) -> bool:
+        return self.around("delete_empty_folder", folder, lambda: self.inner.delete_empty_folder(folder))
+
+    def folder_modified_ms(self, folder: str) -> int | None:
+        return self.around("folder_modified_ms", folder, lambda: self.inner.folder_modified_ms(folder))
+
     def make_durable(self, paths: Sequence[str]) -> None:
         self.around("make_durable", ",".join(paths), lambda: self.inner.make_durable(paths))
 

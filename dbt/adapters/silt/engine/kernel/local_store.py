@@ -11,6 +11,7 @@ import contextlib
 import errno
 import logging
 import os
+import re
 import shutil
 import stat
 import uuid
@@ -26,7 +27,13 @@ from dbt.adapters.silt.engine.kernel.store import FileStatus, ObjectExists, Obje
 _logger = logging.getLogger(__name__)
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_TEMPORARY_NAME = re.compile(r"\..+\.[0-9a-f]{32}\.tmp")
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV)
+
+
+def is_temporary_name(name: str) -> bool:
+    """Whether a file has the name of one that a store of this kind was about to put when it was killed."""
+    return _TEMPORARY_NAME.fullmatch(name) is not None
 
 
 class LocalStore:
@@ -128,6 +135,26 @@ class LocalStore:
     def delete_folder(self, folder: str) -> None:
         with contextlib.suppress(ObjectMissing), _mapped("deleting the folder", self._at(folder)):
             shutil.rmtree(self._at(folder))
+
+    def delete_empty_folder(self, folder: str) -> bool:
+        try:
+            with _mapped("deleting the folder", self._at(folder)):
+                os.rmdir(self._at(folder))
+        except ObjectMissing:
+            return False
+        except (ObjectExists, StorageError) as error:
+            if isinstance(error.__cause__, OSError) and error.__cause__.errno in (errno.ENOTEMPTY, errno.EEXIST):
+                return False
+            raise
+        return True
+
+    def folder_modified_ms(self, folder: str) -> int | None:
+        try:
+            with _mapped("looking at", self._at(folder)):
+                found = os.stat(self._at(folder))
+        except ObjectMissing:
+            return None
+        return found.st_mtime_ns // 1_000_000 if stat.S_ISDIR(found.st_mode) else None
 
     def make_durable(self, paths: Sequence[str]) -> None:
         for path in paths:
@@ -250,6 +277,7 @@ def _sync(path: str, flags: int) -> None:
 
 
 def _temporary_name(name: str) -> str:
+    """Matches `_TEMPORARY_NAME`."""
     return f".{name}.{uuid.uuid4().hex}.tmp"
 
 

@@ -18,11 +18,12 @@ from dbt.adapters.silt.engine.kernel.store import FileStatus, ObjectExists, Obje
 
 @dataclass
 class _Tree:
-    """Files and folders by absolute path. A folder's number tells its incarnations apart."""
+    """Files and folders by absolute path. A folder's number tells its incarnations apart; its time is its entries'."""
 
     clock: Clock
     files: dict[str, tuple[bytes, int]] = field(default_factory=dict)
     folders: dict[str, int] = field(default_factory=lambda: {"": 0})
+    folder_times: dict[str, int] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
     numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -32,7 +33,13 @@ class _Tree:
         return self.folders[folder]
 
     def write(self, path: str, data: bytes) -> None:
-        self.files[path] = (data, self.clock.now_ms())
+        now = self.clock.now_ms()
+        if path not in self.files:
+            self.folder_times[_parent(path)] = now
+        self.files[path] = (data, now)
+
+    def touch(self, folder: str) -> None:
+        self.folder_times[folder] = self.clock.now_ms()
 
 
 class MemoryStore:
@@ -90,7 +97,8 @@ class MemoryStore:
 
     def delete(self, path: str) -> None:
         with self._tree.lock:
-            self._tree.files.pop(self._at(path), None)
+            if self._tree.files.pop(self._at(path), None) is not None:
+                self._tree.touch(_parent(self._at(path)))
 
     def make_folder(self, folder: str) -> None:
         with self._tree.lock:
@@ -99,6 +107,8 @@ class MemoryStore:
                 path = "/".join(parts[:depth])
                 if path not in self._tree.folders:
                     self._tree.folders[path] = next(self._tree.numbers)
+                    self._tree.touch(path)
+                    self._tree.folder_times[_parent(path)] = self._tree.folder_times[path]
 
     def rename_folder(self, source: str, target: str) -> None:
         old, new = self._at(source), self._at(target)
@@ -108,6 +118,7 @@ class MemoryStore:
             if new in self._tree.folders or new in self._tree.files:
                 raise ObjectExists(target)
             self._tree.folders = {_moved(path, old, new): number for path, number in self._tree.folders.items()}
+            self._tree.folder_times = {_moved(path, old, new): at for path, at in self._tree.folder_times.items()}
             self._tree.files = {_moved(path, old, new): content for path, content in self._tree.files.items()}
 
     def delete_folder(self, folder: str) -> None:
@@ -115,6 +126,21 @@ class MemoryStore:
         with self._tree.lock:
             self._tree.folders = {path: n for path, n in self._tree.folders.items() if not _within(path, base)}
             self._tree.files = {path: content for path, content in self._tree.files.items() if not _within(path, base)}
+
+    def delete_empty_folder(self, folder: str) -> bool:
+        base = self._at(folder)
+        with self._tree.lock:
+            within = (path for path in (*self._tree.folders, *self._tree.files) if path != base)
+            if base not in self._tree.folders or any(_within(path, base) for path in within):
+                return False
+            del self._tree.folders[base]
+            self._tree.touch(_parent(base))
+            return True
+
+    def folder_modified_ms(self, folder: str) -> int | None:
+        with self._tree.lock:
+            base = self._at(folder)
+            return self._tree.folder_times.get(base, 0) if base in self._tree.folders else None
 
     def make_durable(self, paths: Sequence[str]) -> None:
         for path in paths:

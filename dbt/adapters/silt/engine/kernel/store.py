@@ -150,6 +150,17 @@ class Store(Protocol):
         """Deletes the folder and all within; one that is not there is no error."""
         ...
 
+    def delete_empty_folder(self, folder: str) -> bool:
+        """Deletes the folder if nothing is in it, in one step; whether it did."""
+        ...
+
+    def folder_modified_ms(self, folder: str) -> int | None:
+        """When something was last put directly into the folder or taken out of it, milliseconds since 1970-01-01 UTC.
+
+        None where there is no such folder, or where the storage has none apart from the files in them.
+        """
+        ...
+
     def make_durable(self, paths: Sequence[str]) -> None:
         """Makes files that others wrote survive a crash: the files, and every folder between them and the root.
 
