@@ -28,6 +28,7 @@ KERNEL = (
     ("expressions", "literals", "paths", "struct_stats", "z85"),
     ("properties", "schema"),
     ("changes", "domains", "features", "store"),
+    ("enablement", "in_commit_timestamps"),
     ("columns", "faulty_store", "footers", "local_store", "log_segment", "stats_json"),
     ("checkpoint_read", "deletion_vectors", "memory_store", "statistics"),
     ("bounds", "replay"),

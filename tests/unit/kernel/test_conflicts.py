@@ -40,13 +40,15 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedFeatureError,
 )
 from dbt.adapters.silt.engine.kernel.expressions import FALSE, UNKNOWN, And, Column, Comparison
+from dbt.adapters.silt.engine.kernel.features import upgraded
 from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.schema import PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 
 SCHEMA = StructType((StructField("id", PrimitiveType("long")), StructField("day", PrimitiveType("string"))))
 METADATA = Metadata("the-table", SCHEMA.to_json())
-PROTOCOL = Protocol(3, 7, (), ("appendOnly", "domainMetadata"))
+MARKED = StructType((replace(SCHEMA.fields[0], metadata={"delta.identity.highWaterMark": 7}), SCHEMA.fields[1]))
+PROTOCOL = Protocol(3, 7, ("v2Checkpoint",), ("appendOnly", "domainMetadata", "v2Checkpoint"))
 LEVELS = {"S": IsolationLevel.SERIALIZABLE, "W": IsolationLevel.WRITE_SERIALIZABLE, "I": IsolationLevel.SNAPSHOT}
 ERRORS = {
     "Drop": ConcurrentDropError,
@@ -105,9 +107,11 @@ WINNERS: dict[str, tuple[tuple[Action, ...], ...]] = {
     "nothing": ((CommitInfo(operation="DELETE"),),),
     "drop": ((CommitInfo(operation=DROP_OPERATION),),),
     "another table's id": ((CommitInfo(operation="CREATE TABLE"), replace(BY_DAY.metadata, id="another")),),
-    "protocol, features lost": ((Protocol(3, 7, (), ("domainMetadata",)),),),
-    "protocol, features added": ((Protocol(3, 7, ("timestampNtz",), (*PROTOCOL.writer_features, "timestampNtz")),),),  # type: ignore[misc]
+    "protocol, features lost": ((replace(PROTOCOL, writer_features=("domainMetadata", "v2Checkpoint")),),),
+    "protocol, features added": ((upgraded(PROTOCOL, ["timestampNtz"]),),),
     "metadata": ((replace(BY_DAY.metadata, description="new"),),),
+    "metadata, feature turned on": ((replace(BY_DAY.metadata, configuration={"delta.checkpointPolicy": "v2"}),),),
+    "metadata, identity mark": ((replace(BY_DAY.metadata, schema_string=MARKED.to_json()),),),
     "domain that I set": ((DomainMetadata("shared", "theirs"),),),
     "domain that I do not set": ((DomainMetadata("other", "theirs"),),),
     "transaction id of mine": ((SetTransaction("app", 7),),),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 
+from dbt.adapters.silt.engine.kernel.actions import Json
 from dbt.adapters.silt.engine.kernel.paths import checksum_path
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.store import PutResult, Store
@@ -23,7 +24,7 @@ def write_checksum(store: Store, snapshot: Snapshot) -> PutResult:
 
 def checksum(snapshot: Snapshot) -> bytes:
     """The content of the snapshot's `.crc`."""
-    body = {
+    body: dict[str, Json] = {
         "tableSizeBytes": snapshot.size_in_bytes,
         "numFiles": snapshot.num_files,
         "numMetadata": 1,
@@ -33,4 +34,6 @@ def checksum(snapshot: Snapshot) -> bytes:
         "setTransactions": [transaction.to_json() for transaction in snapshot.transactions.values()],
         "domainMetadata": [domain.to_json() for domain in snapshot.domains.values()],
     }
+    if snapshot.properties.enable_in_commit_timestamps:
+        body["inCommitTimestampOpt"] = snapshot.timestamp
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()

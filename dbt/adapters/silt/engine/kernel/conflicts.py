@@ -13,6 +13,8 @@ file may be one that the transaction read (`ReadSet`), by the file's partition v
 | protocol, features lost     | Proto  | Proto  | Proto          | Proto          | Proto     | Proto | Proto     |
 | protocol, features added    | ok     | ok     | ok             | ok             | ok        | ok    | Proto     |
 | metadata                    | Meta   | Meta   | Meta           | Meta           | Meta      | Meta  | Meta      |
+| metadata, feature turned on | ok     | ok     | ok             | ok             | ok        | Meta  | Meta      |
+| metadata, identity mark     | ok     | ok     | ok             | ok             | ok        | Meta  | Meta      |
 | domain that I set           | Dom    | Dom    | Dom            | Dom            | Dom       | Dom   | Dom       |
 | domain that I do not set    | ok     | ok     | ok             | ok             | ok        | ok    | ok        |
 | transaction id of mine      | Txn    | Txn    | Txn            | Txn            | Txn       | Txn   | Txn       |
@@ -71,6 +73,7 @@ from dbt.adapters.silt.engine.kernel.changes import DROP_OPERATION, Changes
 from dbt.adapters.silt.engine.kernel.contenders import Pending as Pending
 from dbt.adapters.silt.engine.kernel.contenders import Winner as Winner
 from dbt.adapters.silt.engine.kernel.contenders import conflict
+from dbt.adapters.silt.engine.kernel.enablement import only_enables
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentAppendError,
     ConcurrentDeleteDeleteError,
@@ -119,8 +122,7 @@ def check_conflicts(winner: Winner, mine: Pending) -> Pending:
     check_added_files(winner, mine)
     check_removed_files_were_not_read(winner, mine)
     check_removed_files_are_not_removed_again(winner, mine)
-    moved = _moved_reads(winner, mine)
-    return replace(mine, reads=replace(mine.reads, paths=mine.reads.paths | moved)) if moved else mine
+    return _following(winner, mine)
 
 
 def check_drop(winner: Winner, mine: Pending) -> None:
@@ -138,9 +140,13 @@ def check_protocol(winner: Winner, mine: Pending) -> None:
 
 
 def check_metadata(winner: Winner, mine: Pending) -> None:
-    if winner.of(Metadata):
-        what = "changed the table's schema, properties or partitioning"
-        raise conflict(MetadataChangedError, what, winner, mine)
+    """Nothing was changed that the transaction's files were made by; what a winner only turned on can be followed."""
+    protocol = next(iter(winner.of(Protocol)), mine.base.protocol)
+    for metadata in winner.of(Metadata):
+        if mine.changes.metadata is not None or not only_enables(mine.base.metadata, metadata, protocol):
+            what = "changed the table's schema, properties or partitioning"
+            raise conflict(MetadataChangedError, what, winner, mine)
+        check_writable(protocol, mine.base.table, metadata)
 
 
 def check_domains(winner: Winner, mine: Pending) -> None:
@@ -188,6 +194,21 @@ def check_removed_files_are_not_removed_again(winner: Winner, mine: Pending) -> 
     if files:
         what = "removed files that it removes or rewrites too"
         raise conflict(ConcurrentDeleteDeleteError, what, winner, mine, files)
+
+
+def _following(winner: Winner, mine: Pending) -> Pending:
+    """The transaction as it goes on after a winner that it does not conflict with.
+
+    What the winner made of the table's protocol and metadata holds for it too, and rows that were moved stay read.
+    """
+    protocol = next(iter(winner.of(Protocol)), mine.base.protocol)
+    metadata = next(iter(winner.of(Metadata)), mine.base.metadata)
+    moved = _moved_reads(winner, mine)
+    if moved:
+        mine = replace(mine, reads=replace(mine.reads, paths=mine.reads.paths | moved))
+    if protocol is mine.base.protocol and metadata is mine.base.metadata:
+        return mine
+    return replace(mine, base=replace(mine.base, protocol=protocol, metadata=metadata))
 
 
 def _matching_adds(added: Sequence[AddFile], mine: Pending) -> list[AddFile]:

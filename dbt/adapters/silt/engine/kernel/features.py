@@ -221,6 +221,10 @@ def _property_is_true(key: str) -> Use:
     return in_use
 
 
+def _has_v2_checkpoints(schema: StructType, properties: TableProperties) -> bool:
+    return properties.checkpoint_policy == "v2"
+
+
 def _maps_columns(schema: StructType, properties: TableProperties) -> bool:
     return properties.column_mapping_mode != "none"
 
@@ -249,10 +253,10 @@ _FEATURES: Mapping[str, Feature] = {
         # Whether a file has a vector is not seen here: `check_files_readable`.
         Feature("deletionVectors", _property_is_true("delta.enableDeletionVectors"), True, True, reader_version=3),
         Feature("vacuumProtocolCheck", _never, True, True, reader_version=3),
-        Feature("v2Checkpoint", _never, True, True, reader_version=3),
+        Feature("v2Checkpoint", _has_v2_checkpoints, True, True, reader_version=3),
         Feature("domainMetadata", _never, True, True),
         Feature("allowColumnDefaults", _field_has(CURRENT_DEFAULT), True, True),
-        Feature("inCommitTimestamp", _property_is_true("delta.enableInCommitTimestamps"), True, False),
+        Feature("inCommitTimestamp", _property_is_true("delta.enableInCommitTimestamps"), True, True),
         Feature("typeWidening", _field_has("delta.typeChanges"), False, False, reader_version=3),
         Feature("typeWidening-preview", _field_has("delta.typeChanges"), False, False, reader_version=3),
     )

@@ -18,6 +18,8 @@ from dbt.adapters.silt.engine.kernel.errors import InvalidPropertyError
 
 CONSTRAINT_PREFIX: Final = "delta.constraints."
 FEATURE_PREFIX: Final = "delta.feature."
+ENABLEMENT_VERSION: Final = "delta.inCommitTimestampEnablementVersion"
+ENABLEMENT_TIMESTAMP: Final = "delta.inCommitTimestampEnablementTimestamp"
 
 T = TypeVar("T")
 
@@ -106,6 +108,11 @@ class TableProperties:
         return self._get("delta.enableExpiredLogCleanup", _boolean, True)
 
     @property
+    def checkpoint_policy(self) -> str:
+        """`classic` or `v2`."""
+        return self._get("delta.checkpointPolicy", _checkpoint_policy, "classic")
+
+    @property
     def enable_change_data_feed(self) -> bool:
         return self._get("delta.enableChangeDataFeed", _boolean, False)
 
@@ -124,11 +131,11 @@ class TableProperties:
     @property
     def in_commit_timestamp_enablement_version(self) -> int | None:
         """The first version that has an in-commit timestamp; None means version 0."""
-        return self._get("delta.inCommitTimestampEnablementVersion", _not_negative, None)
+        return self._get(ENABLEMENT_VERSION, _not_negative, None)
 
     @property
     def in_commit_timestamp_enablement_timestamp(self) -> int | None:
-        return self._get("delta.inCommitTimestampEnablementTimestamp", _not_negative, None)
+        return self._get(ENABLEMENT_TIMESTAMP, _not_negative, None)
 
     @property
     def column_mapping_mode(self) -> str:
@@ -220,6 +227,12 @@ def _mapping_mode(text: str) -> str:
     return text.lower()
 
 
+def _checkpoint_policy(text: str) -> str:
+    if text.lower() not in ("classic", "v2"):
+        raise ValueError("it is one of classic, v2")
+    return text.lower()
+
+
 def _columns(text: str) -> tuple[str, ...]:
     """Splits at commas outside backticks; a name keeps its backticks and dots."""
     names = [name.strip() for name in re.findall(r"((?:`(?:[^`]|``)*`|[^,`])+)", text)]
@@ -254,7 +267,7 @@ _KNOWN: Mapping[str, Callable[[str], Any]] = {
     "delta.checkpoint.writeStatsAsJson": _boolean,
     "delta.checkpoint.writeStatsAsStruct": _boolean,
     "delta.checkpointInterval": _positive,
-    "delta.checkpointPolicy": _any,
+    "delta.checkpointPolicy": _checkpoint_policy,
     "delta.columnMapping.mode": _mapping_mode,
     "delta.dataSkippingNumIndexedCols": _at_least_minus_one,
     "delta.dataSkippingStatsColumns": _columns,

@@ -23,7 +23,12 @@ from dbt.adapters.silt.engine.kernel.changes import Changes as Changes
 from dbt.adapters.silt.engine.kernel.changes import Operation as Operation
 from dbt.adapters.silt.engine.kernel.changes import ReadSet as ReadSet
 from dbt.adapters.silt.engine.kernel.changes import is_needed as is_needed
-from dbt.adapters.silt.engine.kernel.conflicts import Pending, Winner, check_conflicts, effective_isolation_level
+from dbt.adapters.silt.engine.kernel.conflicts import (
+    Pending,
+    Winner,
+    check_conflicts,
+    effective_isolation_level,
+)
 from dbt.adapters.silt.engine.kernel.errors import (
     CommitAttemptsExhaustedError,
     CommitStateUnknownError,
@@ -31,6 +36,11 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentDropError,
     ConcurrentTransactionError,
     DataFileMissingError,
+)
+from dbt.adapters.silt.engine.kernel.in_commit_timestamps import (
+    in_commit_timestamp,
+    needs_in_commit_timestamp,
+    with_enablement,
 )
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER, commit_path, decode_path, is_absolute
@@ -65,6 +75,14 @@ class CommitSettings:
 
 
 @dataclass(frozen=True)
+class _Place:
+    """Where an attempt puts its commit: the version, and the time of the commit before it."""
+
+    version: int
+    previous_ms: int
+
+
+@dataclass(frozen=True)
 class Committed:
     """The changes are the table's version `version`, after `attempts` attempts; they are based on `snapshot_before`."""
 
@@ -96,11 +114,11 @@ def commit(
     folder = _log_folder(log, base)
     _make_durable(log, changes, folder)
     pending = _stamped(log, changes)
+    info = _commit_info(log, base, pending, reads, settings)
     if base is None:
-        return _create(log, folder, _entry(log, base, pending, reads, settings))
-    entry = _entry(log, base, pending, reads, settings)
+        return _create(log, folder, pending, info)
     level = _isolation_level(base, pending, settings)
-    return _commit_after_winners(log, folder, Pending(base, pending, reads, level), entry, settings.max_attempts)
+    return _commit_after_winners(log, folder, Pending(base, pending, reads, level), info, settings.max_attempts)
 
 
 def _check_not_recorded(changes: Changes, base: Snapshot | None) -> None:
@@ -115,7 +133,8 @@ def _check_not_recorded(changes: Changes, base: Snapshot | None) -> None:
             )
 
 
-def _create(log: DeltaLog, folder: PinnedFolder, entry: Entry) -> Committed:
+def _create(log: DeltaLog, folder: PinnedFolder, changes: Changes, info: CommitInfo) -> Committed:
+    entry = _entry(log, None, changes, info, _Place(0, 0))
     # The first versions of an old log may have been cleaned up, so that version 0 is free.
     outcome = Conflict() if log.exists() else attempt(log, folder, 0, entry)
     if isinstance(outcome, Unknown):
@@ -127,24 +146,24 @@ def _create(log: DeltaLog, folder: PinnedFolder, entry: Entry) -> Committed:
 
 
 def _commit_after_winners(
-    log: DeltaLog, folder: PinnedFolder, pending: Pending, entry: Entry, max_attempts: int
+    log: DeltaLog, folder: PinnedFolder, mine: Pending, info: CommitInfo, max_attempts: int
 ) -> Committed:
-    version = pending.base.version + 1
+    base, pending, place = mine.base, mine, _Place(mine.base.version + 1, mine.base.timestamp)
     began_ms = log.clock.now_ms()
     winners: Counter[str] = Counter()
     for attempts in range(1, max_attempts + 1):
-        outcome = attempt(log, folder, version, entry)
+        outcome = attempt(log, folder, place.version, _entry(log, pending.base, pending.changes, info, place))
         if isinstance(outcome, Landed):
-            log.after_commit(version)
-            return Committed(version, attempts, pending.base)
+            log.after_commit(place.version)
+            return Committed(place.version, attempts, base)
         if isinstance(outcome, Unknown):
-            raise _state_unknown(log, version, outcome)
-        for winner in _winners(log, version):
+            raise _state_unknown(log, place.version, outcome)
+        for winner in _winners(log, place.version):
             pending = check_conflicts(winner, pending)
             winners[winner.info.operation or "another writer"] += 1
-            version = winner.version + 1
+            place = _Place(winner.version + 1, _committed_at(log, winner, pending))
         back_off(log.clock, attempts, _FIRST_WAIT, _LONGEST_WAIT)
-    raise _exhausted(pending, max_attempts, version - 1, winners, log.clock.now_ms() - began_ms)
+    raise _exhausted(mine, max_attempts, place.version - 1, winners, log.clock.now_ms() - began_ms)
 
 
 def _winners(log: DeltaLog, version: int) -> Iterator[Winner]:
@@ -156,6 +175,16 @@ def _winners(log: DeltaLog, version: int) -> Iterator[Winner]:
             return
         yield Winner(version, CommitFile(version, data).actions(log.name))
         version += 1
+
+
+def _committed_at(log: DeltaLog, winner: Winner, mine: Pending) -> int:
+    """The winner's time; 0 where the transaction does not ask for it, since its commit carries none of its own."""
+    if winner.info.in_commit_timestamp is not None:
+        return winner.info.in_commit_timestamp
+    if not needs_in_commit_timestamp(mine.base.metadata, mine.changes):
+        return 0
+    status = log.store.status(commit_path(winner.version))
+    return 0 if status is None else status.modified_ms
 
 
 def _log_folder(log: DeltaLog, base: Snapshot | None) -> PinnedFolder:
@@ -189,9 +218,10 @@ def _stamped(log: DeltaLog, changes: Changes) -> Changes:
     return replace(changes, transactions=tuple(timed))
 
 
-def _entry(log: DeltaLog, base: Snapshot | None, changes: Changes, reads: ReadSet, settings: CommitSettings) -> Entry:
-    txn_id = log.clock.new_id()
-    info = CommitInfo(
+def _commit_info(
+    log: DeltaLog, base: Snapshot | None, changes: Changes, reads: ReadSet, settings: CommitSettings
+) -> CommitInfo:
+    return CommitInfo(
         timestamp=log.clock.now_ms(),
         operation=changes.operation.name,
         operation_parameters=changes.operation.parameters,
@@ -201,10 +231,19 @@ def _entry(log: DeltaLog, base: Snapshot | None, changes: Changes, reads: ReadSe
         operation_metrics=changes.operation.metrics,
         user_metadata=settings.user_metadata,
         engine_info=ENGINE_INFO,
-        txn_id=txn_id,
+        txn_id=log.clock.new_id(),
         extra=settings.commit_info,
     )
-    return Entry(serialize((info, *changes.actions())), txn_id)
+
+
+def _entry(log: DeltaLog, base: Snapshot | None, changes: Changes, info: CommitInfo, place: _Place) -> Entry:
+    """The commit's bytes for one attempt."""
+    metadata = None if base is None else base.metadata
+    if needs_in_commit_timestamp(metadata, changes):
+        time = in_commit_timestamp(log.clock.now_ms(), place.previous_ms)
+        info = replace(info, in_commit_timestamp=time)
+        changes = with_enablement(metadata, changes, place.version, time)
+    return Entry(serialize((info, *changes.actions())), info.txn_id or "")
 
 
 def _isolation_level(base: Snapshot | None, changes: Changes, settings: CommitSettings) -> IsolationLevel:
