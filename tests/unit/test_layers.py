@@ -35,7 +35,7 @@ KERNEL = (
     ("snapshot",),
     ("checkpoint", "checksum", "history", "skipping"),
     ("log", "validation"),
-    ("attempt", "change_feed", "contenders"),
+    ("attempt", "change_feed", "contenders", "vacuum"),
     ("conflicts", "cut"),
     ("transaction",),
 )

@@ -24,6 +24,7 @@
         ColumnNotFoundError
         TypeMismatchError
         InvalidPropertyError
+        RetentionTooShortError
         VersionNotFoundError
         ChangeDataNotRecordedError
       DataRejectedError                correct the data
@@ -269,6 +270,16 @@ class ChangeDataNotRecordedError(InvalidStatementError):
     )
 
 
+class RetentionTooShortError(InvalidStatementError):
+    """A VACUUM asks for files to be deleted that readers and writers may still use."""
+
+    code = "SILT_RETENTION_TOO_SHORT"
+    remedy = (
+        "Leave RETAIN out, or lower the table's `delta.deletedFileRetentionDuration`; where surely nobody uses the "
+        "table, `set silt.retentionDurationCheck.enabled = false` allows it for this session"
+    )
+
+
 class DataRejectedError(SiltError):
     """The data breaks a rule of the table or of the statement; nothing was written."""
 
@@ -346,7 +357,10 @@ class DataFileMissingError(TableDamagedError):
     """A data file that the log names is not there."""
 
     code = "SILT_DATA_FILE_MISSING"
-    remedy = "Restore the file from a copy, or restore the table to a version without it"
+    remedy = (
+        "Read a newer version if this one is past the retention, where VACUUM may have deleted its files; else restore "
+        "the file from a copy, or restore the table to a version without it"
+    )
 
 
 class NotATableError(TableDamagedError):

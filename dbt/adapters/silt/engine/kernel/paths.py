@@ -16,6 +16,7 @@ from typing import Final
 LOG_FOLDER: Final = "_delta_log"
 SIDECAR_FOLDER: Final = "_delta_log/_sidecars"
 LAST_CHECKPOINT: Final = "_delta_log/_last_checkpoint"
+LAST_VACUUM_INFO: Final = "_delta_log/_last_vacuum_info"
 
 _NAMES = re.compile(
     r"""(?P<version>[0-9]{20})

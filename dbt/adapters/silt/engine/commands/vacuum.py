@@ -1,0 +1,214 @@
+"""VACUUM: deletes the files that no version of the table within the retention needs; runs no Spark job.
+
+A version of the log says that it began and how much it was to delete, another one that it ended. The files go in
+between, in any order: what is deleted is needed by no version that is left to read, so that a VACUUM that is killed
+has only done less, and the next one does the rest.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Final
+
+from dbt.adapters.silt.engine.commands import commit
+from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
+from dbt.adapters.silt.engine.kernel import vacuum as rules
+from dbt.adapters.silt.engine.kernel.actions import Json
+from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.errors import (
+    MetadataChangedError,
+    ProtocolChangedError,
+    RetentionTooShortError,
+    StorageError,
+)
+from dbt.adapters.silt.engine.kernel.features import check_writable
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.store import FileStatus
+from dbt.adapters.silt.engine.kernel.transaction import Committed
+from dbt.adapters.silt.engine.kernel.vacuum import Garbage
+
+OPERATION: Final = "VACUUM"
+RETENTION_CHECK: Final = "silt.retentionDurationCheck.enabled"
+"""The session's setting; false allows a retention shorter than `delta.deletedFileRetentionDuration`."""
+
+_logger = logging.getLogger(__name__)
+
+_COMPLETED = "COMPLETED"
+_FAILED = "FAILED"
+_DELETERS = 8
+_BATCH = 1000
+
+
+@dataclass(frozen=True)
+class Retention:
+    """For how long files stay that the newest version does not need.
+
+    Args:
+        specified_ms: milliseconds; None takes the table's `delta.deletedFileRetentionDuration`.
+        is_checked: whether less than the table's is refused.
+    """
+
+    specified_ms: int | None = None
+    is_checked: bool = True
+
+    def of(self, snapshot: Snapshot) -> int:
+        """Milliseconds.
+
+        Raises:
+            RetentionTooShortError: it is less than the table's, or than nothing.
+        """
+        configured = snapshot.properties.deleted_file_retention_ms
+        if self.specified_ms is None:
+            return configured
+        if self.specified_ms < 0:
+            raise RetentionTooShortError(
+                "a retention cannot be negative", remedy="Give a number of hours from 0 on", table=snapshot.table
+            )
+        if self.is_checked and self.specified_ms < configured:
+            raise RetentionTooShortError(
+                f"a retention of {_hours(self.specified_ms)} is shorter than the table's {_hours(configured)} "
+                "(`delta.deletedFileRetentionDuration`): files that readers and writers still use would be deleted",
+                table=snapshot.table,
+            )
+        return self.specified_ms
+
+
+@dataclass(frozen=True)
+class Vacuumed:
+    """What was deleted, or would be.
+
+    Args:
+        outcome: None for a dry run.
+        garbage: the files and folders.
+        folders_deleted: empty ones.
+    """
+
+    outcome: Outcome | None
+    garbage: Garbage
+    folders_deleted: int = 0
+
+
+@dataclass(frozen=True)
+class _Run:
+    log: DeltaLog
+    retention: Retention
+    settings: WriteSettings
+
+
+def vacuum(
+    log: DeltaLog, retention: Retention, settings: WriteSettings, lite: bool = False, dry_run: bool = False
+) -> Vacuumed:
+    """Deletes what no version within the retention needs.
+
+    Args:
+        lite: deletes only files that commits have removed, without listing the table's folder.
+        dry_run: deletes and commits nothing.
+
+    Raises:
+        RetentionTooShortError: see `Retention.of`; nothing was deleted.
+        UnsupportedFeatureError: this engine may not write the table, so that it may not know all that is needed.
+        UnsupportedStatementError: `lite`, and the log lacks commits that it needs.
+        StorageError: the table's folder cannot be listed, or some files cannot be deleted; the others were.
+    """
+    snapshot = log.snapshot()
+    check_writable(snapshot.protocol, log.name, snapshot.metadata)
+    cutoff_ms = log.clock.now_ms() - retention.of(snapshot)
+    garbage = _garbage(log, snapshot, cutoff_ms, lite)
+    if dry_run:
+        return Vacuumed(None, garbage)
+    run = _Run(log, retention, settings)
+    started = _start(run, garbage)
+    if started.version != snapshot.version + 1:
+        garbage = _still_garbage(log, garbage, cutoff_ms)
+    deleted, failure = _delete(log, garbage.files)
+    folders = [folder for folder in garbage.folders if failure is None and log.store.delete_empty_folder(folder)]
+    if failure is not None:
+        _end(run, _FAILED, {})
+        raise failure
+    rules.remember(log, cutoff_ms)
+    ended = _end(run, _COMPLETED, {"numDeletedFiles": deleted, "numVacuumedDirectories": garbage.folders_seen})
+    return Vacuumed(Outcome(OPERATION, log.name, ended.version, attempts=ended.attempts), garbage, len(folders))
+
+
+def _garbage(log: DeltaLog, snapshot: Snapshot, cutoff_ms: int, lite: bool) -> Garbage:
+    keep = rules.needed(log, snapshot, cutoff_ms)
+    if lite:
+        return rules.named_by_log(log, keep, cutoff_ms)
+    return rules.untracked(log.store, snapshot, keep, cutoff_ms)
+
+
+def _still_garbage(log: DeltaLog, garbage: Garbage, cutoff_ms: int) -> Garbage:
+    """Less what commits since have made files of the table again, as RESTORE does."""
+    keep = rules.needed(log, log.snapshot(), cutoff_ms)
+    return replace(garbage, files=tuple(file for file in garbage.files if not keep.holds(file.path)))
+
+
+def _delete(log: DeltaLog, files: Sequence[FileStatus]) -> tuple[int, StorageError | None]:
+    """How many files were deleted, and why not all of them were."""
+    deleted = 0
+    failures: list[StorageError] = []
+    with ThreadPoolExecutor(_DELETERS) as pool:
+        for start in range(0, len(files), _BATCH):
+            results = list(pool.map(lambda file: _try_to_delete(log, file.path), files[start : start + _BATCH]))
+            failures.extend(result for result in results if result is not None)
+            deleted += results.count(None)
+            _logger.info("%s: %s of %s files deleted", log.name, deleted, len(files))
+    if not failures:
+        return deleted, None
+    failure = StorageError(
+        f"{len(failures)} of {len(files)} files could not be deleted, the first because {failures[0].problem}",
+        remedy="Check that the storage can be written, then run VACUUM again",
+        table=log.name,
+    )
+    failure.__cause__ = failures[0]
+    return deleted, failure
+
+
+def _try_to_delete(log: DeltaLog, path: str) -> StorageError | None:
+    try:
+        log.store.delete(path)
+    except StorageError as error:
+        return error
+    return None
+
+
+def _start(run: _Run, garbage: Garbage) -> Committed:
+    specified = run.retention.specified_ms
+    parameters: dict[str, Json] = {
+        "retentionCheckEnabled": run.retention.is_checked,
+        "defaultRetentionMillis": run.log.snapshot().properties.deleted_file_retention_ms,
+    }
+    if specified is not None:
+        parameters["specifiedRetentionMillis"] = specified
+    metrics = {"numFilesToDelete": len(garbage.files), "sizeOfDataToDelete": garbage.size}
+    without_unit = replace(run.settings, txn=None)
+    return _commit(run.log, Operation(f"{OPERATION} START", parameters, _texts(metrics)), without_unit)
+
+
+def _end(run: _Run, status: str, metrics: Mapping[str, int]) -> Committed:
+    settings = run.settings if status == _COMPLETED else replace(run.settings, txn=None)
+    return _commit(run.log, Operation(f"{OPERATION} END", {"status": status}, _texts(metrics)), settings)
+
+
+def _commit(log: DeltaLog, operation: Operation, settings: WriteSettings) -> Committed:
+    """An entry of the history, on whatever version is the newest."""
+    attempts = 1
+    while True:
+        try:
+            return commit.commit(log, log.snapshot(), Changes(operation), ReadSet(), replace(settings, reads=ReadSet()))
+        except (MetadataChangedError, ProtocolChangedError):
+            if attempts >= settings.commit.max_attempts:
+                raise
+            attempts += 1
+
+
+def _texts(metrics: Mapping[str, int]) -> dict[str, str]:
+    return {name: str(value) for name, value in metrics.items()}
+
+
+def _hours(milliseconds: int) -> str:
+    return f"{milliseconds / 3_600_000:g} hours"
