@@ -41,7 +41,7 @@ KERNEL = (
 )
 
 # Of the modules that read and rewrite SQL text, those that hand a session on or ask it something.
-STATEMENTS_WITH_SPARK = ("context", "inserts", "namespace", "pins", "resolve", "route")
+STATEMENTS_WITH_SPARK = ("context", "inserts", "namespace", "pins", "resolve", "route", "table_changes")
 PRIVATE_SPARK = ("_jvm", "_jdf", "_jsparkSession", "sparkContext")
 # Where an import inside a function is meant: the lazy Plugin, and packages that need not be installed.
 LAZY_IMPORTS = {PACKAGE: ("dbt.adapters.silt.impl",)}

@@ -55,6 +55,27 @@ def test_a_path_is_delta_dot_a_folder(name: str, is_path: bool) -> None:
     assert reference.is_path is is_path
 
 
+def test_a_call_of_table_changes_reads_the_table_that_its_string_names() -> None:
+    text = "select * from table_changes('s.`my t`', 1 + 1, current_timestamp()) as c join u on c.id = u.id"
+    first, second = table_references(text)
+    assert text[first.start : first.end] == "table_changes('s.`my t`', 1 + 1, current_timestamp())"
+    assert (first.parts, first.alias, first.changes) == (("s", "my t"), "c", ("1 + 1", "current_timestamp()"))
+    assert (second.parts, second.changes) == (("u",), None)
+    (by_path,) = table_references("select * from Table_Changes_By_Path(\"/a/b c\", '2024-01-01')")
+    assert (by_path.is_path, by_path.parts[1], by_path.changes) == (True, "/a/b c", ("'2024-01-01'",))
+    short = "select table_changes.id, s.t.id from table_changes('s.t', 0), x"
+    (call, _) = table_references(short)
+    assert rewrite(short, {call: Replacement("v", ("silt", "s", "t"))}) == (
+        "select table_changes.id, `t`.id from v AS `t`, x"
+    )
+
+
+@pytest.mark.parametrize("arguments", ["", "'s.t'", "s.t, 1", "'s.t', 1, 2, 3", "'s.', 1", "'s t', 1", "'s.t', "])
+def test_a_call_of_table_changes_that_cannot_be_meant_is_refused(arguments: str) -> None:
+    with pytest.raises(StatementSyntaxError):
+        table_references(f"select * from table_changes({arguments})")
+
+
 def test_identifier_in_place_of_a_table_is_refused() -> None:
     with pytest.raises(UnsupportedStatementError):
         table_references("select * from a join identifier('b' || 'c') on true")

@@ -15,7 +15,12 @@ from dbt.adapters.silt.engine.kernel import history
 from dbt.adapters.silt.engine.kernel.checkpoint import write_checkpoint
 from dbt.adapters.silt.engine.kernel.checksum import write_checksum
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
-from dbt.adapters.silt.engine.kernel.errors import CorruptCheckpointError, NotATableError, TableDamagedError
+from dbt.adapters.silt.engine.kernel.errors import (
+    CorruptCheckpointError,
+    NotATableError,
+    TableDamagedError,
+    VersionNotFoundError,
+)
 from dbt.adapters.silt.engine.kernel.history import Commit
 from dbt.adapters.silt.engine.kernel.log_segment import (
     CheckpointFiles,
@@ -114,6 +119,17 @@ class DeltaLog:
         properties = self.snapshot().properties
         listing = complete_listing(self.store, self.name)
         return history.version_at(self.store, listing, properties, timestamp_ms, self.name)
+
+    def version_from(self, timestamp_ms: int) -> int:
+        """The oldest version committed at that time (milliseconds since 1970-01-01 UTC) or after it; that after the
+        newest where there is none.
+        """
+        properties = self.snapshot().properties
+        listing = complete_listing(self.store, self.name)
+        try:
+            return history.version_at(self.store, listing, properties, timestamp_ms - 1, self.name) + 1
+        except VersionNotFoundError:
+            return listing.earliest or 0
 
     def commits(self, start: int = 0, end: int | None = None) -> Iterator[Commit]:
         """The commits from `start` to `end`, both included, oldest first; those cleaned away are left out."""

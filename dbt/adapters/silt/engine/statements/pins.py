@@ -11,9 +11,10 @@ from typing import TypeAlias
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.commands import scan
+from dbt.adapters.silt.engine.commands import change_feed, scan
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.statements.table_changes import Changes
 from dbt.adapters.silt.engine.statements.tokens import quoted
 
 _Key: TypeAlias = tuple[str, str, int]
@@ -46,16 +47,25 @@ class Pins:
             self._labels.move_to_end(self._whole[key])
             return quoted(self._whole[key])
 
+    def changes(self, log: DeltaLog, changes: Changes) -> str:
+        """The quoted name of a session view over the rows that versions of the table changed."""
+        with self._lock:
+            label = f"{log.name}@changes/{next(self._numbers)}"
+            frame = change_feed.read(self.spark, log, changes.end, changes.versions)
+            frame.createOrReplaceTempView(quoted(label))
+            self._keep(label)
+            return quoted(label)
+
     def _register(self, log: DeltaLog, snapshot: Snapshot, files: pa.Table) -> str:
         label = f"{log.name}@v{snapshot.version}"
         if label in self._labels or files.num_rows < snapshot.num_files:
             label = f"{label}/{next(self._numbers)}"
         scan.read(self.spark, log, snapshot, files).createOrReplaceTempView(quoted(label))
-        self._labels[label] = None
-        self._drop_oldest()
+        self._keep(label)
         return label
 
-    def _drop_oldest(self) -> None:
+    def _keep(self, label: str) -> None:
+        self._labels[label] = None
         while len(self._labels) > _KEPT_VIEWS:
             label, _ = self._labels.popitem(last=False)
             self._whole = {key: kept for key, kept in self._whole.items() if kept != label}

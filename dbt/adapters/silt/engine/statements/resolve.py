@@ -23,6 +23,7 @@ from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, Unsupp
 from dbt.adapters.silt.engine.kernel.expressions import TRUE, Expression
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.statements import table_changes
 from dbt.adapters.silt.engine.statements.kinds import Name
 from dbt.adapters.silt.engine.statements.namespace import (
     Foreign,
@@ -35,6 +36,7 @@ from dbt.adapters.silt.engine.statements.pins import Pins
 from dbt.adapters.silt.engine.statements.predicates import Relation
 from dbt.adapters.silt.engine.statements.pruning import pruning_predicates
 from dbt.adapters.silt.engine.statements.references import Reference, Replacement, rewrite, table_references
+from dbt.adapters.silt.engine.statements.table_changes import Bound
 from dbt.adapters.silt.engine.statements.tokens import quoted
 
 
@@ -154,7 +156,11 @@ class Resolver:
         references = table_references(text.sql)
         opened = {each: self._open_reference(each, namespace, inside) for each in references}
         children = {reference: child for reference, child in opened.items() if child is not None}
-        inner = all(child.opened.only_ours for child in children.values() if isinstance(child, _View))
+        # How much data changes are is not known here.
+        inner = all(
+            child.opened.only_ours if isinstance(child, _View) else isinstance(child, _Table)
+            for child in children.values()
+        )
         return _Opened(text, children, inner and len(children) == len(references))
 
     def _open_reference(self, reference: Reference, namespace: Namespace, inside: tuple[str, ...]) -> _Child | None:
@@ -166,6 +172,8 @@ class Resolver:
             raise UnsupportedStatementError(
                 f"options on `{'.'.join(reference.parts)}` are not supported", remedy="Leave the WITH (...) out"
             )
+        if reference.changes is not None:
+            return self._open_changes(reference, meaning)
         if isinstance(meaning, OurTable):
             return _Table(meaning, self._version(meaning.log, reference) if travels else None)
         if travels:
@@ -174,6 +182,15 @@ class Resolver:
                 remedy="Ask for the version of a table inside the view",
             )
         return self._open_view(meaning, namespace, inside)
+
+    def _open_changes(self, reference: Reference, meaning: OurTable | OurView | TemporaryView) -> _Changed:
+        if not isinstance(meaning, OurTable):
+            raise UnsupportedStatementError(
+                f"`{'.'.join(reference.parts)}` is a view, and a view records no changes",
+                remedy="Ask for the changes of a table inside the view",
+            )
+        start, *end = (table_changes.bound(self.namespace.spark, text) for text in reference.changes or ())
+        return _Changed(meaning, start, end[0] if end else None)
 
     def _open_view(self, meaning: OurView | TemporaryView, namespace: Namespace, inside: tuple[str, ...]) -> _View:
         if isinstance(meaning, TemporaryView):
@@ -208,12 +225,21 @@ class Resolver:
             if isinstance(child, _View):
                 replacements[reference] = Replacement(self._render_view(child, cut, reads), child.name)
                 continue
+            if isinstance(child, _Changed):
+                replacements[reference] = self._render_changes(child, cut[child.log], reads)
+                continue
             read = _read(child, cut, predicates.get(reference, TRUE))
             reads.append(read)
             replacements[reference] = Replacement(
                 self.pins.view(read.log, read.snapshot, read.files), _full(child.meaning.name)
             )
         return rewrite(node.text.sql, replacements, node.text.outer)
+
+    def _render_changes(self, child: _Changed, latest: Snapshot, reads: list[Read]) -> Replacement:
+        found = table_changes.changes(child.log, latest, child.start, child.end)
+        # Which versions there are to tell of hangs on every commit.
+        reads.append(Read(child.log, latest, latest.files.slice(0, 0), TRUE, is_latest=True))
+        return Replacement(self.pins.changes(child.log, found), _full(child.meaning.name))
 
     def _render_view(self, view: _View, cut: Mapping[DeltaLog, Snapshot], reads: list[Read]) -> str:
         inner = self._render(view.opened, cut, reads)
@@ -245,13 +271,26 @@ class _Table:
 
 
 @dataclass(frozen=True)
+class _Changed:
+    """A call of `table_changes`."""
+
+    meaning: OurTable
+    start: Bound
+    end: Bound | None
+
+    @property
+    def log(self) -> DeltaLog:
+        return self.meaning.log
+
+
+@dataclass(frozen=True)
 class _View:
     opened: _Opened
     name: Name
     columns: tuple[str, ...]
 
 
-_Child: TypeAlias = _Table | _View
+_Child: TypeAlias = _Table | _Changed | _View
 
 
 @dataclass(frozen=True)
@@ -262,11 +301,11 @@ class _Opened:
     children: Mapping[Reference, _Child]
     only_ours: bool
 
-    def latest_tables(self) -> Iterable[_Table]:
+    def latest_tables(self) -> Iterable[_Table | _Changed]:
         for child in self.children.values():
             if isinstance(child, _View):
                 yield from child.opened.latest_tables()
-            elif child.fixed is None:
+            elif isinstance(child, _Changed) or child.fixed is None:
                 yield child
 
 

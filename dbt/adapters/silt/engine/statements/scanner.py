@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.statements import kinds
+from dbt.adapters.silt.engine.statements.cursor import Cursor
 from dbt.adapters.silt.engine.statements.kinds import Name
 from dbt.adapters.silt.engine.statements.spans import (
     after_group,
@@ -25,7 +26,8 @@ class Reference:
     """One place of a text that reads a table or view.
 
     `text[start:end]` is its name with time travel and WITH (options). An alias would go to `alias_at`, which lies
-    behind a TABLESAMPLE; it is None where none may stand. `version` and `timestamp` are SQL text.
+    behind a TABLESAMPLE; it is None where none may stand. `version` and `timestamp` are SQL text. `changes` are the
+    bounds of a call of `table_changes`, which is then the text and reads what versions of the table changed.
     """
 
     parts: Name
@@ -36,6 +38,7 @@ class Reference:
     version: str | None = None
     timestamp: str | None = None
     options: str | None = None
+    changes: tuple[str, ...] | None = None
 
     @property
     def is_path(self) -> bool:
@@ -110,6 +113,8 @@ class _State(Enum):
     FROM_LIST = "part of a FROM list, behind a relation"
 
 
+_CHANGES_BY_PATH = "table_changes_by_path"
+_CHANGES = frozenset(("table_changes", _CHANGES_BY_PATH))
 _NO_CTES: frozenset[str] = frozenset()
 _SET_OPERATIONS = frozenset(("UNION", "INTERSECT", "EXCEPT", "MINUS"))
 _CLAUSES = frozenset(
@@ -264,6 +269,8 @@ class _Scanner:
         if not tokens[at].is_identifier:
             return at
         first, at = at, self._after_name(at)
+        if tokens[at].word == "(" and at == first + 1 and tokens[first].identifier.lower() in _CHANGES:
+            return self._table_changes(first, scope)
         if tokens[at].word == "(" and alias_scope is not None:
             return self._alias(self._group(at, ctes, scope, True), scope)[0]
         parts = tuple(token.identifier for token in tokens[first:at:2])
@@ -274,6 +281,28 @@ class _Scanner:
             scope.names.add((alias or parts[0]).lower())
             return at
         return self._reference(first, at, parts, scope, alias_scope is not None)
+
+    def _table_changes(self, first: int, scope: Scope) -> int:
+        """A call of `table_changes`, whose first argument names a table as a string."""
+        cursor = Cursor(self.text, self.tokens)
+        cursor.at_token = first + 1
+        inside = cursor.group_cursor()
+        at, end = cursor.at_token, self.tokens[cursor.at_token - 1].end
+        text = inside.string("the table's name as a string")
+        by_path = self.tokens[first].identifier.lower() == _CHANGES_BY_PATH
+        parts = ("delta", text) if by_path else _name_in_string(text)
+        bounds = []
+        while inside.take(","):
+            bounds.append(inside.until(",", what="a version or a time"))
+        inside.finished()
+        if not 1 <= len(bounds) <= 2:
+            raise inside.error("it takes a table's name, the first version, and the last one if that is not the newest")
+        at, alias = self._alias(at, scope)
+        reference = Reference(parts, self.tokens[first].start, end, alias, end, changes=tuple(bounds))
+        self.scopes[reference] = scope
+        scope.references.append(reference)
+        scope.names.add((alias or parts[-1]).lower())
+        return at
 
     def _reference(self, first: int, at: int, parts: Name, scope: Scope, may_have_alias: bool) -> int:
         """Record the reference whose name has been read."""
@@ -428,6 +457,14 @@ class _Scanner:
 
 _RELATION_FOLLOWS = frozenset(("FROM", "JOIN"))
 _AFTER_ROW = frozenset((",", ")", "AS", "JOIN", "CROSS", "INNER", "LEFT", "RIGHT", "FULL", "NATURAL")) | _CLAUSES
+
+
+def _name_in_string(text: str) -> Name:
+    """A table's name that is written as a string."""
+    cursor = Cursor(text, tokenize(text))
+    parts = cursor.name()
+    cursor.finished()
+    return parts
 
 
 def _timestamp(digits: str) -> str:
