@@ -48,6 +48,7 @@ ERRORS = [
     "RelationExistsError",
     "RelationNotFoundError",
     "ReplaceWhereMismatchError",
+    "RetentionTooShortError",
     "RunAgainError",
     "SchemaNotFoundError",
     "SiltError",

@@ -227,7 +227,7 @@ class _Search:
             return False
         self.folders_seen += 1
         goes = self._sort_out(files, is_ours)
-        for name in names:
+        for name in dict.fromkeys(names):
             ours = is_ours or name in _WRITERS_FOLDERS or (not folder and _ID.fullmatch(name) is not None)
             is_looked_into = name != LOG_FOLDER and (ours or not self._is_hidden(name))
             goes = is_looked_into and self.look_into(f"{folder}/{name}" if folder else name, ours) and goes
@@ -240,9 +240,9 @@ class _Search:
         """Collects the files of one folder that may go; whether these are all."""
         old = [file for file in files if file.modified_ms < self._cutoff_ms and not self._keep.holds(file.path)]
         stay = {file.name for file in files} - {file.name for file in old}
-        going = [file for file in old if is_ours or not _is_hidden_file(file.name, stay)]
-        self.files.extend(going)
-        return len(going) == len(files)
+        going = {file.path: file for file in old if is_ours or not _is_hidden_file(file.name, stay)}
+        self.files.extend(going.values())
+        return all(file.path in going for file in files)
 
     def _is_hidden(self, name: str) -> bool:
         return name.startswith(("_", ".")) and not name.startswith(self._partitions)

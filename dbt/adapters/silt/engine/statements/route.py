@@ -19,6 +19,7 @@ from dbt.adapters.silt.engine.statements import (
     inserts,
     kinds,
     tables,
+    upkeep,
 )
 from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.kinds import Statement
@@ -113,7 +114,7 @@ _ROUTES: Mapping[type[Statement], Callable[[Context, Any], Result]] = {
     kinds.Refresh: answers.nothing_to_do,
     kinds.Analyze: answers.nothing_to_do,
     kinds.Optimize: _not_yet("OPTIMIZE", lambda s: s.table),
-    kinds.Vacuum: _not_yet("VACUUM", lambda s: s.table),
+    kinds.Vacuum: upkeep.vacuum,
     kinds.Restore: _not_yet("RESTORE", lambda s: s.table),
     kinds.Clone: _not_yet("CLONE", lambda s: s.name),
     kinds.ConvertToDelta: _not_yet("CONVERT TO DELTA", lambda s: s.source),
