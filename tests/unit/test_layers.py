@@ -30,7 +30,7 @@ KERNEL = (
     ("changes", "domains", "features", "store"),
     ("enablement", "in_commit_timestamps"),
     ("columns", "faulty_store", "footers", "local_store", "log_segment", "stats_json"),
-    ("checkpoint_read", "deletion_vectors", "memory_store", "statistics"),
+    ("checkpoint_read", "deletion_vectors", "memory_store", "object_store", "statistics"),
     ("bounds", "replay"),
     ("snapshot",),
     ("checkpoint", "checksum", "history", "skipping"),

@@ -264,6 +264,10 @@ class _FaultyFolder:
     folder: str
     store: FaultyStore
 
+    def known_by(self, file: FileStatus) -> _FaultyFolder:
+        inner = self.inner.known_by(file)
+        return self if inner is self.inner else replace(self, inner=inner)
+
     def is_current(self) -> bool:
         return self.inner.is_current()
 

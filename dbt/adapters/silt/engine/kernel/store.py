@@ -36,19 +36,35 @@ class FileStatus:
         path: relative to the store's root.
         size: bytes.
         modified_ms: milliseconds since 1970-01-01 UTC.
+        etag: what another content would differ in; None where the storage gives no such thing.
     """
 
     path: str
     size: int
     modified_ms: int
+    etag: str | None = None
 
     @property
     def name(self) -> str:
         return self.path.rpartition("/")[2]
 
+    def has_content_of(self, other: FileStatus) -> bool:
+        """Whether both are of one content, as far as they tell."""
+        if self.etag is not None and other.etag is not None:
+            return self.etag == other.etag
+        return (self.size, self.modified_ms) == (other.size, other.modified_ms)
+
 
 class PinnedFolder(Protocol):
     """One incarnation of a folder: a folder made anew at the same place is another one."""
+
+    def known_by(self, file: FileStatus) -> PinnedFolder:
+        """The same folder, known by a file that was seen in it.
+
+        A storage that has no folders of its own tells incarnations apart by such a file: it must be there, unchanged.
+        Others need none, and give the same value back.
+        """
+        ...
 
     def is_current(self) -> bool:
         """Whether this very folder is still at its place."""
@@ -67,6 +83,9 @@ class PinnedFolder(Protocol):
 
 class Store(Protocol):
     """A place for files.
+
+    Where folders are only prefixes (object stores), a folder is there while a file is below it, and a missing one is
+    told as ObjectMissing by whatever lists or reads in it.
 
     Every method may raise StorageError; for a write it means that whether the write took place is not known, unless it
     is a NotWrittenError.
@@ -117,7 +136,7 @@ class Store(Protocol):
         """Writes the file durably and whole if there is none; exactly one of many callers gets CREATED.
 
         Raises:
-            ObjectMissing: the folder is not there; it is never made.
+            ObjectMissing: the folder is not there; it is never made. Never raised where folders are only prefixes.
         """
         ...
 
@@ -125,7 +144,7 @@ class Store(Protocol):
         """Writes the file durably; a reader sees the old content or the new, never a part.
 
         Raises:
-            ObjectMissing: the folder is not there; it is never made.
+            ObjectMissing: the folder is not there; it is never made. Never raised where folders are only prefixes.
         """
         ...
 
@@ -134,11 +153,11 @@ class Store(Protocol):
         ...
 
     def make_folder(self, folder: str) -> None:
-        """Makes the folder, and those above it, where they are not there."""
+        """Makes the folder, and those above it, where they are not there; nothing where folders are only prefixes."""
         ...
 
     def rename_folder(self, source: str, target: str) -> None:
-        """Moves a folder in one step.
+        """Moves a folder: in one step where the storage has folders.
 
         Raises:
             ObjectMissing: the source, or the folder that the target is to be in, is not there.
@@ -173,7 +192,7 @@ class Store(Protocol):
         """Takes hold of the folder that is there now.
 
         Raises:
-            ObjectMissing: there is no such folder.
+            ObjectMissing: there is no such folder. Never raised where folders are only prefixes.
         """
         ...
 
