@@ -12,10 +12,12 @@ from pyspark.sql import SparkSession
 SPARK_SETTINGS = {
     "spark.driver.memory": "2g",
     "spark.sql.catalogImplementation": "in-memory",
+    "spark.sql.parquet.fieldId.read.enabled": "true",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.session.timeZone": "America/Los_Angeles",
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+    "spark.sql.variant.writeShredding.enabled": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }

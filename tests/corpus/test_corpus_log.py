@@ -25,11 +25,6 @@ REFUSED: dict[str, tuple[type[Exception], str]] = {
     "delta-rs/cdf-table-with-cdc-and-dvs": (UnsupportedFeatureError, "deletionVectors"),
     "delta-rs/table-with-dv-small": (UnsupportedFeatureError, "deletionVectors"),
     "delta-rs/table_with_deletion_logs": (UnsupportedFeatureError, "deletionVectors"),
-    "delta-rs/table_with_column_mapping": (UnsupportedFeatureError, "columnMapping"),
-    "delta-rs/table_with_partitioning_mapping": (UnsupportedFeatureError, "columnMapping"),
-    "delta-rs/spark-shredded-variant-preview-delta": (UnsupportedFeatureError, "variantShredding-preview, variantType"),
-    "delta-rs/spark-variant-checkpoint": (UnsupportedFeatureError, "variantType-preview"),
-    "delta-rs/spark-variant-stable-feature-checkpoint": (UnsupportedFeatureError, "variantType"),
 }
 
 

@@ -10,6 +10,7 @@ from dbt.adapters.silt.engine.kernel.features import (
     check_readable,
     check_writable,
     has_feature,
+    needed_features,
     protocol_for,
     upgraded,
 )
@@ -43,9 +44,9 @@ def test_an_unknown_reader_feature_is_refused_by_name_on_read_and_on_write() -> 
 
 
 def test_an_unknown_writer_feature_is_refused_by_name_on_write_only() -> None:
-    protocol = listed(writer=("appendOnly", "ownerStamps", "icebergCompatV2"))
+    protocol = listed(writer=("appendOnly", "ownerStamps", "rowStamps"))
     check_readable(protocol, TABLE, metadata())
-    with pytest.raises(UnsupportedFeatureError, match="ownerStamps, icebergCompatV2"):
+    with pytest.raises(UnsupportedFeatureError, match="ownerStamps, rowStamps"):
         check_writable(protocol, TABLE, metadata())
 
 
@@ -91,11 +92,31 @@ def test_a_property_of_a_feature_that_the_protocol_does_not_have_means_nothing()
     check_writable(Protocol(1, 2), TABLE, metadata(enableChangeDataFeed="true"))
 
 
-def test_column_mapping_is_refused_by_name_only_where_it_is_on() -> None:
-    check_readable(Protocol(2, 5), TABLE, metadata())
+@pytest.mark.parametrize("mode", ["name", "id"])
+def test_column_mapping_is_read(mode: str) -> None:
     for protocol in (Protocol(2, 5), listed(reader=("columnMapping",))):
-        with pytest.raises(UnsupportedFeatureError, match="columnMapping"):
-            check_readable(protocol, TABLE, replace(metadata(), configuration={"delta.columnMapping.mode": "name"}))
+        check_readable(protocol, TABLE, replace(metadata(), configuration={"delta.columnMapping.mode": mode}))
+
+
+def test_a_type_change_that_the_specification_does_not_know_is_refused() -> None:
+    protocol = listed(reader=("typeWidening",))
+    known = {"delta.typeChanges": [{"fromType": "integer", "toType": "long"}]}
+    check_writable(protocol, TABLE, with_column_metadata(**known))
+    unknown = {"delta.typeChanges": [{"fromType": "integer", "toType": "string"}]}
+    with pytest.raises(UnsupportedFeatureError, match="`a` was changed from int to string"):
+        check_readable(protocol, TABLE, with_column_metadata(**unknown))
+
+
+def test_a_feature_brings_those_that_it_rests_on() -> None:
+    features = protocol_for(PLAIN, {"delta.feature.clustering": "supported"}).writer_features
+    assert features is not None and {"clustering", "domainMetadata"} <= set(features)
+
+
+def test_a_preview_of_a_feature_is_enough() -> None:
+    variants = StructType((StructField("v", PrimitiveType("variant")),))
+    preview = listed(reader=("variantType-preview",))
+    assert upgraded(preview, needed_features(variants, {})) is preview
+    assert "variantType" in (protocol_for(variants, {}).reader_features or ())
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import struct
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -291,11 +291,33 @@ def test_a_prefix_that_both_bounds_have_is_every_rows() -> None:
     assert skipping.fully_matched(strings, StartsWith(A, "ab")).to_pylist() == [True, False]
 
 
-@pytest.mark.parametrize("metadata", [{"__COLLATIONS": {"a": "ICU.UNICODE_CI"}}, {"delta.typeChanges": []}])
-def test_columns_that_compare_in_ways_of_their_own_are_not_compared(metadata: Mapping[str, Any]) -> None:
-    files = table(field("string", **metadata), stats("a", "b", nulls=0))
+def test_columns_that_compare_by_a_collation_are_not_compared() -> None:
+    files = table(field("string", __COLLATIONS={"a": "ICU.UNICODE_CI"}), stats("a", "b", nulls=0))
     assert kept(files, Comparison("=", A, "B")) == [0]
     assert kept(files, IsNull(A)) == []
+
+
+def changed(old: str, new: str) -> StructField:
+    return field(new, **{"delta.typeChanges": [{"fromType": old, "toType": new}]})
+
+
+def test_statistics_of_a_narrower_type_are_compared_as_the_wider_one() -> None:
+    assert kept(table(changed("integer", "long"), stats(1, 5)), Comparison(">", A, 5_000_000_000)) == []
+    assert kept(table(changed("integer", "long"), stats(1, 5)), Comparison("=", A, 5)) == [0]
+    assert kept(table(changed("integer", "double"), stats(1, 5)), Comparison(">", A, 5.5)) == []
+    dates = table(changed("date", "timestamp_ntz"), stats("2024-01-01", "2024-01-03"))
+    assert kept(dates, Comparison("=", A, datetime(2024, 1, 3))) == [0]
+    assert kept(dates, Comparison(">", A, datetime(2024, 1, 3, 1))) == []
+    decimals = table(StructField("a", DecimalType(12, 4), metadata=changed("integer", "double").metadata), stats(1, 5))
+    assert kept(decimals, Comparison("=", A, Decimal("5.0000"))) == [0]
+    assert kept(decimals, Comparison("=", A, Decimal("5.0001"))) == []
+
+
+def test_digits_of_a_float_stand_for_the_double_that_it_became() -> None:
+    inexact = struct.unpack("f", struct.pack("f", 0.1))[0]
+    files = table(changed("float", "double"), stats(0.1, 0.1), stats(-0.1, -0.1))
+    for value in (0.1, inexact, -0.1, -inexact):
+        assert kept(files, Comparison("=", A, value)) == [0 if value > 0 else 1]
 
 
 def test_statistics_are_found_under_physical_names_and_within_structs() -> None:

@@ -20,6 +20,7 @@ from dbt.adapters.silt.engine.kernel.schema import (
     StructField,
     StructType,
 )
+from dbt.adapters.silt.engine.kernel.type_widening import TYPE_CHANGES
 
 Path: TypeAlias = tuple[str, ...]
 
@@ -175,9 +176,9 @@ def has_room_for(field: StructField, typed: StructField) -> bool:
 
 
 def retyped(field: StructField, typed: StructField) -> StructField:
-    """The column with another type, and the length that belongs to it."""
+    """The column with another type, and the length that belongs to it; all files are written by that type."""
     length = typed.metadata.get(CHAR_VARCHAR_KEY)
-    return replace(field, type=typed.type).with_metadata(**{CHAR_VARCHAR_KEY: length})
+    return replace(field, type=typed.type).with_metadata(**{CHAR_VARCHAR_KEY: length, TYPE_CHANGES: None})
 
 
 def spelled(path: Path) -> str:

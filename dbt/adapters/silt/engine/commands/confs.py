@@ -27,6 +27,16 @@ _REQUIRED: Mapping[str, _Required] = {
         "CORRECTED", "CORRECTED", "old dates would be written in another calendar"
     ),
     "spark.sql.parquet.writeLegacyFormat": _Required("false", "false", "decimals would have no statistics"),
+    "spark.sql.parquet.fieldId.read.enabled": _Required(
+        "true", "false", "columns of a table with column mapping by id would not be found"
+    ),
+    "spark.sql.parquet.fieldId.write.enabled": _Required(
+        "true", "true", "columns of a table with column mapping would not be found by their ids"
+    ),
+    "spark.sql.variant.writeShredding.enabled": _Required(
+        "false", "true", "a table's readers need not know shredded variants"
+    ),
+    "spark.sql.variant.allowReadingShredded": _Required("true", "true", "shredded variants could not be read"),
     "spark.sql.files.ignoreMissingFiles": _Required("false", "false", "rows of a file that is gone would be lost"),
     "spark.sql.files.ignoreCorruptFiles": _Required("false", "false", "rows of a damaged file would be lost"),
     "spark.sql.caseSensitive": _Required("false", "false", "columns of a table are told apart without case"),

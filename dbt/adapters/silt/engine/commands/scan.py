@@ -2,12 +2,13 @@
 
 Spark is given each file by name: it lists no folder, infers no schema and opens no footer before the work starts.
 Files of other writers lack the partition columns, which the log gives; ours hold them (`partitions.IN_FILE_TAG`).
+Under column mapping files are read by their physical names, or ids, and the columns named as the table has them.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Final
@@ -19,7 +20,8 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands import partitions, spark_errors
 from dbt.adapters.silt.engine.commands.locations import absolute_name, reported_path, spark_path
 from dbt.adapters.silt.engine.commands.partitions import quoted
-from dbt.adapters.silt.engine.commands.types import is_void, nullable_schema, spark_schema
+from dbt.adapters.silt.engine.commands.types import is_void, nullable_schema, spark_schema, spark_type
+from dbt.adapters.silt.engine.kernel import column_mapping, type_widening
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.paths import decode_path, encode_path, is_absolute
 from dbt.adapters.silt.engine.kernel.schema import PrimitiveType, StructField, StructType
@@ -43,7 +45,7 @@ class _Files:
 
     Args:
         paths: as in the log.
-        columns: the columns that the files lack.
+        columns: the columns that the files lack, or that the log gives better.
         values: what the log gives for them, a tuple for each file.
     """
 
@@ -59,7 +61,14 @@ class _Scan:
     version: int
     root: str
     schema: StructType
+    stored: StructType
     with_position: bool
+
+    def pairs(self, without: Collection[str] = ()) -> list[tuple[StructField, StructField]]:
+        """The table's columns, each with the field that data files have for it."""
+        gone = {name.lower() for name in without}
+        both = zip(self.schema, self.stored, strict=True)
+        return [(member, stored) for member, stored in both if member.name.lower() not in gone]
 
 
 def read(
@@ -78,9 +87,12 @@ def read(
     Raises:
         DataFileMissingError: a file is not there; one that goes missing later fails the job that reads it.
     """
-    schema = nullable_schema(snapshot.schema)
-    scan = _Scan(spark, log.name, snapshot.version, log.store.root, schema, with_position)
-    groups = _grouped(snapshot.files if files is None else files, snapshot.partition_columns)
+    schema = nullable_schema(column_mapping.without_mapping(snapshot.schema))
+    by_id = snapshot.properties.column_mapping_mode == "id"
+    stored = nullable_schema(column_mapping.stored_schema(snapshot.metadata, with_ids=by_id))
+    scan = _Scan(spark, log.name, snapshot.version, log.store.root, schema, stored, with_position)
+    partitioning = [snapshot.schema.require(name, log.name) for name in snapshot.partition_columns]
+    groups = _grouped(snapshot.files if files is None else files, partitioning)
     parts = [_read_joined(scan, group) if _needs_join(scan, group) else _read_alike(scan, group) for group in groups]
     return reduce(DataFrame.unionAll, parts) if parts else _empty(scan)
 
@@ -92,20 +104,23 @@ def _empty(scan: _Scan) -> DataFrame:
     return scan.spark.createDataFrame([], spark_schema(schema))
 
 
-def _grouped(files: pa.Table, partition_columns: tuple[str, ...]) -> list[_Files]:
+def _grouped(files: pa.Table, partitioning: Sequence[StructField]) -> list[_Files]:
     """The files that hold every column; the others by their partition values, or together where these are many."""
     paths = files["path"].to_pylist()
-    if not partition_columns:
+    if not partitioning:
         return [_Files(tuple(paths))] if paths else []
+    partition_columns = tuple(member.name for member in partitioning)
+    # The log's text is what counts where a type has been widened: a float's digits are not those of the double.
+    in_file = not any(type_widening.TYPE_CHANGES in member.metadata for member in partitioning)
     whole: list[str] = []
     by_values: dict[tuple[str | None, ...], list[str]] = defaultdict(list)
     columns = (files["partition_values"].to_pylist(), files["tags"].to_pylist())
     for path, values, tags in zip(paths, *columns, strict=True):
-        if dict(tags or ()).get(partitions.IN_FILE_TAG) == "true":
+        if in_file and dict(tags or ()).get(partitions.IN_FILE_TAG) == "true":
             whole.append(path)
         else:
             given = dict(values)
-            by_values[tuple(given.get(name) for name in partition_columns)].append(path)
+            by_values[tuple(given.get(member.physical_name) for member in partitioning)].append(path)
     groups = [_Files(tuple(group), partition_columns, (values,) * len(group)) for values, group in by_values.items()]
     if len(groups) > _MOST_LITERAL_GROUPS:
         groups = [
@@ -133,10 +148,10 @@ def _read_alike(scan: _Scan, files: _Files) -> DataFrame:
     """Files whose missing columns have the same value in all of them."""
     frame = _open(scan, files)
     values = dict(zip(files.columns, files.values[0], strict=True)) if files.values else {}
-    if not (values or scan.with_position or _voids(scan.schema)):
+    if not (values or scan.with_position or _voids(scan.schema) or scan.stored.names != scan.schema.names):
         return frame
     given = {name: F.lit(value).cast("string") for name, value in values.items()}
-    columns = _table_columns(scan.schema, given)
+    columns = _table_columns(scan, given)
     if not scan.with_position:
         return frame.select(*columns)
     metadata = frame.metadataColumn("_metadata")
@@ -152,12 +167,12 @@ def _read_joined(scan: _Scan, files: _Files) -> DataFrame:
     """Files whose missing columns, and spelling in the log, a broadcast table gives."""
     frame = _open(scan, files)
     metadata = frame.metadataColumn("_metadata")
-    present = [quoted(member.name) for member in scan.schema.drop(*files.columns) if not is_void(member.type)]
+    present = [quoted(stored.name) for member, stored in scan.pairs(files.columns) if not is_void(member.type)]
     frame = frame.select(*present, metadata["file_path"].alias(_REPORTED), metadata["row_index"].alias(ROW))
     known = scan.spark.createDataFrame(_table_of_files(scan, files))
     joined = frame.join(F.broadcast(known), _REPORTED)
     given = {name: F.col(f"__silt_value_{position}") for position, name in enumerate(files.columns)}
-    columns = _table_columns(scan.schema, given)
+    columns = _table_columns(scan, given)
     return joined.select(*columns, *((FILE, ROW) if scan.with_position else ()))
 
 
@@ -178,25 +193,26 @@ def _reports(name: str) -> tuple[str, ...]:
     return (f"file:{reported}", f"file://{reported}") if reported.startswith("/") else (reported,)
 
 
-def _table_columns(schema: StructType, given: Mapping[str, Column]) -> list[Column]:
+def _table_columns(scan: _Scan, given: Mapping[str, Column]) -> list[Column]:
     """The table's columns in order: those that the log gives, as text, and those in the files."""
     by_name = {name.lower(): text for name, text in given.items()}
     columns = []
-    for member in schema:
+    for member, stored in scan.pairs():
         text = by_name.get(member.name.lower())
         if text is not None:
             column = partitions.typed(text, member.type)
         elif is_void(member.type):
             column = F.lit(None)
         else:
-            column = F.col(quoted(member.name))
+            column = F.col(quoted(stored.name))
+            if stored.type.sql_name != member.type.sql_name:
+                column = column.cast(spark_type(member.type))
         columns.append(column.alias(member.name, metadata=dict(member.metadata)))
     return columns
 
 
 def _open(scan: _Scan, files: _Files) -> DataFrame:
-    schema = scan.schema.drop(*files.columns)
-    held = StructType(tuple(member for member in schema if not is_void(member.type)))
+    held = StructType(tuple(stored for member, stored in scan.pairs(files.columns) if not is_void(member.type)))
     reader = scan.spark.read.schema(spark_schema(held)).options(ignoreMissingFiles=False, ignoreCorruptFiles=False)
     with spark_errors.mapped(scan.table, scan.version):
         return reader.parquet(*(spark_path(scan.root, path) for path in files.paths))

@@ -10,6 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from pyspark.errors import PySparkException
@@ -25,6 +26,7 @@ from dbt.adapters.silt.engine.kernel.schema import (
     PrimitiveType,
     StructField,
     StructType,
+    map_fields,
     primitive_types,
 )
 
@@ -54,7 +56,7 @@ def kernel_schema(schema: spark_types.StructType) -> StructType:
 
 def query_schema(df: DataFrame) -> StructType:
     """A query's columns as those of a new table: nullable, with their comments and lengths, and nothing else."""
-    return _inherited(nullable_schema(kernel_schema(df.schema)))
+    return map_fields(nullable_schema(kernel_schema(df.schema)), _inherited)
 
 
 def column_type(text: str, table: str | None = None) -> StructField:
@@ -111,18 +113,9 @@ def nullable_schema(schema: StructType) -> StructType:
     return StructType(tuple(StructField(f.name, nullable(f.type), True, f.metadata) for f in schema))
 
 
-def _inherited(schema: StructType) -> StructType:
-    return StructType(
-        tuple(
-            StructField(
-                member.name,
-                _inherited(member.type) if isinstance(member.type, StructType) else member.type,
-                member.nullable,
-                {key: value for key, value in member.metadata.items() if key in ("comment", CHAR_VARCHAR_KEY)},
-            )
-            for member in schema
-        )
-    )
+def _inherited(field: StructField) -> StructField:
+    kept = {key: value for key, value in field.metadata.items() if key in ("comment", CHAR_VARCHAR_KEY)}
+    return replace(field, metadata=kept)
 
 
 def _without_lengths(member: spark_types.StructField) -> spark_types.StructField:

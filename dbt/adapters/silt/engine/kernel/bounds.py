@@ -15,10 +15,19 @@ import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.kernel import stats_json
 from dbt.adapters.silt.engine.kernel.actions import Metadata
-from dbt.adapters.silt.engine.kernel.domains import Decimals, Domain, Doubles, Strings, Timestamps, domain_of
+from dbt.adapters.silt.engine.kernel.domains import (
+    Decimals,
+    Domain,
+    Doubles,
+    Strings,
+    Timestamps,
+    WidenedFloats,
+    domain_of,
+)
 from dbt.adapters.silt.engine.kernel.expressions import Column
 from dbt.adapters.silt.engine.kernel.schema import StructField, StructType
 from dbt.adapters.silt.engine.kernel.statistics import TRUSTED_TAG
+from dbt.adapters.silt.engine.kernel.type_widening import was_float
 
 Path: TypeAlias = tuple[str, ...]
 
@@ -64,11 +73,11 @@ def column_bounds(files: pa.Table, metadata: Metadata, columns: Iterable[Column]
         fields = _resolved(schema, column)
         if not fields or isinstance(fields[-1].type, StructType):
             continue
-        domain = None if _compares_otherwise(fields[-1]) else domain_of(fields[-1].type)
         if len(fields) == 1 and fields[0].name.lower() in partitioning:
-            found[column] = _partition_bounds(files, fields[0].physical_name, domain)
+            found[column] = _partition_bounds(files, fields[0].physical_name, _domain(fields[0]))
         else:
-            from_statistics[column] = tuple(field.physical_name for field in fields), domain
+            path = tuple(field.physical_name for field in fields)
+            from_statistics[column] = path, _domain_in_statistics(fields[-1])
     return {**found, **_statistics_bounds(files, from_statistics)}
 
 
@@ -85,9 +94,14 @@ def _resolved(schema: StructType, column: Column) -> list[StructField]:
     return fields
 
 
-def _compares_otherwise(field: StructField) -> bool:
-    """Whether the field's values compare by a collation, or its statistics were written for another type."""
-    return "__COLLATIONS" in field.metadata or "delta.typeChanges" in field.metadata
+def _domain_in_statistics(field: StructField) -> Domain | None:
+    domain = _domain(field)
+    return WidenedFloats() if isinstance(domain, Doubles) and was_float(field) else domain
+
+
+def _domain(field: StructField) -> Domain | None:
+    """None where the field's values compare by a collation, or not at all."""
+    return None if "__COLLATIONS" in field.metadata else domain_of(field.type)
 
 
 def _partition_bounds(files: pa.Table, name: str, domain: Domain | None) -> Bounds:
@@ -130,7 +144,7 @@ def _of_one_column(
         low, _ = _from_texts(domain, low, truncated_by=_MILLISECOND)
         _, high = _from_texts(domain, high, truncated_by=_MILLISECOND)
     else:
-        low, high = domain.from_statistics(low), domain.from_statistics(high)
+        low, high = domain.least(low), domain.greatest(high)
     low, high = _believed(domain, low, high, trusted)
     return Bounds(domain, low, high, may_be_null, may_be_value)
 

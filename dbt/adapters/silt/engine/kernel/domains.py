@@ -60,6 +60,14 @@ class Domain:
         """Statistics of the type `json_form`, in their form."""
         return values
 
+    def least(self, minima: pa.Array) -> pa.Array:
+        """The least values, in their form, that statistics of the type `json_form` may stand for."""
+        return self.from_statistics(minima)
+
+    def greatest(self, maxima: pa.Array) -> pa.Array:
+        """The greatest values that they may stand for."""
+        return self.from_statistics(maxima)
+
     def from_texts(self, texts: pa.Array) -> pa.Array:
         """Partition values in their form."""
         try:
@@ -129,6 +137,16 @@ class Floats(Doubles):
 
     def from_statistics(self, values: pa.Array) -> pa.Array:
         return super().from_statistics(values.cast(pa.float32(), safe=False).cast(pa.float64()))
+
+
+class WidenedFloats(Doubles):
+    """Doubles, some files of which hold floats: a statistic's digits are of one width or of the other."""
+
+    def least(self, minima: pa.Array) -> pa.Array:
+        return pc.min_element_wise(self.from_statistics(minima), Floats().from_statistics(minima))
+
+    def greatest(self, maxima: pa.Array) -> pa.Array:
+        return pc.max_element_wise(self.from_statistics(maxima), Floats().from_statistics(maxima))
 
 
 class Decimals(Domain):

@@ -13,6 +13,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from dbt.adapters.silt.engine.kernel import type_widening
 from dbt.adapters.silt.engine.kernel.actions import Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.properties import FEATURE_PREFIX, TableProperties
@@ -35,6 +36,7 @@ class Feature:
         readable, writable: whether this engine reads, writes a table that makes use of it.
         reader_version, writer_version: the legacy versions that imply it; 3 and 7 where only a list can name it,
             reader version 0 where readers need not know it.
+        requires: further features that a table with this one must have.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Feature:
     writable: bool
     reader_version: int = 0
     writer_version: int = FEATURE_LIST_WRITER
+    requires: tuple[str, ...] = ()
 
 
 def check_readable(protocol: Protocol, table: str, metadata: Metadata | None = None) -> None:
@@ -64,6 +67,8 @@ def check_readable(protocol: Protocol, table: str, metadata: Metadata | None = N
         raise UnsupportedFeatureError(f"the table's files are {metadata.format_provider}, not Parquet", table=table)
     named = _reader_features(protocol)
     _refuse("reading", [name for name in named if not _can_read(name, metadata)], table)
+    if metadata is not None:
+        type_widening.check_known(StructType.from_json(metadata.schema_string), table)
 
 
 def check_writable(protocol: Protocol, table: str, metadata: Metadata | None = None) -> None:
@@ -116,8 +121,11 @@ def upgraded(protocol: Protocol, features: Iterable[str]) -> Protocol:
     Raises:
         UnsupportedFeatureError: this engine does not know a feature.
     """
-    missing_names = [name for name in features if name not in _writer_features(protocol)]
+    present = _writer_features(protocol)
+    missing_names = [name for name in features if name not in present and f"{name}-preview" not in present]
     _refuse("adding", [name for name in missing_names if name not in _FEATURES], None)
+    required = (other for name in missing_names for other in _FEATURES[name].requires)
+    missing_names = list(dict.fromkeys((*missing_names, *(name for name in required if name not in present))))
     missing = [_FEATURES[name] for name in missing_names]
     if not missing:
         return protocol
@@ -225,6 +233,11 @@ def _has_v2_checkpoints(schema: StructType, properties: TableProperties) -> bool
     return properties.checkpoint_policy == "v2"
 
 
+def _widens_types(schema: StructType, properties: TableProperties) -> bool:
+    has_changes = any(type_widening.TYPE_CHANGES in member.metadata for member in all_fields(schema))
+    return has_changes or _property_is_true("delta.enableTypeWidening")(schema, properties)
+
+
 def _maps_columns(schema: StructType, properties: TableProperties) -> bool:
     return properties.column_mapping_mode != "none"
 
@@ -241,7 +254,7 @@ _FEATURES: Mapping[str, Feature] = {
         Feature("checkConstraints", _has_checks, True, True, writer_version=3),
         Feature("changeDataFeed", _property_is_true("delta.enableChangeDataFeed"), True, False, writer_version=4),
         Feature("generatedColumns", _field_has("delta.generationExpression"), True, False, writer_version=4),
-        Feature("columnMapping", _maps_columns, False, False, reader_version=2, writer_version=5),
+        Feature("columnMapping", _maps_columns, True, False, reader_version=2, writer_version=5),
         Feature(
             "identityColumns",
             _field_has("delta.identity.start", "delta.identity.step", "delta.identity.allowExplicitInsert"),
@@ -257,7 +270,18 @@ _FEATURES: Mapping[str, Feature] = {
         Feature("domainMetadata", _never, True, True),
         Feature("allowColumnDefaults", _field_has(CURRENT_DEFAULT), True, True),
         Feature("inCommitTimestamp", _property_is_true("delta.enableInCommitTimestamps"), True, True),
-        Feature("typeWidening", _field_has("delta.typeChanges"), False, False, reader_version=3),
-        Feature("typeWidening-preview", _field_has("delta.typeChanges"), False, False, reader_version=3),
+        Feature("typeWidening", _widens_types, True, True, reader_version=3),
+        Feature("typeWidening-preview", _never, True, True, reader_version=3),
+        Feature("variantType", _has_type("variant"), True, True, reader_version=3),
+        Feature("variantType-preview", _never, True, True, reader_version=3),
+        # Files written here are not shredded, which a table that allows shredding may hold too.
+        Feature("variantShredding", _property_is_true("delta.enableVariantShredding"), True, True, reader_version=3),
+        Feature("variantShredding-preview", _never, True, True, reader_version=3),
+        # Partition columns are in every file that is written here.
+        Feature("materializePartitionColumns", _never, True, True),
+        Feature("clustering", _never, True, True, requires=("domainMetadata",)),
+        Feature("icebergCompatV1", _property_is_true("delta.enableIcebergCompatV1"), True, False),
+        Feature("icebergCompatV2", _property_is_true("delta.enableIcebergCompatV2"), True, False),
+        Feature("icebergCompatV3", _property_is_true("delta.enableIcebergCompatV3"), True, False),
     )
 }

@@ -9,9 +9,9 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar, cast
 
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, CorruptLogError, UnsupportedFeatureError
 
@@ -190,6 +190,7 @@ class StructType:
 
 
 DataType: TypeAlias = PrimitiveType | DecimalType | ArrayType | MapType | StructType
+T = TypeVar("T", bound=DataType)
 
 
 def all_fields(data_type: DataType) -> Iterator[StructField]:
@@ -203,6 +204,11 @@ def all_fields(data_type: DataType) -> Iterator[StructField]:
     elif isinstance(data_type, MapType):
         yield from all_fields(data_type.key_type)
         yield from all_fields(data_type.value_type)
+
+
+def map_fields(data_type: T, change: Callable[[StructField], StructField]) -> T:
+    """The type with every field inside of it changed, outer ones before those within them, in order."""
+    return cast(T, _mapped(data_type, change))
 
 
 def primitive_types(data_type: DataType) -> Iterator[PrimitiveType | DecimalType]:
@@ -219,6 +225,24 @@ def primitive_types(data_type: DataType) -> Iterator[PrimitiveType | DecimalType
         yield data_type
 
 
+def data_type_from_json(body: Any) -> DataType:
+    """One type, as a schema's JSON spells it: a name, or the object of a nested type.
+
+    Raises:
+        CorruptLogError: it is no type.
+        UnsupportedFeatureError: it is a user-defined type.
+    """
+    try:
+        return _from_json(body)
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptLogError(f"a type in the table's schema cannot be read ({error!r})") from error
+
+
+def data_type_to_json(data_type: DataType) -> Any:
+    """One type, as a schema's JSON spells it."""
+    return _to_json(data_type)
+
+
 @functools.lru_cache(maxsize=512)
 def _struct_from_text(text: str) -> StructType:
     try:
@@ -228,6 +252,21 @@ def _struct_from_text(text: str) -> StructType:
     if not isinstance(parsed, StructType):
         raise CorruptLogError("the table's schema is not a struct")
     return parsed
+
+
+def _mapped(data_type: DataType, change: Callable[[StructField], StructField]) -> DataType:
+    if isinstance(data_type, StructType):
+        members = []
+        for member in data_type.fields:
+            changed = change(member)
+            members.append(replace(changed, type=_mapped(changed.type, change)))
+        return StructType(tuple(members))
+    if isinstance(data_type, ArrayType):
+        return replace(data_type, element_type=_mapped(data_type.element_type, change))
+    if isinstance(data_type, MapType):
+        key_type, value_type = _mapped(data_type.key_type, change), _mapped(data_type.value_type, change)
+        return replace(data_type, key_type=key_type, value_type=value_type)
+    return data_type
 
 
 def _from_json(body: Any) -> DataType:

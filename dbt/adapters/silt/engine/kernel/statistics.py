@@ -27,7 +27,7 @@ from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError, TableDa
 from dbt.adapters.silt.engine.kernel.footers import ColumnChunks
 from dbt.adapters.silt.engine.kernel.literals import string_literal, truncated_maximum, truncated_minimum
 from dbt.adapters.silt.engine.kernel.properties import TableProperties
-from dbt.adapters.silt.engine.kernel.schema import ArrayType, DataType, MapType, StructType
+from dbt.adapters.silt.engine.kernel.schema import ArrayType, DataType, MapType, PrimitiveType, StructType
 from dbt.adapters.silt.engine.kernel.store import ObjectMissing, Store
 
 TRUSTED_TAG: Final = "SILT_STATISTICS"
@@ -131,9 +131,10 @@ def _footer(store: Store, path: str) -> pq.FileMetaData:
 
 
 def _from_metadata(metadata: pq.FileMetaData, columns: Sequence[IndexedColumn], prefix_length: int) -> FileStatistics:
-    found = footers.read(metadata, [column.path for column in columns])
+    found = footers.read(metadata, [_path_in_file(column) for column in columns])
     entries = {
-        column.path: _entry(column, found.get(column.path), metadata.num_rows, prefix_length) for column in columns
+        column.path: _entry(column, found.get(_path_in_file(column)), metadata.num_rows, prefix_length)
+        for column in columns
     }
     parts = [f'"numRecords":{metadata.num_rows}']
     for name in ("minValues", "maxValues", "nullCount"):
@@ -141,7 +142,7 @@ def _from_metadata(metadata: pq.FileMetaData, columns: Sequence[IndexedColumn], 
         values = {path: text for path, text in texts if text is not None}
         if values:
             parts.append(f'"{name}":{_document(values)}')
-    missing = tuple(column.path for column in columns if _lacks_statistics(column, found.get(column.path)))
+    missing = tuple(column.path for column in columns if _lacks_statistics(column, found.get(_path_in_file(column))))
     return FileStatistics(metadata.num_rows, "{" + ",".join(parts) + "}", missing)
 
 
@@ -149,6 +150,8 @@ def _entry(
     column: IndexedColumn, chunks: ColumnChunks | None, num_records: int, prefix_length: int
 ) -> Mapping[str, str | None]:
     """The column's JSON texts by statistic. A file that lacks the column holds nulls in its place."""
+    if chunks is None and _is_variant(column):
+        return {}
     if chunks is None:
         return {"nullCount": str(num_records)}
     nulls = None if chunks.null_count is None else str(chunks.null_count)
@@ -161,6 +164,15 @@ def _entry(
         "maxValues": chunks.literal(chunks.maximum, column.type, longer),
         "nullCount": nulls,
     }
+
+
+def _path_in_file(column: IndexedColumn) -> tuple[str, ...]:
+    """The Parquet leaf that tells the column's nulls: a variant is a group, whose metadata no value lacks."""
+    return (*column.path, "metadata") if _is_variant(column) else column.path
+
+
+def _is_variant(column: IndexedColumn) -> bool:
+    return column.type == PrimitiveType("variant")
 
 
 def _lacks_statistics(column: IndexedColumn, chunks: ColumnChunks | None) -> bool:

@@ -188,8 +188,9 @@ def _partitions(context: Context, statement: kinds.Show) -> Answer | None:
     snapshot = meaning.log.snapshot()
     if not snapshot.partition_columns:
         raise UnsupportedStatementError("the table is not partitioned", table=meaning.log.name)
+    fields = [snapshot.schema.require(name) for name in snapshot.partition_columns]
     found = {
-        "/".join(f"{name}={dict(values).get(name)}" for name in snapshot.partition_columns)
+        "/".join(f"{field.name}={dict(values).get(field.physical_name)}" for field in fields)
         for values in snapshot.files["partition_values"].to_pylist()
     }
     return Answer(tuple((each,) for each in sorted(found)), "partition string")
