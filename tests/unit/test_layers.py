@@ -32,6 +32,7 @@ KERNEL = (
     ("enablement", "in_commit_timestamps"),
     ("columns", "faulty_store", "footers", "local_store", "log_segment", "stats_json"),
     ("checkpoint_read", "deletion_vectors", "memory_store", "object_store", "statistics"),
+    ("data_files",),
     ("bounds", "replay"),
     ("snapshot",),
     ("checkpoint", "checksum", "history", "skipping"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 
@@ -45,8 +44,14 @@ def test_earlier_versions_can_be_read(orders: House) -> None:
     assert len(orders.rows("select * from orders version as of 1")) == 3
     assert len(orders.rows("select * from orders@v1")) == 3
     assert orders.warehouse.table("orders", version=0).count() == 0
-    now = datetime.now().isoformat(sep=" ")
-    assert len(orders.rows(f"select * from orders timestamp as of timestamp'{now}' + interval 1 day")) == 2
+    newest = orders.sql("describe history orders limit 1").collect()[0].timestamp
+    assert len(orders.rows(f"select * from orders timestamp as of '{newest}'")) == 2
+    assert len(orders.rows(f"select * from orders timestamp as of timestamp'{newest}' - interval 0 seconds")) == 2
+    for beyond in (f"timestamp'{newest}' + interval 1 second", "current_date() + 2"):
+        with pytest.raises(errors.VersionNotFoundError, match="is after the newest version 2"):
+            orders.sql(f"select * from orders timestamp as of {beyond}")
+    with pytest.raises(errors.VersionNotFoundError, match="version 0 is of"):
+        orders.sql("select * from orders timestamp as of '2001-01-01'")
 
 
 def test_a_merge_has_all_kinds_of_clauses(orders: House) -> None:

@@ -59,6 +59,7 @@ def merged(first: ReadSet, second: ReadSet) -> ReadSet:
         predicates=(*first.predicates, *second.predicates),
         paths=first.paths | second.paths,
         whole_table=first.whole_table or second.whole_table,
+        transactions=first.transactions or second.transactions,
     )
 
 
@@ -76,4 +77,8 @@ def _with_transaction(log: DeltaLog, changes: Changes, settings: WriteSettings) 
         return changes
     app_id, version = settings.txn
     recorded = SetTransaction(app_id, version, log.clock.now_ms())
-    return replace(changes, transactions=(*changes.transactions, recorded))
+    return replace(
+        changes,
+        transactions=(*changes.transactions, recorded),
+        forgotten=tuple(each for each in changes.forgotten if each.app_id != app_id),
+    )

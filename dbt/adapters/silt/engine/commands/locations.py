@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from dbt.adapters.silt.engine.kernel.paths import decode_path, encode_path, is_absolute
+from dbt.adapters.silt.engine.kernel.paths import absolute_name as absolute_name
+from dbt.adapters.silt.engine.kernel.paths import encode_path
 
 _PATTERN_CHARACTERS = re.compile(r"([\[\]{}*?\\])")
 _SCHEME_AND_HOST = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*")
@@ -21,12 +22,6 @@ def spark_path(root: str, log_path: str) -> str:
         root: the table's folder, an absolute local path or a URI.
     """
     return _PATTERN_CHARACTERS.sub(r"\\\1", absolute_name(root, log_path))
-
-
-def absolute_name(root: str, log_path: str) -> str:
-    """The plain absolute name, or URI, of a path of the log."""
-    name = decode_path(log_path)
-    return name if is_absolute(name) else f"{root.rstrip('/')}/{name}"
 
 
 def reported_path(name: str) -> str:

@@ -23,6 +23,9 @@ from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
 DROP_OPERATION: Final = "DROP TABLE"
 """The operation of the version that ends a log."""
 
+NOT_DONE: Final = -1
+"""The version of a transaction identifier whose work is forgotten: whoever asks does it again."""
+
 
 @dataclass(frozen=True)
 class Operation:
@@ -49,22 +52,28 @@ class ReadSet:
         predicates: what was read is what any of them may hold for.
         paths: the files, spelled as in the log.
         whole_table: everything was read.
+        transactions: every transaction identifier was read.
     """
 
     predicates: tuple[Expression, ...] = ()
     paths: frozenset[str] = frozenset()
     whole_table: bool = False
+    transactions: bool = False
 
     @property
     def is_empty(self) -> bool:
-        return not (self.predicates or self.paths or self.whole_table)
+        return not (self.predicates or self.paths or self.whole_table or self.transactions)
 
 
 @dataclass(frozen=True)
 class Changes:
     """The actions of one commit, besides `commitInfo`.
 
-    `change_files` tell readers of the change data feed which rows changed; they move no row of the table.
+    Attributes:
+        transactions: work that the commit records as done.
+        forgotten: transaction identifiers whose work the commit undoes: set back to the version that still holds, or to
+            `NOT_DONE`.
+        change_files: tell readers of the change data feed which rows changed; they move no row of the table.
     """
 
     operation: Operation
@@ -75,11 +84,13 @@ class Changes:
     transactions: tuple[SetTransaction, ...] = ()
     domains: tuple[DomainMetadata, ...] = ()
     change_files: tuple[AddCDCFile, ...] = ()
+    forgotten: tuple[SetTransaction, ...] = ()
 
     def actions(self) -> tuple[Action, ...]:
         """In the order in which the reference writes them."""
         head = (action for action in (self.metadata, self.protocol) if action is not None)
-        return (*head, *self.domains, *self.transactions, *self.adds, *self.removes, *self.change_files)
+        memory = (*self.transactions, *self.forgotten)
+        return (*head, *self.domains, *memory, *self.adds, *self.removes, *self.change_files)
 
     def is_blind_append(self, reads: ReadSet) -> bool:
         """Whether it only adds, and what it adds hangs on nothing that it read."""

@@ -157,8 +157,9 @@ def check_domains(winner: Winner, mine: Pending) -> None:
 
 
 def check_transactions(winner: Winner, mine: Pending) -> None:
-    set_by_me = {transaction.app_id for transaction in mine.changes.transactions}
-    both = sorted(set_by_me & {transaction.app_id for transaction in winner.of(SetTransaction)})
+    set_by_me = {each.app_id for each in (*mine.changes.transactions, *mine.changes.forgotten)}
+    set_by_winner = {transaction.app_id for transaction in winner.of(SetTransaction)}
+    both = sorted(set_by_winner if mine.reads.transactions else set_by_me & set_by_winner)
     if both:
         what = f"recorded the transaction identifier {', '.join(both)} too"
         raise conflict(ConcurrentTransactionError, what, winner, mine)

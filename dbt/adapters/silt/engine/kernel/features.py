@@ -143,6 +143,15 @@ def upgraded(protocol: Protocol, features: Iterable[str]) -> Protocol:
     )
 
 
+def merged(protocol: Protocol, other: Protocol) -> Protocol:
+    """The least protocol that has every feature of both.
+
+    Raises:
+        UnsupportedFeatureError: this engine does not know a feature of the other.
+    """
+    return upgraded(protocol, dict.fromkeys((*_writer_features(other), *_reader_features(other))))
+
+
 def has_feature(protocol: Protocol, name: str) -> bool:
     """Whether the protocol names or implies the feature."""
     return name in _writer_features(protocol) or name in _reader_features(protocol)

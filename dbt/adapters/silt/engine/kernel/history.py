@@ -75,11 +75,22 @@ def file_timestamps(files: Mapping[int, FileStatus]) -> dict[int, int]:
     return times
 
 
-def version_at(store: Store, listing: LogListing, properties: TableProperties, timestamp_ms: int, table: str) -> int:
+def version_at(
+    store: Store,
+    listing: LogListing,
+    properties: TableProperties,
+    timestamp_ms: int,
+    table: str,
+    or_newest: bool = False,
+) -> int:
     """The newest version that was committed at that time or before.
 
+    Args:
+        or_newest: whether a time after the newest commit stands for it; a reader who names such a time would get other
+            rows for the same time later, so the reference takes it from RESTORE only.
+
     Raises:
-        VersionNotFoundError: the time lies before the first version that can be rebuilt.
+        VersionNotFoundError: the time lies before the first version that can be rebuilt, or after the newest.
     """
     file_times = file_timestamps(listing.commits)
     earliest = listing.earliest or 0
@@ -96,7 +107,15 @@ def version_at(store: Store, listing: LogListing, properties: TableProperties, t
     if position == 0:
         first = f"; version {rebuildable[0]} is of {_utc(committed_at(rebuildable[0]))}" if rebuildable else ""
         raise VersionNotFoundError(f"there is no version at or before {_utc(timestamp_ms)}{first}", table=table)
-    return candidates[position - 1]
+    found = candidates[position - 1]
+    if not or_newest and found == max(file_times) and committed_at(found) < timestamp_ms:
+        newest = f"the newest version {found}, which is of {_utc(committed_at(found))}"
+        raise VersionNotFoundError(
+            f"{_utc(timestamp_ms)} is after {newest}",
+            remedy="Ask for that time or an earlier one, or leave the time out to read the newest version",
+            table=table,
+        )
+    return found
 
 
 def _may_be_at(version: int, timestamp_ms: int, properties: TableProperties) -> bool:

@@ -110,15 +110,18 @@ class DeltaLog:
             loaded, folder = self._of_one_log(lambda: self._at(version))
             return replace(loaded.snapshot, log_folder=folder)
 
-    def version_at(self, timestamp_ms: int) -> int:
+    def version_at(self, timestamp_ms: int, or_newest: bool = False) -> int:
         """The newest version committed at that time (milliseconds since 1970-01-01 UTC) or before.
 
+        Args:
+            or_newest: whether a time after the newest commit stands for it.
+
         Raises:
-            VersionNotFoundError: the time lies before the first version.
+            VersionNotFoundError: the time lies before the first version, or after the newest.
         """
         properties = self.snapshot().properties
         listing = complete_listing(self.store, self.name)
-        return history.version_at(self.store, listing, properties, timestamp_ms, self.name)
+        return history.version_at(self.store, listing, properties, timestamp_ms, self.name, or_newest)
 
     def version_from(self, timestamp_ms: int) -> int:
         """The oldest version committed at that time (milliseconds since 1970-01-01 UTC) or after it; that after the

@@ -126,3 +126,9 @@ def decode_path(path: str) -> str:
 def is_absolute(path: str) -> bool:
     """Whether a path of the log names a file by itself, not one below the table's root."""
     return path.startswith("/") or _SCHEME.match(path) is not None
+
+
+def absolute_name(root: str, path: str) -> str:
+    """The plain absolute name, or URI, of a path of the log of the table whose folder is `root`."""
+    name = decode_path(path)
+    return name if is_absolute(name) else f"{root.rstrip('/')}/{name}"

@@ -17,7 +17,14 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from dbt.adapters.silt.__version__ import version as package_version
-from dbt.adapters.silt.engine.kernel.actions import AddCDCFile, AddFile, CommitInfo, Json, serialize
+from dbt.adapters.silt.engine.kernel.actions import (
+    AddCDCFile,
+    AddFile,
+    CommitInfo,
+    Json,
+    SetTransaction,
+    serialize,
+)
 from dbt.adapters.silt.engine.kernel.attempt import Conflict, Entry, Landed, Unknown, attempt, back_off
 from dbt.adapters.silt.engine.kernel.changes import Changes as Changes
 from dbt.adapters.silt.engine.kernel.changes import Operation as Operation
@@ -122,7 +129,7 @@ def commit(
 
 
 def _check_not_recorded(changes: Changes, base: Snapshot | None) -> None:
-    """Work that the base already holds is not done again; a version below 0 forgets it and may always be set."""
+    """Work that the base already holds is not done again; a version below 0 may always be set."""
     for transaction in changes.transactions:
         recorded = None if base is None else base.transaction_version(transaction.app_id)
         if base is not None and recorded is not None and 0 <= transaction.version <= recorded:
@@ -214,8 +221,13 @@ def _make_durable(log: DeltaLog, changes: Changes, folder: PinnedFolder) -> None
 def _stamped(log: DeltaLog, changes: Changes) -> Changes:
     """The changes with a time on every transaction identifier: without one it might be forgotten at once."""
     now = log.clock.now_ms()
-    timed = (replace(each, last_updated=each.last_updated or now) for each in changes.transactions)
-    return replace(changes, transactions=tuple(timed))
+
+    def timed(each: SetTransaction) -> SetTransaction:
+        return replace(each, last_updated=each.last_updated or now)
+
+    return replace(
+        changes, transactions=tuple(map(timed, changes.transactions)), forgotten=tuple(map(timed, changes.forgotten))
+    )
 
 
 def _commit_info(

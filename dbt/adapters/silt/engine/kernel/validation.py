@@ -77,7 +77,7 @@ def _check_each_once(changes: Changes, table: str) -> None:
         "added as change data": (file.path for file in changes.change_files),
         "removed": (remove.path for remove in changes.removes),
         "added or removed": (file_key(file.path, file.deletion_vector) for file in files),
-        "recorded as transaction identifier": (transaction.app_id for transaction in changes.transactions),
+        "recorded as transaction identifier": (each.app_id for each in (*changes.transactions, *changes.forgotten)),
         "set as domain": (domain.domain for domain in changes.domains),
     }
     for what, names in named.items():

@@ -24,7 +24,7 @@ from dbt.adapters.silt.engine.kernel.expressions import TRUE, Expression
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.engine.statements import table_changes
-from dbt.adapters.silt.engine.statements.kinds import Name
+from dbt.adapters.silt.engine.statements.kinds import Name, TimeTravel
 from dbt.adapters.silt.engine.statements.namespace import (
     Foreign,
     Namespace,
@@ -208,11 +208,28 @@ class Resolver:
             )
         return self._open(Text(text), namespace, (*inside, key))
 
+    def version_of(self, log: DeltaLog, travel: TimeTravel) -> int:
+        """The version that `version as of` or `timestamp as of` means; that there is one of that number is not checked.
+
+        Raises:
+            InvalidStatementError: the expression gives no number, or no time.
+            VersionNotFoundError: there was no version at that time, or the time lies after the newest.
+        """
+        if travel.version is not None:
+            return _whole_number(self._value(travel.version, "bigint"), travel.version)
+        return log.version_at(self.moment(str(travel.timestamp)))
+
+    def moment(self, expression: str) -> int:
+        """The value of a constant expression as a time, in milliseconds since 1970-01-01 UTC.
+
+        Raises:
+            InvalidStatementError: it gives no time.
+        """
+        value = self._value(f"unix_millis(cast({expression} as timestamp))", "bigint")
+        return _whole_number(value, expression)
+
     def _version(self, log: DeltaLog, reference: Reference) -> Snapshot:
-        if reference.version is not None:
-            return log.snapshot_at(_whole_number(self._value(reference.version, "bigint"), reference.version))
-        value = self._value(f"unix_millis(cast({reference.timestamp} as timestamp))", "bigint")
-        return log.snapshot_at(log.version_at(_whole_number(value, str(reference.timestamp))))
+        return log.snapshot_at(self.version_of(log, TimeTravel(reference.version, reference.timestamp)))
 
     def _value(self, expression: str, type_name: str) -> object:
         """A constant's value; Spark folds it without a job."""

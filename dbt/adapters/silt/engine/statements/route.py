@@ -18,6 +18,7 @@ from dbt.adapters.silt.engine.statements import (
     foreign,
     inserts,
     kinds,
+    past,
     tables,
     upkeep,
 )
@@ -115,7 +116,7 @@ _ROUTES: Mapping[type[Statement], Callable[[Context, Any], Result]] = {
     kinds.Analyze: answers.nothing_to_do,
     kinds.Optimize: _not_yet("OPTIMIZE", lambda s: s.table),
     kinds.Vacuum: upkeep.vacuum,
-    kinds.Restore: _not_yet("RESTORE", lambda s: s.table),
+    kinds.Restore: past.restore,
     kinds.Clone: _not_yet("CLONE", lambda s: s.name),
     kinds.ConvertToDelta: _not_yet("CONVERT TO DELTA", lambda s: s.source),
     kinds.Call: foreign.pass_to_spark,
