@@ -24,7 +24,8 @@ GLUE = 4
 
 # Inside the kernel a module imports from the lines above its own only.
 KERNEL = (
-    ("actions", "clock", "errors"),
+    ("clock", "errors", "json_fields"),
+    ("actions",),
     ("expressions", "literals", "paths", "struct_stats", "z85"),
     ("properties", "schema"),
     ("type_widening",),

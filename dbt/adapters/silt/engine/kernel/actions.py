@@ -12,6 +12,17 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, ClassVar, TypeAlias
 
+from dbt.adapters.silt.engine.kernel.json_fields import (
+    boolean,
+    full_map,
+    long,
+    required,
+    struct,
+    text,
+    text_map,
+    texts,
+)
+
 Json: TypeAlias = Any
 
 
@@ -36,10 +47,10 @@ class Protocol:
     @classmethod
     def from_json(cls, body: Mapping[str, Json]) -> Protocol:
         return cls(
-            min_reader_version=int(body["minReaderVersion"]),
-            min_writer_version=int(body["minWriterVersion"]),
-            reader_features=_names(body.get("readerFeatures")),
-            writer_features=_names(body.get("writerFeatures")),
+            min_reader_version=_long(body, "minReaderVersion"),
+            min_writer_version=_long(body, "minWriterVersion"),
+            reader_features=texts(body, "readerFeatures"),
+            writer_features=texts(body, "writerFeatures"),
         )
 
 
@@ -75,17 +86,18 @@ class Metadata:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Json]) -> Metadata:
-        file_format = body.get("format") or {}
+        file_format = struct(body, "format") or {}
+        schema_string = text(body, "schemaString")
         return cls(
-            id=body["id"],
-            schema_string=_NO_COLUMNS if body.get("schemaString") is None else body["schemaString"],
-            partition_columns=tuple(body.get("partitionColumns") or ()),
-            configuration=dict(body.get("configuration") or {}),
-            name=body.get("name"),
-            description=body.get("description"),
-            created_time=body.get("createdTime"),
-            format_provider=file_format.get("provider") or "parquet",
-            format_options=dict(file_format.get("options") or {}),
+            id=_text(body, "id"),
+            schema_string=_NO_COLUMNS if schema_string is None else schema_string,
+            partition_columns=texts(body, "partitionColumns") or (),
+            configuration=full_map(body, "configuration") or {},
+            name=text(body, "name"),
+            description=text(body, "description"),
+            created_time=long(body, "createdTime"),
+            format_provider=text(file_format, "provider") or "parquet",
+            format_options=full_map(file_format, "options") or {},
         )
 
 
@@ -119,11 +131,11 @@ class DeletionVector:
         if body is None:
             return None
         return cls(
-            storage_type=body["storageType"],
-            path_or_inline_dv=body["pathOrInlineDv"],
-            size_in_bytes=int(body["sizeInBytes"]),
-            cardinality=int(body["cardinality"]),
-            offset=_int(body.get("offset")),
+            storage_type=_text(body, "storageType"),
+            path_or_inline_dv=_text(body, "pathOrInlineDv"),
+            size_in_bytes=_long(body, "sizeInBytes"),
+            cardinality=_long(body, "cardinality"),
+            offset=long(body, "offset"),
         )
 
 
@@ -141,7 +153,7 @@ class AddFile:
     modification_time: int
     data_change: bool = True
     stats: str | None = None
-    tags: Mapping[str, str] | None = None
+    tags: Mapping[str, str | None] | None = None
     deletion_vector: DeletionVector | None = None
     base_row_id: int | None = None
     default_row_commit_version: int | None = None
@@ -165,17 +177,17 @@ class AddFile:
     @classmethod
     def from_json(cls, body: Mapping[str, Json]) -> AddFile:
         return cls(
-            path=body["path"],
-            partition_values=dict(body.get("partitionValues") or {}),
-            size=int(body["size"]),
-            modification_time=int(body.get("modificationTime") or 0),
-            data_change=bool(body.get("dataChange", True)),
-            stats=body.get("stats"),
-            tags=body.get("tags"),
-            deletion_vector=DeletionVector.from_json(body.get("deletionVector")),
-            base_row_id=_int(body.get("baseRowId")),
-            default_row_commit_version=_int(body.get("defaultRowCommitVersion")),
-            clustering_provider=body.get("clusteringProvider"),
+            path=_text(body, "path"),
+            partition_values=text_map(body, "partitionValues") or {},
+            size=_long(body, "size"),
+            modification_time=long(body, "modificationTime") or 0,
+            data_change=boolean(body, "dataChange") is not False,
+            stats=text(body, "stats"),
+            tags=text_map(body, "tags"),
+            deletion_vector=DeletionVector.from_json(struct(body, "deletionVector")),
+            base_row_id=long(body, "baseRowId"),
+            default_row_commit_version=long(body, "defaultRowCommitVersion"),
+            clustering_provider=text(body, "clusteringProvider"),
         )
 
     def remove(self, deletion_timestamp: int, data_change: bool = True) -> RemoveFile:
@@ -205,7 +217,7 @@ class RemoveFile:
     extended_file_metadata: bool | None = None
     partition_values: Mapping[str, str | None] | None = None
     size: int | None = None
-    tags: Mapping[str, str] | None = None
+    tags: Mapping[str, str | None] | None = None
     deletion_vector: DeletionVector | None = None
     base_row_id: int | None = None
     default_row_commit_version: int | None = None
@@ -226,18 +238,17 @@ class RemoveFile:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Json]) -> RemoveFile:
-        partition_values = body.get("partitionValues")
         return cls(
-            path=body["path"],
-            deletion_timestamp=_int(body.get("deletionTimestamp")),
-            data_change=bool(body.get("dataChange", True)),
-            extended_file_metadata=body.get("extendedFileMetadata"),
-            partition_values=None if partition_values is None else dict(partition_values),
-            size=_int(body.get("size")),
-            tags=body.get("tags"),
-            deletion_vector=DeletionVector.from_json(body.get("deletionVector")),
-            base_row_id=_int(body.get("baseRowId")),
-            default_row_commit_version=_int(body.get("defaultRowCommitVersion")),
+            path=_text(body, "path"),
+            deletion_timestamp=long(body, "deletionTimestamp"),
+            data_change=boolean(body, "dataChange") is not False,
+            extended_file_metadata=boolean(body, "extendedFileMetadata"),
+            partition_values=text_map(body, "partitionValues"),
+            size=long(body, "size"),
+            tags=text_map(body, "tags"),
+            deletion_vector=DeletionVector.from_json(struct(body, "deletionVector")),
+            base_row_id=long(body, "baseRowId"),
+            default_row_commit_version=long(body, "defaultRowCommitVersion"),
         )
 
 
@@ -250,7 +261,7 @@ class AddCDCFile:
     partition_values: Mapping[str, str | None]
     size: int
     data_change: bool = False
-    tags: Mapping[str, str] | None = None
+    tags: Mapping[str, str | None] | None = None
 
     def to_json(self) -> dict[str, Json]:
         return _present(
@@ -264,10 +275,10 @@ class AddCDCFile:
     @classmethod
     def from_json(cls, body: Mapping[str, Json]) -> AddCDCFile:
         return cls(
-            path=body["path"],
-            partition_values=dict(body.get("partitionValues") or {}),
-            size=int(body["size"]),
-            tags=body.get("tags"),
+            path=_text(body, "path"),
+            partition_values=text_map(body, "partitionValues") or {},
+            size=_long(body, "size"),
+            tags=text_map(body, "tags"),
         )
 
 
@@ -285,7 +296,7 @@ class SetTransaction:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Json]) -> SetTransaction:
-        return cls(body["appId"], int(body["version"]), _int(body.get("lastUpdated")))
+        return cls(_text(body, "appId"), _long(body, "version"), long(body, "lastUpdated"))
 
 
 @dataclass(frozen=True)
@@ -302,7 +313,7 @@ class DomainMetadata:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Json]) -> DomainMetadata:
-        return cls(body["domain"], body.get("configuration") or "", bool(body.get("removed", False)))
+        return cls(_text(body, "domain"), text(body, "configuration") or "", boolean(body, "removed") or False)
 
 
 @dataclass(frozen=True)
@@ -310,7 +321,8 @@ class CommitInfo:
     """Who committed what, and how (free-form in the specification; the field names are the reference's).
 
     `operation_parameters` are raw JSON values, `operation_metrics` are numbers as text. `extra` holds the fields that
-    have no attribute here: those of other writers, and the run metadata of ours.
+    have no attribute here: those of other writers, and the run metadata of ours. Nothing of a table hangs on it, so a
+    field of another type than the reference's is one of those.
     """
 
     key: ClassVar[str] = "commitInfo"
@@ -345,19 +357,20 @@ class CommitInfo:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Json]) -> CommitInfo:
+        known = {key: value for key, value in body.items() if _is_of(_COMMIT_INFO_TYPES.get(key), value)}
         return cls(
-            timestamp=_int(body.get("timestamp")),
-            operation=body.get("operation"),
-            operation_parameters=dict(body.get("operationParameters") or {}),
-            read_version=_int(body.get("readVersion")),
-            isolation_level=body.get("isolationLevel"),
-            is_blind_append=body.get("isBlindAppend"),
-            operation_metrics=body.get("operationMetrics"),
-            user_metadata=body.get("userMetadata"),
-            engine_info=body.get("engineInfo"),
-            txn_id=body.get("txnId"),
-            in_commit_timestamp=_int(body.get("inCommitTimestamp")),
-            extra={k: v for k, v in body.items() if k not in _COMMIT_INFO_FIELDS},
+            timestamp=known.get("timestamp"),
+            operation=known.get("operation"),
+            operation_parameters=dict(known.get("operationParameters") or {}),
+            read_version=known.get("readVersion"),
+            isolation_level=known.get("isolationLevel"),
+            is_blind_append=known.get("isBlindAppend"),
+            operation_metrics=known.get("operationMetrics"),
+            user_metadata=known.get("userMetadata"),
+            engine_info=known.get("engineInfo"),
+            txn_id=known.get("txnId"),
+            in_commit_timestamp=known.get("inCommitTimestamp"),
+            extra={key: value for key, value in body.items() if key not in known},
         )
 
 
@@ -381,21 +394,19 @@ _TYPES: Mapping[str, Any] = {
         CommitInfo,
     )
 }
-_COMMIT_INFO_FIELDS = frozenset(
-    (
-        "timestamp",
-        "operation",
-        "operationParameters",
-        "readVersion",
-        "isolationLevel",
-        "isBlindAppend",
-        "operationMetrics",
-        "userMetadata",
-        "engineInfo",
-        "txnId",
-        "inCommitTimestamp",
-    )
-)
+_COMMIT_INFO_TYPES: Mapping[str, type] = {
+    "timestamp": int,
+    "operation": str,
+    "operationParameters": dict,
+    "readVersion": int,
+    "isolationLevel": str,
+    "isBlindAppend": bool,
+    "operationMetrics": dict,
+    "userMetadata": str,
+    "engineInfo": str,
+    "txnId": str,
+    "inCommitTimestamp": int,
+}
 
 
 def serialize(actions: Iterable[Action]) -> bytes:
@@ -408,27 +419,43 @@ def parse(data: bytes) -> list[Action]:
     """The actions of a commit file, unknown ones left out.
 
     Raises:
-        ValueError, KeyError, TypeError: a line is not JSON or an action lacks a required field; the caller knows
-            which file it is and says so.
+        ValueError: a line is not JSON, or an action lacks a field or has one of another type; the caller knows which
+            file it is and says so.
     """
     found: list[Action] = []
     for line in data.decode().split("\n"):
         if line.strip():
-            found.extend(_parse_line(json.loads(line, parse_float=Decimal)))
+            found.extend(_parse_line(_loaded(line)))
     return found
 
 
+def _loaded(line: str) -> Mapping[str, Json]:
+    try:
+        wrapper = json.loads(line, parse_float=Decimal)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    if not isinstance(wrapper, dict):
+        raise ValueError("it is no JSON object")
+    return wrapper
+
+
 def _parse_line(wrapper: Mapping[str, Json]) -> Sequence[Action]:
-    return [_TYPES[key].from_json(body) for key, body in wrapper.items() if key in _TYPES and body is not None]
+    known = ((_TYPES[key], struct(wrapper, key)) for key in wrapper if key in _TYPES)
+    return [kind.from_json(body) for kind, body in known if body is not None]
 
 
 def _present(**fields: Json) -> dict[str, Json]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _names(value: Iterable[str] | None) -> tuple[str, ...] | None:
-    return None if value is None else tuple(value)
+def _text(body: Mapping[str, Json], key: str) -> str:
+    return required(text(body, key), key)
 
 
-def _int(value: Json) -> int | None:
-    return None if value is None else int(value)
+def _long(body: Mapping[str, Json], key: str) -> int:
+    return required(long(body, key), key)
+
+
+def _is_of(kind: type | None, value: Json) -> bool:
+    """Whether a field is known, and of its type."""
+    return kind is not None and isinstance(value, kind) and (kind is bool or not isinstance(value, bool))

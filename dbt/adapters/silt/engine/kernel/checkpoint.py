@@ -166,6 +166,6 @@ def _without_stats(files: pa.Table) -> pa.Table:
 
 def _parquet(rows: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
-    pq.write_table(rows, sink, compression="snappy")
+    pq.write_table(rows, sink, compression="snappy", write_page_checksum=True)
     data: bytes = sink.getvalue().to_pybytes()
     return data

@@ -41,7 +41,16 @@ from dbt.adapters.silt.engine.kernel.struct_stats import INT96_UNIT, stats_texts
 
 _HEADER_COLUMNS = (Protocol.key, Metadata.key, SetTransaction.key, DomainMetadata.key, "sidecar")
 _BATCH_ROWS = 65_536
-_UNREADABLE = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, AttributeError, ObjectMissing)
+_UNREADABLE = (
+    pa.ArrowException,
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+    ObjectMissing,
+)
 
 
 @dataclass(frozen=True)
@@ -149,7 +158,7 @@ def _files_of(store: Store, path: str) -> pa.Table:
     if _is_json(path):
         return files_table(AddFile.from_json(body) for name, body in _json_lines(store, path) if name == AddFile.key)
     with _parquet(store, path) as file:
-        return _rows(file, AddFile.key, FILES)
+        return _checked(_rows(file, AddFile.key, FILES), ("path", "size"))
 
 
 def _tombstones_of(store: Store, path: str) -> pa.Table:
@@ -157,12 +166,24 @@ def _tombstones_of(store: Store, path: str) -> pa.Table:
         removes = (body for name, body in _json_lines(store, path) if name == RemoveFile.key)
         return tombstones_table(map(RemoveFile.from_json, removes))
     with _parquet(store, path) as file:
-        return _rows(file, RemoveFile.key, TOMBSTONES)
+        return _checked(_rows(file, RemoveFile.key, TOMBSTONES), ("path",))
+
+
+def _checked(rows: pa.Table, required: Sequence[str]) -> pa.Table:
+    """The rows, if their texts are texts and the required columns are there: Parquet itself sees to neither."""
+    rows.validate(full=True)
+    for name in required:
+        if rows[name].null_count:
+            raise ValueError(f"{rows[name].null_count} files have no {name}")
+    return rows
 
 
 @contextlib.contextmanager
 def _parquet(store: Store, path: str) -> Iterator[pq.ParquetFile]:
-    with store.open_input(path) as source, pq.ParquetFile(source, coerce_int96_timestamp_unit=INT96_UNIT) as file:
+    with (
+        store.open_input(path) as source,
+        pq.ParquetFile(source, coerce_int96_timestamp_unit=INT96_UNIT, page_checksum_verification=True) as file,
+    ):
         yield file
 
 

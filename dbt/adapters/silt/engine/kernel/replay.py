@@ -225,7 +225,7 @@ def _parsed(line: bytes) -> dict[str, Json]:
     """The line's object; nothing where it is none."""
     try:
         body = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return body if isinstance(body, dict) else {}
 

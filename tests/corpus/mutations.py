@@ -1,0 +1,153 @@
+"""Ways to damage a log, each a function of the files and of a source of chance that tells what it did."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from typing import Any
+
+Files = dict[str, bytes]
+Mutation = Callable[[Files, random.Random], str]
+
+# What a field may turn into: other types, bounds of number types, texts that are nearly right.
+_STRANGE: tuple[Any, ...] = (
+    None, True, False, 0, -1, 1, 3, 7, 1.5, -0.0, 1e400, 2**31, 2**63, -(2**63) - 1, 10**400,
+    "", " ", "x", "0", "-1", "NaN", "null", "é\u2028\U0001f600", "a\x00b", "../../etc/passwd", "%", "%zz", "file:///tmp/x",
+    [], [None], ["x"], [1], {}, {"": ""}, {"x": None}, {"x": 1}, {"x": {"y": []}}, [[]], [{}],
+)  # fmt: skip
+_TOKENS = (b"\x00", b"\xff", b"\xc3", b"{", b"}", b'"', b"\\", b",", b":", b"[", b"]", b"\n", b"\r\n", b"9", b"NaN")
+
+
+def mutate(files: Files, chance: random.Random) -> str:
+    """Damages one file, in place; says how."""
+    kind = chance.choice(_KINDS)
+    return kind(files, chance)
+
+
+def _flip(files: Files, chance: random.Random) -> str:
+    name = _any_file(files, chance)
+    data = bytearray(files[name])
+    for _ in range(chance.choice((1, 1, 1, 2, 8))):
+        if data:
+            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+    files[name] = bytes(data)
+    return f"bits flipped in {name}"
+
+
+def _cut(files: Files, chance: random.Random) -> str:
+    name = _any_file(files, chance)
+    at = chance.randrange(len(files[name]) + 1)
+    files[name] = files[name][:at]
+    return f"{name} cut at {at}"
+
+
+def _hole(files: Files, chance: random.Random) -> str:
+    name = _any_file(files, chance)
+    at = chance.randrange(len(files[name]) + 1)
+    files[name] = files[name][:at] + files[name][at + chance.choice((1, 4, 64, 512)) :]
+    return f"a hole at {at} in {name}"
+
+
+def _zeros(files: Files, chance: random.Random) -> str:
+    name = _any_file(files, chance)
+    at = chance.randrange(len(files[name]) + 1)
+    files[name] = files[name][:at] + b"\x00" * (len(files[name]) - at)
+    return f"zeros from {at} in {name}"
+
+
+def _insert(files: Files, chance: random.Random) -> str:
+    name = _any_file(files, chance)
+    at, token = chance.randrange(len(files[name]) + 1), chance.choice(_TOKENS)
+    files[name] = files[name][:at] + token + files[name][at:]
+    return f"{token!r} put at {at} in {name}"
+
+
+def _lines(files: Files, chance: random.Random) -> str:
+    name = _any_json(files, chance)
+    lines = files[name].split(b"\n")
+    at = chance.randrange(len(lines))
+    change = chance.choice(("drop", "double", "swap", "cut", "crlf", "join"))
+    if change == "drop":
+        del lines[at]
+    elif change == "double":
+        lines.insert(at, lines[at])
+    elif change == "swap":
+        other = chance.randrange(len(lines))
+        lines[at], lines[other] = lines[other], lines[at]
+    elif change == "cut":
+        lines[at] = lines[at][: chance.randrange(len(lines[at]) + 1)]
+    separator = {"crlf": b"\r\n", "join": b" "}.get(change, b"\n")
+    files[name] = separator.join(lines)
+    return f"{change} of line {at} in {name}"
+
+
+def _field(files: Files, chance: random.Random) -> str:
+    """A field taken away, or its value exchanged for one of another type."""
+    name = _any_json(files, chance)
+    lines = files[name].split(b"\n")
+    at = chance.randrange(len(lines))
+    try:
+        document = json.loads(lines[at])
+    except (ValueError, RecursionError):
+        return _flip(files, chance)
+    places = list(_places(document))
+    if not places:
+        return _flip(files, chance)
+    holder, key = chance.choice(places)
+    told = f"field {key!r} of line {at} in {name}"
+    if isinstance(holder, dict) and chance.random() < 0.25:
+        del holder[key]
+        told += " left out"
+    else:
+        holder[key] = chance.choice(_STRANGE)
+        told += f" set to {str(holder[key])[:40]!r}"
+    lines[at] = json.dumps(document).encode()
+    files[name] = b"\n".join(lines)
+    return told
+
+
+def _depth(files: Files, chance: random.Random) -> str:
+    name = _any_json(files, chance)
+    lines = files[name].split(b"\n")
+    at = chance.randrange(len(lines))
+    times = chance.choice((10, 3_000, 100_000))
+    opening = chance.choice((b"[", b'{"add":', b'{"protocol":', b'{"metaData":'))
+    lines[at] = opening * times + b"1" + (b"]" if opening == b"[" else b"}") * times
+    files[name] = b"\n".join(lines)
+    return f"line {at} in {name} nested {times} deep"
+
+
+def _gone(files: Files, chance: random.Random) -> str:
+    name = _any_file(files, chance)
+    del files[name]
+    return f"{name} gone"
+
+
+def _exchanged(files: Files, chance: random.Random) -> str:
+    name, other = _any_file(files, chance), _any_file(files, chance)
+    files[name] = files[other]
+    return f"{name} holds what is in {other}"
+
+
+_KINDS: tuple[Mutation, ...] = (
+    _flip, _flip, _cut, _hole, _zeros, _insert, _insert, _lines, _lines,
+    *(_field,) * 8, _depth, _gone, _exchanged,
+)  # fmt: skip
+
+
+def _any_file(files: Files, chance: random.Random) -> str:
+    return chance.choice(sorted(files))
+
+
+def _any_json(files: Files, chance: random.Random) -> str:
+    names = [name for name in sorted(files) if name.endswith(".json")]
+    return chance.choice(names or sorted(files))
+
+
+def _places(document: Any) -> Any:
+    """Every place that holds a value, as its holder and the key in it."""
+    keys = range(len(document)) if isinstance(document, list) else list(document) if isinstance(document, dict) else ()
+    for key in keys:
+        yield document, key
+        yield from _places(document[key])
