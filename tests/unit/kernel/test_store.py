@@ -106,6 +106,8 @@ def test_a_prefix_is_a_folder_while_a_file_is_below_it(store: Store) -> None:
     store.delete("a/b/c/f")
     with pytest.raises(ObjectMissing):
         store.list_folders("a")
+    assert not store.delete_empty_folder("a")
+    assert store.folder_modified_ms("aa") is None
 
 
 def test_a_plain_write_replaces_the_content(store: Store) -> None:
@@ -163,6 +165,7 @@ def test_a_folder_is_deleted_with_all_within(store: Store) -> None:
     assert store.list_folders("") == ["tt"]
 
 
+@of_kinds(*WITH_FOLDERS)
 def test_only_an_empty_folder_is_deleted_as_one(store: Store) -> None:
     store.make_folder("t/x")
     store.put("t/f", b"")
@@ -173,6 +176,7 @@ def test_only_an_empty_folder_is_deleted_as_one(store: Store) -> None:
     assert store.read("t/f") == b""
 
 
+@of_kinds(*WITH_FOLDERS)
 def test_a_folder_knows_when_something_came_into_it(store: Store) -> None:
     store.make_folder("t")
     before = store.folder_modified_ms("t")

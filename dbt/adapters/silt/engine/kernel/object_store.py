@@ -166,6 +166,13 @@ class ObjectStore:
             with _mapped("deleting the folder", self._named(folder)):
                 obstore.delete(self._client, keys)
 
+    def delete_empty_folder(self, folder: str) -> bool:
+        """Does nothing: what is empty is not there."""
+        return False
+
+    def folder_modified_ms(self, folder: str) -> int | None:
+        return None
+
     def make_durable(self, paths: Sequence[str]) -> None:
         """An object that is there is durable, so only that is looked at."""
         with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:

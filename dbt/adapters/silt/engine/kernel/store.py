@@ -170,7 +170,7 @@ class Store(Protocol):
         ...
 
     def delete_empty_folder(self, folder: str) -> bool:
-        """Deletes the folder if nothing is in it, in one step; whether it did."""
+        """Deletes the folder if nothing is in it, in one step; whether it did. Never where folders are prefixes."""
         ...
 
     def folder_modified_ms(self, folder: str) -> int | None:
