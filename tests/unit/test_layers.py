@@ -34,6 +34,8 @@ KERNEL = (
     ("columns", "faulty_store", "footers", "local_store", "log_segment", "stats_json"),
     ("checkpoint_read", "deletion_vectors", "memory_store", "object_store", "statistics"),
     ("data_files",),
+    ("commit_file",),
+    ("compaction",),
     ("bounds", "replay"),
     ("snapshot",),
     ("checkpoint", "checksum", "history", "skipping"),

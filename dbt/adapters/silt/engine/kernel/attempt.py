@@ -7,10 +7,10 @@ from typing import Final, TypeAlias
 
 from dbt.adapters.silt.engine.kernel.actions import CommitInfo
 from dbt.adapters.silt.engine.kernel.clock import Clock
+from dbt.adapters.silt.engine.kernel.commit_file import CommitFile
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentDropError, NotWrittenError, StorageError
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.paths import commit_name, commit_path
-from dbt.adapters.silt.engine.kernel.replay import CommitFile
 from dbt.adapters.silt.engine.kernel.store import ObjectMissing, PinnedFolder, PutResult
 
 SETTLING_TRIES: Final = 8

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from dbt.adapters.silt.engine.kernel.actions import Action, CommitInfo
+from dbt.adapters.silt.engine.kernel.commit_file import read_commit
 from dbt.adapters.silt.engine.kernel.errors import VersionNotFoundError
 from dbt.adapters.silt.engine.kernel.log_segment import LogListing
 from dbt.adapters.silt.engine.kernel.properties import TableProperties
-from dbt.adapters.silt.engine.kernel.replay import read_commit
 from dbt.adapters.silt.engine.kernel.store import FileStatus, Store
 
 

@@ -15,6 +15,7 @@ from dbt.adapters.silt.engine.kernel import history
 from dbt.adapters.silt.engine.kernel.checkpoint import write_checkpoint
 from dbt.adapters.silt.engine.kernel.checksum import write_checksum
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
+from dbt.adapters.silt.engine.kernel.commit_file import CommitFile, read_commit
 from dbt.adapters.silt.engine.kernel.errors import (
     CorruptCheckpointError,
     NotATableError,
@@ -34,7 +35,7 @@ from dbt.adapters.silt.engine.kernel.log_segment import (
 )
 from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER, commit_name, commit_path
 from dbt.adapters.silt.engine.kernel.properties import TableProperties
-from dbt.adapters.silt.engine.kernel.replay import CommitFile, TableState, advance, read_commit, replay, tombstones
+from dbt.adapters.silt.engine.kernel.replay import TableState, advance, replay, tombstones
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.store import FileStatus, ObjectMissing, PinnedFolder, PutResult, Store
 

@@ -46,12 +46,27 @@ class CheckpointFiles:
 
 
 @dataclass(frozen=True)
+class Compaction:
+    """A log compaction file, which may be read in place of the commits `first` to `last`."""
+
+    first: int
+    last: int
+    status: FileStatus
+
+
+@dataclass(frozen=True)
 class LogSegment:
-    """What to read for a version: `commits` are the files of `checkpoint.version + 1` (or 0) to `version`, no gaps."""
+    """What to read for a version.
+
+    Args:
+        commits: the files of `checkpoint.version + 1` (or 0) to `version`, no gaps.
+        compactions: those that stand for some of these commits, oldest first; no two for one commit.
+    """
 
     version: int
     checkpoint: CheckpointFiles | None
     commits: tuple[FileStatus, ...]
+    compactions: tuple[Compaction, ...] = ()
 
     @property
     def first_commit(self) -> int:
@@ -66,11 +81,13 @@ class LogListing:
         commits: by version.
         checkpoints: complete ones, newest first; at one version the single file before the parts.
         start: the version that the listing began at.
+        compactions: in any order.
     """
 
     commits: Mapping[int, FileStatus] = field(default_factory=dict)
     checkpoints: tuple[CheckpointFiles, ...] = ()
     start: int = 0
+    compactions: tuple[Compaction, ...] = ()
 
     @property
     def newest(self) -> int | None:
@@ -103,7 +120,16 @@ class LogListing:
 
     def _segment(self, version: int, checkpoint: CheckpointFiles | None) -> LogSegment:
         first = 0 if checkpoint is None else checkpoint.version + 1
-        return LogSegment(version, checkpoint, tuple(self.commits[v] for v in range(first, version + 1)))
+        commits = tuple(self.commits[v] for v in range(first, version + 1))
+        return LogSegment(version, checkpoint, commits, tuple(self._compactions(first, version)))
+
+    def _compactions(self, first: int, last: int) -> Iterator[Compaction]:
+        """Those that lie within these versions, each after the one before, the longest of those that begin alike."""
+        within = (each for each in self.compactions if first <= each.first < each.last <= last)
+        for compaction in sorted(within, key=lambda each: (each.first, -each.last)):
+            if compaction.first >= first:
+                yield compaction
+                first = compaction.last + 1
 
 
 def list_log(store: Store, table: str, start: int = 0) -> LogListing:
@@ -119,7 +145,10 @@ def list_log(store: Store, table: str, start: int = 0) -> LogListing:
         raise NotATableError(f"{store.root} holds no {LOG_FOLDER}: it is not a Delta table", table=table) from error
     named = [(name, status) for status in found if (name := parse_log_name(status.name)) is not None]
     commits = {name.version: status for name, status in named if name.kind is LogFileKind.COMMIT}
-    return LogListing(commits, _checkpoints(named), start)
+    compactions = tuple(
+        Compaction(name.version, name.last_version, status) for name, status in named if name.last_version is not None
+    )
+    return LogListing(commits, _checkpoints(named), start, compactions)
 
 
 def newest_listing(store: Store, table: str) -> LogListing:

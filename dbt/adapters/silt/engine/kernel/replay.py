@@ -23,15 +23,20 @@ from dbt.adapters.silt.engine.kernel.actions import (
     Protocol,
     RemoveFile,
     SetTransaction,
-    parse,
 )
-from dbt.adapters.silt.engine.kernel.checkpoint_read import read_files, read_header, read_tombstones
-from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, InternalError
+from dbt.adapters.silt.engine.kernel.checkpoint_read import (
+    CheckpointHeader,
+    read_files,
+    read_header,
+    read_tombstones,
+)
+from dbt.adapters.silt.engine.kernel.commit_file import CommitFile, corrupt_commit, read_commit
+from dbt.adapters.silt.engine.kernel.compaction import read_compaction
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
 from dbt.adapters.silt.engine.kernel.features import check_files_readable, check_readable
-from dbt.adapters.silt.engine.kernel.log_segment import LogSegment, missing_version
-from dbt.adapters.silt.engine.kernel.paths import commit_name, commit_path, parse_log_name
+from dbt.adapters.silt.engine.kernel.log_segment import LogSegment
 from dbt.adapters.silt.engine.kernel.schema import StructType
-from dbt.adapters.silt.engine.kernel.store import FileStatus, ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.store import Store
 
 
 @dataclass(frozen=True)
@@ -45,52 +50,6 @@ class TableState:
     domains: Mapping[str, DomainMetadata]
 
 
-@dataclass(frozen=True)
-class CommitFile:
-    """The bytes of one commit file."""
-
-    version: int
-    data: bytes
-
-    def actions(self, table: str) -> tuple[Action, ...]:
-        """The commit's actions.
-
-        Raises:
-            CorruptLogError: names the file and the line that cannot be read.
-        """
-        if not self.data:
-            raise corrupt_commit(self.version, "it is empty", table)
-        try:
-            return tuple(parse(self.data))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise self._corrupt(table, error) from error
-
-    def _corrupt(self, table: str, error: Exception) -> CorruptLogError:
-        for number, line in enumerate(self.data.split(b"\n"), start=1):
-            try:
-                parse(line)
-            except (ValueError, KeyError, TypeError, AttributeError) as cause:
-                return corrupt_commit(self.version, f"line {number} cannot be read ({cause!r})", table)
-        return corrupt_commit(self.version, f"it cannot be read ({error!r})", table)
-
-
-def corrupt_commit(version: int, what: str, table: str) -> CorruptLogError:
-    return CorruptLogError(f"{commit_name(version)}: {what}", table=table, version=version)
-
-
-def read_commit(store: Store, version: int, table: str) -> CommitFile:
-    """A commit file's bytes.
-
-    Raises:
-        MissingLogVersionError: it is not there.
-        StorageError: it cannot be read.
-    """
-    try:
-        return CommitFile(version, store.read(commit_path(version)))
-    except ObjectMissing as error:
-        raise missing_version(version, table) from error
-
-
 def replay(store: Store, segment: LogSegment, table: str) -> TableState:
     """The state that the segment gives.
 
@@ -101,11 +60,11 @@ def replay(store: Store, segment: LogSegment, table: str) -> TableState:
         MissingLogVersionError: a commit went away since the listing.
         StorageError: a file cannot be read.
     """
-    commits = [read_commit(store, _version(status), table) for status in segment.commits]
     checkpoint = segment.checkpoint
     if checkpoint is None:
-        return advance(None, commits, table)
+        return advance(None, _read_commits(store, segment, None, table), table)
     header = read_header(store, checkpoint, table)
+    commits = _read_commits(store, segment, header, table)
     _check_protocol(commits, header.protocol, header.metadata, table)
     files = read_files(store, checkpoint, header, table)
     base = TableState(header.protocol, header.metadata, files, header.transactions, header.domains)
@@ -133,12 +92,39 @@ def tombstones(store: Store, segment: LogSegment, table: str) -> pa.Table:
         header = read_header(store, segment.checkpoint, table)
         base = read_tombstones(store, segment.checkpoint, header, table)
     changes = _Changes()
-    for status in segment.commits:
-        version = _version(status)
+    for version in range(segment.first_commit, segment.version + 1):
         changes.apply(read_commit(store, version, table).actions(table), version, table)
     kept = columns.without(base, changes.files.keys())
     removed = [action for action in changes.files.values() if isinstance(action, RemoveFile)]
     return columns.appended(kept, columns.tombstones_table(removed))
+
+
+def _read_commits(store: Store, segment: LogSegment, header: CheckpointHeader | None, table: str) -> list[CommitFile]:
+    """What the segment has after its checkpoint: commits, and the compactions that stand for some of them."""
+    compactions = {compaction.first: compaction for compaction in segment.compactions}
+    found: list[CommitFile] = []
+    version = segment.first_commit
+    while version <= segment.version:
+        compaction, compacted = compactions.get(version), None
+        if compaction is not None:
+            compacted = read_compaction(store, compaction, *_newest_of(found, header), table)
+        found.append(compacted or read_commit(store, version, table))
+        version = found[-1].version + 1
+    return found
+
+
+def _newest_of(
+    commits: Sequence[CommitFile], header: CheckpointHeader | None
+) -> tuple[Protocol | None, Metadata | None]:
+    """The newest protocol and metadata; None where nothing readable says them."""
+    bodies = _newest(commits, (Protocol.key, Metadata.key))
+    protocol, metadata = (None, None) if header is None else (header.protocol, header.metadata)
+    try:
+        protocol = Protocol.from_json(bodies[Protocol.key]) if Protocol.key in bodies else protocol
+        metadata = Metadata.from_json(bodies[Metadata.key]) if Metadata.key in bodies else metadata
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None, None
+    return protocol, metadata
 
 
 @dataclass
@@ -228,10 +214,3 @@ def _parsed(line: bytes) -> dict[str, Json]:
     except (ValueError, RecursionError):
         return {}
     return body if isinstance(body, dict) else {}
-
-
-def _version(status: FileStatus) -> int:
-    name = parse_log_name(status.name)
-    if name is None:
-        raise InternalError(f"{status.path} is no commit file")
-    return name.version

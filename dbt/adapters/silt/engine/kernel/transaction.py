@@ -30,6 +30,7 @@ from dbt.adapters.silt.engine.kernel.changes import Changes as Changes
 from dbt.adapters.silt.engine.kernel.changes import Operation as Operation
 from dbt.adapters.silt.engine.kernel.changes import ReadSet as ReadSet
 from dbt.adapters.silt.engine.kernel.changes import is_needed as is_needed
+from dbt.adapters.silt.engine.kernel.commit_file import CommitFile
 from dbt.adapters.silt.engine.kernel.conflicts import (
     Pending,
     Winner,
@@ -52,7 +53,6 @@ from dbt.adapters.silt.engine.kernel.in_commit_timestamps import (
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER, commit_path, decode_path, is_absolute
 from dbt.adapters.silt.engine.kernel.properties import IsolationLevel, TableProperties
-from dbt.adapters.silt.engine.kernel.replay import CommitFile
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.store import ObjectMissing, PinnedFolder
 from dbt.adapters.silt.engine.kernel.validation import check_changes
