@@ -3,41 +3,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dbt.adapters.silt.engine.kernel.errors import MissingLogVersionError, UnsupportedFeatureError
-from dbt.adapters.silt.engine.kernel.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.schema import ArrayType, DataType, MapType, StructType
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from tests.corpus.corpus import REFUSED, entries, log_of, needs_corpus, readable
 
-CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
-MANIFEST = CORPUS / "manifest.json"
-
-# Tables that are refused, and what the error must name.
-REFUSED: dict[str, tuple[type[Exception], str]] = {
-    "delta-rs-err-logs/table_c": (MissingLogVersionError, "00000000000000000012.json"),
-    **{f"delta-rs-err-logs/table_{name}": (UnsupportedFeatureError, "catalogOwned") for name in "defhi"},
-    "delta-rs/simple_table_features": (UnsupportedFeatureError, "reader version 5"),
-    "delta-rs/cdf-table-with-cdc-and-dvs": (UnsupportedFeatureError, "deletionVectors"),
-    "delta-rs/table-with-dv-small": (UnsupportedFeatureError, "deletionVectors"),
-    "delta-rs/table_with_deletion_logs": (UnsupportedFeatureError, "deletionVectors"),
-}
-
-
-def entries() -> list[Any]:
-    return list(json.loads(MANIFEST.read_text(encoding="utf-8"))["tables"]) if MANIFEST.exists() else []
-
-
-def log_of(entry: Any) -> DeltaLog:
-    return DeltaLog(LocalStore(CORPUS / entry["path"]), entry["path"])
-
-
-READ = [entry for entry in entries() if entry["path"] not in REFUSED]
-pytestmark = pytest.mark.skipif(not MANIFEST.exists(), reason=f"the corpus is not there: {CORPUS}")
+READ = readable()
+pytestmark = needs_corpus
 
 
 def test_every_table_of_the_corpus_is_tried() -> None:
@@ -49,7 +24,7 @@ def test_every_table_of_the_corpus_is_tried() -> None:
 
 @pytest.mark.parametrize("entry", READ, ids=[entry["path"] for entry in READ])
 def test_a_log_that_others_wrote_is_read(entry: Any) -> None:
-    snapshot = log_of(entry).snapshot()
+    snapshot = log_of(entry["path"]).snapshot()
     assert (snapshot.version, snapshot.num_files) == (entry["version"], entry["active_files"])
     assert list(snapshot.partition_columns) == entry["partition_columns"]
     assert snapshot.metadata.configuration == entry["configuration"]
@@ -63,7 +38,7 @@ def test_a_log_that_others_wrote_is_read(entry: Any) -> None:
 
 @pytest.mark.parametrize("entry", READ, ids=[entry["path"] for entry in READ])
 def test_every_version_that_the_log_can_give_is_read(entry: Any) -> None:
-    log = log_of(entry)
+    log = log_of(entry["path"])
     for version in entry.get("versions") or ():
         assert log.snapshot_at(version["version"]).num_files == version["active_files"], version["version"]
 
@@ -72,12 +47,12 @@ def test_every_version_that_the_log_can_give_is_read(entry: Any) -> None:
 def test_a_table_that_cannot_be_read_is_refused_by_name(path: str) -> None:
     kind, names = REFUSED[path]
     with pytest.raises(kind, match=names) as refused:
-        log_of({"path": path}).snapshot()
+        log_of(path).snapshot()
     assert path in str(refused.value)
 
 
 def test_statistics_that_only_a_checkpoint_has_as_columns_are_read() -> None:
-    snapshot = log_of({"path": "delta-rs/delta-1.2.1-only-struct-stats"}).snapshot()
+    snapshot = log_of("delta-rs/delta-1.2.1-only-struct-stats").snapshot()
     assert snapshot.files["stats"].null_count == 0
     assert _rows_by_statistics(snapshot) == snapshot.num_files
 

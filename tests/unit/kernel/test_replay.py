@@ -16,7 +16,6 @@ from dbt.adapters.silt.engine.kernel.actions import (
     RemoveFile,
     SetTransaction,
 )
-from dbt.adapters.silt.engine.kernel.errors import UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.memory_store import MemoryStore
 from tests.unit.kernel.log_builder import NaiveTable, add, new_log, observed, put, reopened, without_tombstones
 
@@ -127,13 +126,15 @@ def test_a_file_whose_vector_changes_is_another_logical_file(old: DeletionVector
     assert [(action.path, action.deletion_vector) for action in kept] == [("a", vector("v2")), ("b", None)]
 
 
-def test_a_table_with_deletion_vectors_is_refused_by_name_while_one_whose_vectors_are_gone_is_read() -> None:
+def test_a_file_that_gets_a_vector_stays_one_file_of_the_snapshot() -> None:
     log = new_log()
+    plain = add("a")
+    put(log, 1, plain, add("b"))
     with_vector = AddFile("a", {}, 1, 1, deletion_vector=vector("v1"))
-    put(log, 1, with_vector, add("b"))
-    with pytest.raises(UnsupportedFeatureError, match="deletionVectors"):
-        log.snapshot()
-    put(log, 2, with_vector.remove(1))
+    put(log, 2, plain.remove(1), with_vector)
+    found = {each.path: each.deletion_vector for each in log.snapshot().add_files()}
+    assert found == {"a": vector("v1"), "b": None}
+    put(log, 3, with_vector.remove(1))
     assert log.snapshot().files["path"].to_pylist() == ["b"]
 
 

@@ -3,25 +3,29 @@
 Spark is given each file by name: it lists no folder, infers no schema and opens no footer before the work starts.
 Files of other writers lack the partition columns, which the log gives; ours hold them (`partitions.IN_FILE_TAG`).
 Under column mapping files are read by their physical names, or ids, and the columns named as the table has them.
+Rows that a deletion vector marks are left out, whoever reads (`scan_vectors`); files without one cost nothing for it.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands import partitions, spark_errors
+from dbt.adapters.silt.engine.commands import partitions, scan_vectors, spark_errors
 from dbt.adapters.silt.engine.commands.locations import absolute_name, reported_path, spark_path
 from dbt.adapters.silt.engine.commands.partitions import quoted
+from dbt.adapters.silt.engine.commands.scan_vectors import WORDS, RowFilter
 from dbt.adapters.silt.engine.commands.types import is_void, nullable_schema, spark_schema, spark_type
-from dbt.adapters.silt.engine.kernel import column_mapping, type_widening
+from dbt.adapters.silt.engine.kernel import column_mapping, deletion_vectors, type_widening
+from dbt.adapters.silt.engine.kernel.deletion_vectors import Positions
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.paths import decode_path, encode_path, is_absolute
 from dbt.adapters.silt.engine.kernel.schema import PrimitiveType, StructField, StructType
@@ -47,11 +51,13 @@ class _Files:
         paths: as in the log.
         columns: the columns that the files lack, or that the log gives better.
         values: what the log gives for them, a tuple for each file.
+        rows: which rows are read; None for all.
     """
 
     paths: tuple[str, ...]
     columns: tuple[str, ...] = ()
     values: tuple[tuple[str | None, ...], ...] = ()
+    rows: RowFilter | None = None
 
 
 @dataclass(frozen=True)
@@ -77,22 +83,27 @@ def read(
     snapshot: Snapshot,
     files: pa.Table | None = None,
     with_position: bool = False,
+    only: Positions | None = None,
 ) -> DataFrame:
     """The rows of some files of a snapshot, in the table's columns, all of them nullable.
+
+    Rows that the files' deletion vectors mark are no rows of the table, and never among them.
 
     Args:
         files: rows of `snapshot.files`; None for all of them.
         with_position: whether the columns `FILE` and `ROW` are added.
+        only: the rows to read instead, by their positions in files that are among `files`. That none of them is marked
+            is the caller's to know: it is so for positions that `with_position` gave.
 
     Raises:
         DataFileMissingError: a file is not there; one that goes missing later fails the job that reads it.
+        CorruptDeletionVectorError: which rows are in the table cannot be known.
     """
     schema = nullable_schema(column_mapping.without_mapping(snapshot.schema))
     by_id = snapshot.properties.column_mapping_mode == "id"
     stored = nullable_schema(column_mapping.stored_schema(snapshot.metadata, with_ids=by_id))
     scan = _Scan(spark, log.name, snapshot.version, log.store.root, schema, stored, with_position)
-    partitioning = [snapshot.schema.require(name, log.name) for name in snapshot.partition_columns]
-    groups = _grouped(snapshot.files if files is None else files, partitioning)
+    groups = _groups(log, snapshot, snapshot.files if files is None else files, only)
     parts = [_read_joined(scan, group) if _needs_join(scan, group) else _read_alike(scan, group) for group in groups]
     return reduce(DataFrame.unionAll, parts) if parts else _empty(scan)
 
@@ -104,7 +115,27 @@ def _empty(scan: _Scan) -> DataFrame:
     return scan.spark.createDataFrame([], spark_schema(schema))
 
 
-def _grouped(files: pa.Table, partitioning: Sequence[StructField]) -> list[_Files]:
+def _groups(log: DeltaLog, snapshot: Snapshot, files: pa.Table, only: Positions | None) -> list[_Files]:
+    """The files to read whole, and those of which only some rows are read."""
+    partitioning = [snapshot.schema.require(name, log.name) for name in snapshot.partition_columns]
+    bitmaps = deletion_vectors.read_all(log.store, files, log.name) if only is None else only
+    if not bitmaps:
+        return _grouped(files, partitioning) if only is None else []
+    is_partial = pc.is_in(files["path"], value_set=pa.array(bitmaps, pa.string()))
+    partial = files.filter(is_partial)
+    whole = _grouped(files.filter(pc.invert(is_partial)), partitioning) if only is None else []
+    if scan_vectors.can_be_literal(bitmaps.values()):
+        apart = [partial.slice(position, 1) for position in range(partial.num_rows)]
+        groups = [group for one in apart for group in _grouped(one, partitioning)]
+    else:
+        groups = _grouped(partial, partitioning, most_literal=0)
+    filters = (RowFilter(tuple(bitmaps[path] for path in group.paths), only is not None) for group in groups)
+    return [*whole, *(replace(group, rows=rows) for group, rows in zip(groups, filters, strict=True))]
+
+
+def _grouped(
+    files: pa.Table, partitioning: Sequence[StructField], most_literal: int = _MOST_LITERAL_GROUPS
+) -> list[_Files]:
     """The files that hold every column; the others by their partition values, or together where these are many."""
     paths = files["path"].to_pylist()
     if not partitioning:
@@ -122,7 +153,7 @@ def _grouped(files: pa.Table, partitioning: Sequence[StructField]) -> list[_File
             given = dict(values)
             by_values[tuple(given.get(member.physical_name) for member in partitioning)].append(path)
     groups = [_Files(tuple(group), partition_columns, (values,) * len(group)) for values, group in by_values.items()]
-    if len(groups) > _MOST_LITERAL_GROUPS:
+    if len(groups) > most_literal:
         groups = [
             _Files(
                 tuple(path for group in groups for path in group.paths),
@@ -134,7 +165,9 @@ def _grouped(files: pa.Table, partitioning: Sequence[StructField]) -> list[_File
 
 
 def _needs_join(scan: _Scan, files: _Files) -> bool:
-    """Whether rows must be told their file's values, or how the log spells its path, by a table of the files."""
+    """Whether rows must be told their file's values or bitmap, or how the log spells its path, by a table of files."""
+    if files.rows is not None and not files.rows.is_literal:
+        return True
     return len(set(files.values)) > 1 or (scan.with_position and not all(map(_is_canonical, files.paths)))
 
 
@@ -148,19 +181,22 @@ def _read_alike(scan: _Scan, files: _Files) -> DataFrame:
     """Files whose missing columns have the same value in all of them."""
     frame = _open(scan, files)
     values = dict(zip(files.columns, files.values[0], strict=True)) if files.values else {}
-    if not (values or scan.with_position or _voids(scan.schema) or scan.stored.names != scan.schema.names):
+    is_as_stored = scan.stored.names == scan.schema.names and not _voids(scan.schema)
+    if is_as_stored and not (values or files.rows or scan.with_position):
         return frame
     given = {name: F.lit(value).cast("string") for name, value in values.items()}
     columns = _table_columns(scan, given)
-    if not scan.with_position:
+    if not (files.rows or scan.with_position):
         return frame.select(*columns)
     metadata = frame.metadataColumn("_metadata")
     folder = reported_path(scan.root) + "/"
     reported = metadata["file_path"]
     start = F.locate(folder, reported) + len(folder)
-    return frame.select(
-        *columns, F.substring(reported, start, F.length(reported)).alias(FILE), metadata["row_index"].alias(ROW)
-    )
+    path = F.substring(reported, start, F.length(reported))
+    frame = frame.withColumns({FILE: path, ROW: metadata["row_index"]})
+    if files.rows is not None:
+        frame = frame.filter(files.rows.literal(ROW))
+    return frame.select(*columns, *_positions(scan))
 
 
 def _read_joined(scan: _Scan, files: _Files) -> DataFrame:
@@ -171,21 +207,29 @@ def _read_joined(scan: _Scan, files: _Files) -> DataFrame:
     frame = frame.select(*present, metadata["file_path"].alias(_REPORTED), metadata["row_index"].alias(ROW))
     known = scan.spark.createDataFrame(_table_of_files(scan, files))
     joined = frame.join(F.broadcast(known), _REPORTED)
+    if files.rows is not None:
+        joined = joined.filter(files.rows.by_words(ROW))
     given = {name: F.col(f"__silt_value_{position}") for position, name in enumerate(files.columns)}
     columns = _table_columns(scan, given)
-    return joined.select(*columns, *((FILE, ROW) if scan.with_position else ()))
+    return joined.select(*columns, *_positions(scan))
+
+
+def _positions(scan: _Scan) -> tuple[str, ...]:
+    return (FILE, ROW) if scan.with_position else ()
 
 
 def _table_of_files(scan: _Scan, files: _Files) -> pa.Table:
-    """One row for each way in which Spark may report a file: the path as in the log, and the missing values."""
+    """One row for each way in which Spark may report a file: the path as in the log, missing values, the bitmap."""
     values = files.values or ((),) * len(files.paths)
     rows = [
-        (reported, path, *given)
-        for path, given in zip(files.paths, values, strict=True)
+        (position, reported, path, *given)
+        for position, (path, given) in enumerate(zip(files.paths, values, strict=True))
         for reported in _reports(absolute_name(scan.root, path))
     ]
+    positions, *texts = zip(*rows, strict=True)
     names = [_REPORTED, FILE, *(f"__silt_value_{position}" for position in range(len(files.columns)))]
-    return pa.table([pa.array(column, pa.string()) for column in zip(*rows, strict=True)], names=names)
+    table = pa.table([pa.array(column, pa.string()) for column in texts], names=names)
+    return table if files.rows is None else table.append_column(WORDS, files.rows.words().take(pa.array(positions)))
 
 
 def _reports(name: str) -> tuple[str, ...]:

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-import pyarrow as pa
-
 from dbt.adapters.silt.engine.kernel import type_widening
 from dbt.adapters.silt.engine.kernel.actions import Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, UnsupportedFeatureError
@@ -80,20 +78,6 @@ def check_writable(protocol: Protocol, table: str, metadata: Metadata | None = N
         )
     named = _writer_features(protocol)
     _refuse("writing", [name for name in named if not _can_write(name, metadata)], table)
-
-
-def check_files_readable(files: pa.Table, table: str) -> None:
-    """Passes where every file can be read whole.
-
-    Args:
-        files: the columns of `Snapshot.files`.
-
-    Raises:
-        UnsupportedFeatureError: a file has a deletion vector.
-    """
-    vectors = files["deletion_vector"]
-    if vectors.null_count < len(vectors):
-        _refuse("reading", ["deletionVectors"], table)
 
 
 def protocol_for(schema: StructType, configuration: Mapping[str, str]) -> Protocol:
@@ -272,7 +256,6 @@ _FEATURES: Mapping[str, Feature] = {
             writer_version=6,
         ),
         Feature("timestampNtz", _has_type("timestamp_ntz"), True, True, reader_version=3),
-        # Whether a file has a vector is not seen here: `check_files_readable`.
         Feature("deletionVectors", _property_is_true("delta.enableDeletionVectors"), True, True, reader_version=3),
         Feature("vacuumProtocolCheck", _never, True, True, reader_version=3),
         Feature("v2Checkpoint", _has_v2_checkpoints, True, True, reader_version=3),

@@ -33,7 +33,7 @@ from dbt.adapters.silt.engine.kernel.checkpoint_read import (
 from dbt.adapters.silt.engine.kernel.commit_file import CommitFile, corrupt_commit, read_commit
 from dbt.adapters.silt.engine.kernel.compaction import read_compaction
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
-from dbt.adapters.silt.engine.kernel.features import check_files_readable, check_readable
+from dbt.adapters.silt.engine.kernel.features import check_readable
 from dbt.adapters.silt.engine.kernel.log_segment import LogSegment
 from dbt.adapters.silt.engine.kernel.schema import StructType
 from dbt.adapters.silt.engine.kernel.store import Store
@@ -80,9 +80,7 @@ def advance(state: TableState | None, commits: Sequence[CommitFile], table: str)
     changes = _Changes()
     for commit in commits:
         changes.apply(commit.actions(table), commit.version, table)
-    new = changes.onto(state, table)
-    check_files_readable(new.files, table)
-    return new
+    return changes.onto(state, table)
 
 
 def tombstones(store: Store, segment: LogSegment, table: str) -> pa.Table:

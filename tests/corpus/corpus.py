@@ -1,0 +1,39 @@
+"""The tables that other engines wrote (`../shared/corpus` beside the checkout), and which of them are refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dbt.adapters.silt.engine.kernel.errors import MissingLogVersionError, UnsupportedFeatureError
+from dbt.adapters.silt.engine.kernel.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+
+CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
+MANIFEST = CORPUS / "manifest.json"
+
+REFUSED: dict[str, tuple[type[Exception], str]] = {
+    "delta-rs-err-logs/table_c": (MissingLogVersionError, "00000000000000000012.json"),
+    **{f"delta-rs-err-logs/table_{name}": (UnsupportedFeatureError, "catalogOwned") for name in "defhi"},
+    "delta-rs/simple_table_features": (UnsupportedFeatureError, "reader version 5"),
+}
+"""Tables that are refused, and what the error must name."""
+
+needs_corpus = pytest.mark.skipif(not MANIFEST.exists(), reason=f"the corpus is not there: {CORPUS}")
+
+
+def entries() -> list[Any]:
+    """The manifest's entry of each table; none where the corpus is not there."""
+    return list(json.loads(MANIFEST.read_text(encoding="utf-8"))["tables"]) if MANIFEST.exists() else []
+
+
+def readable() -> list[Any]:
+    """The entries of the tables that are not refused."""
+    return [entry for entry in entries() if entry["path"] not in REFUSED]
+
+
+def log_of(path: str) -> DeltaLog:
+    return DeltaLog(LocalStore(CORPUS / path), path)

@@ -1,0 +1,78 @@
+"""The rows of tables that other engines wrote, in every version that their logs can give, against the manifest."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.commands import scan, spark_errors
+from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from tests.corpus.corpus import CORPUS, log_of, needs_corpus, readable
+
+pytestmark = needs_corpus
+
+_VERSION = "corpus version"
+WITH_ROWS = [entry for entry in readable() if entry["oracle"] != "log-only"]
+WITHOUT_ROWS = [entry for entry in readable() if entry["oracle"] == "log-only"]
+
+
+@pytest.fixture(scope="module")
+def digest() -> Callable[[pa.Table], dict[str, Any]]:
+    """The corpus' own checksum of rows."""
+    spec = importlib.util.spec_from_file_location("corpus_check", CORPUS / "check.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.digest  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("entry", WITH_ROWS, ids=[entry["path"] for entry in WITH_ROWS])
+def test_every_version_has_the_rows_that_other_readers_find(
+    spark: SparkSession, digest: Callable[[pa.Table], dict[str, Any]], entry: Any
+) -> None:
+    listed = entry.get("versions") or [entry]
+    expected = {each["version"]: each for each in listed if each["oracle"] != "log-only"}
+    if "sha256_missing" in entry:
+        # Such tables are too long to hash, or have columns that no text stands for.
+        assert {version: _count(spark, log_of(entry["path"]), version) for version in expected} == {
+            version: each["rows"] for version, each in expected.items()
+        }
+        return
+    for version, rows in _rows_of(spark, log_of(entry["path"]), list(expected)):
+        wanted = {key: expected[version].get(key) for key in ("rows", "sha256")}
+        assert {"version": version, **digest(rows)} == {"version": version, **wanted}
+
+
+@pytest.mark.parametrize("entry", WITHOUT_ROWS, ids=[entry["path"] for entry in WITHOUT_ROWS])
+def test_data_files_that_are_not_there_are_missed(spark: SparkSession, entry: Any) -> None:
+    log = log_of(entry["path"])
+    with pytest.raises(DataFileMissingError, match=r"is not there"), spark_errors.mapped():
+        scan.read(spark, log, log.snapshot()).toArrow()
+
+
+def _count(spark: SparkSession, log: DeltaLog, version: int) -> int:
+    """How many rows there are, each read whole."""
+    frame = scan.read(spark, log, log.snapshot_at(version))
+    return frame.select(F.to_json(F.struct("*")).alias("row")).filter("row is not null").count()
+
+
+def _rows_of(spark: SparkSession, log: DeltaLog, versions: list[int]) -> Iterator[tuple[int, pa.Table]]:
+    """The rows of each version; one job for all versions of the same schema."""
+    snapshots = [log.snapshot_at(version) for version in versions]
+    for _, alike in itertools.groupby(snapshots, lambda snapshot: snapshot.schema):
+        group = list(alike)
+        frames = [scan.read(spark, log, each).withColumn(_VERSION, F.lit(each.version)) for each in group]
+        found = functools.reduce(DataFrame.unionAll, frames).toArrow()
+        for each in group:
+            of_version = found.filter(pc.equal(found[_VERSION], each.version))
+            yield each.version, of_version.drop_columns([_VERSION])
