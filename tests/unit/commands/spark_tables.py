@@ -41,7 +41,9 @@ class Tables:
     def made(self, query: str, name: str = "orders", **definition: Any) -> DeltaLog:
         """A new table with the rows of a query."""
         log = self.log(name)
-        create.create(Place(log, None), Definition(**definition), self.spark.sql(query), CreateMode.CREATE, PLAIN)
+        create.create(
+            self.spark, Place(log, None), Definition(**definition), self.spark.sql(query), CreateMode.CREATE, PLAIN
+        )
         return log
 
     def append(self, log: DeltaLog, query: str, settings: WriteSettings = PLAIN, **placement: Any) -> Outcome:

@@ -75,7 +75,6 @@ def test_legacy_writer_versions_are_written_where_the_table_uses_nothing_unusual
     ("writer_version", "used", "name"),
     [
         (4, metadata(enableChangeDataFeed="true"), "changeDataFeed"),
-        (4, with_column_metadata(**{"delta.generationExpression": "b + 1"}), "generatedColumns"),
         (6, with_column_metadata(**{"delta.identity.start": 1, "delta.identity.step": 1}), "identityColumns"),
     ],
 )

@@ -15,7 +15,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands import column_changes, files, row_changes, scan
+from dbt.adapters.silt.engine.commands import column_changes, defaults, files, generated, row_changes, scan
 from dbt.adapters.silt.engine.commands.assign import assign
 from dbt.adapters.silt.engine.commands.checks import not_null_checks, table_checks
 from dbt.adapters.silt.engine.commands.column_changes import FIRST as FIRST
@@ -39,7 +39,14 @@ from dbt.adapters.silt.engine.kernel.changes import Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
 from dbt.adapters.silt.engine.kernel.features import check_writable
 from dbt.adapters.silt.engine.kernel.properties import TableProperties
-from dbt.adapters.silt.engine.kernel.schema import ArrayType, DataType, MapType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.schema import (
+    CURRENT_DEFAULT,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+)
 
 
 def add_columns(
@@ -69,6 +76,7 @@ def add_columns(
         schema = column_changes.added(schema, column, target.name)
         made.append(_described(column_changes.require(schema, column.path, target.name), column.path))
     operation = Operation("ADD COLUMNS", {"columns": _json(made)})
+    defaults.check_defaults(spark, schema, target.name)
     metadata = _checked_metadata(target, schema)
     if any(column.default is not None for column in columns):
         frame = scan.read(spark, target.log, target.snapshot)
@@ -84,7 +92,7 @@ def drop_columns(
 
     Raises:
         ColumnNotFoundError: there is no such column, and `if_exists` is False.
-        InvalidStatementError: a constraint or the partitioning uses it, or no column would be left.
+        InvalidStatementError: a constraint, a generated column or the partitioning uses it, or no column would be left.
         ConcurrentModificationError: another writer changed any row of the table, or its metadata.
     """
     _begin(target)
@@ -100,6 +108,7 @@ def drop_columns(
             )
         schema = column_changes.dropped(schema, path, target.name)
         gone.append(path)
+    generated.check_not_used(spark, target.snapshot.schema, (path[0] for path in gone), target.name)
     operation = Operation("DROP COLUMNS", {"columns": _json([spelled(path) for path in gone])})
     metadata = _checked_metadata(target, schema)
     _check_conditions(spark, target, metadata)
@@ -116,15 +125,19 @@ def change_columns(
 
     Raises:
         ColumnNotFoundError: there is no such column.
-        InvalidStatementError: another column has the new name, or a constraint uses the old one.
+        InvalidStatementError: another column has the new name, or a constraint or a generated column uses it.
         TypeMismatchError, ValueNotCastableError: the new type cannot hold the column's values.
         NotNullViolationError: a column that is to be NOT NULL holds a null.
         ConcurrentModificationError: another writer changed the table's metadata, or rows that the change rests on.
     """
     _begin(target)
     schema = target.snapshot.schema
+    others = (change.path[0] for change in changes if change.new_name is not None or change.type is not None)
+    generated.check_not_used(spark, schema, others, target.name)
     for change in changes:
         schema = _changed(schema, change, target)
+    if any(change.default or change.type for change in changes):
+        defaults.check_defaults(spark, schema, target.name)
     under_new_names, partition_columns = target.snapshot.schema, list(target.snapshot.partition_columns)
     for change in changes:
         if change.new_name is None or change.new_name == change.path[-1]:
@@ -232,10 +245,19 @@ def _changed(schema: StructType, change: ColumnChange, target: Target) -> Struct
     if change.nullable is not None:
         nullable = change.nullable
         schema = column_changes.changed(schema, path, lambda field: replace(field, nullable=nullable), table)
+    if change.default is not None:
+        schema = _with_default(schema, path, change.default, table)
     if change.after is not None:
         schema = column_changes.moved(schema, path, change.after, table)
     column_changes.require(schema, path, table)
     return schema
+
+
+def _with_default(schema: StructType, path: Path, default: str, table: str) -> StructType:
+    if len(path) > 1:
+        raise InvalidStatementError(f"`{spelled(path)}` is inside a column: only columns have defaults", table=table)
+    kept = {CURRENT_DEFAULT: default or None}
+    return column_changes.changed(schema, path, lambda field: field.with_metadata(**kept), table)
 
 
 def _with_type(schema: StructType, path: Path, text: str, target: Target) -> StructType:

@@ -8,11 +8,12 @@ as null.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from dbt.adapters.silt.engine.commands import generated
 from dbt.adapters.silt.engine.commands.checks import Check, counted, shown
 from dbt.adapters.silt.engine.commands.conversion import Conversion, conversion
 from dbt.adapters.silt.engine.commands.types import kernel_schema, nullable, text_length
@@ -53,7 +54,8 @@ def assign(
         by_name: whether columns, and members of structs, are matched by name, in any case; else by position.
         columns: the table's columns that the query's are for by position; None for all of them.
 
-    Columns of the table that the query has nothing for get their default, which is null where none is set.
+    Columns of the table that the query has nothing for are computed where they are generated; the others get their
+    default, which is null where none is set.
 
     Raises:
         ColumnNotFoundError: the query has columns that the table has not, or not as many as the table.
@@ -70,7 +72,10 @@ def assign(
     if _already_fits(pairs, source, schema):
         return Assigned(df, ())
     renamed = df.toDF(*(f"{_SOURCE}{position}" for position in range(len(source))))
-    return _converted(renamed, pairs, table, by_name)
+    missing = {pair.target.name: None for pair in pairs if pair.source is None and pair.target.generation_expression}
+    given = [pair for pair in pairs if pair.target.name not in missing]
+    assigned = _converted(renamed, given, table, by_name)
+    return replace(assigned, df=generated.computed(assigned.df, schema, missing))
 
 
 def evolve(schema: StructType, source: StructType) -> StructType:

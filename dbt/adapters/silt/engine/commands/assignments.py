@@ -7,7 +7,7 @@ of its own, which a check looks at while the rows are written.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from pyspark.sql import Column, DataFrame
@@ -95,13 +95,15 @@ def resolve(pairs: Sequence[tuple[Name, str]], schema: StructType, alias: str, t
     """Finds the columns that are set.
 
     Args:
-        pairs: column and value; a column's name may begin with the alias.
+        pairs: column and value; a column's name may begin with the alias. The value DEFAULT is the column's default; a
+            generated column that is set to it is left out, so that it is computed.
 
     Raises:
         ColumnNotFoundError: there is no such column or field.
         InvalidStatementError: a column is set twice, or in whole and in part.
     """
-    found = tuple(Assignment(_path(name, schema, alias, table), value) for name, value in pairs)
+    named = tuple(Assignment(_path(name, schema, alias, table), value) for name, value in pairs)
+    found = tuple(_default(each) if _is_default(each) else each for each in named if not _is_computed(each))
     paths = [tuple(member.name.lower() for member in each.path) for each in found]
     for position, path in enumerate(paths):
         for other in paths[position + 1 :]:
@@ -177,6 +179,18 @@ def by_column(settings: Sequence[Setting]) -> Mapping[str, list[Setting]]:
     for setting in settings:
         grouped.setdefault(setting.assignment.column.name.lower(), []).append(setting)
     return grouped
+
+
+def _is_default(assignment: Assignment) -> bool:
+    return assignment.value.strip().lower() == "default"
+
+
+def _is_computed(assignment: Assignment) -> bool:
+    return _is_default(assignment) and assignment.place.generation_expression is not None
+
+
+def _default(assignment: Assignment) -> Assignment:
+    return replace(assignment, value=assignment.place.default)
 
 
 def _path(name: Name, schema: StructType, alias: str, table: str) -> tuple[StructField, ...]:

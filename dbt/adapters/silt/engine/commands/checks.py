@@ -53,12 +53,13 @@ class Check:
 
 
 def table_checks(schema: StructType, properties: TableProperties, table: str) -> tuple[Check, ...]:
-    """What every row of the table must keep: NOT NULL, the length of texts, CHECK constraints, invariants."""
+    """What every row must keep: NOT NULL, the length of texts, CHECK constraints, invariants, generated columns."""
     return (
         *not_null_checks(schema, table),
         *_length_checks(schema, table),
         *constraint_checks(schema, properties, table),
         *_invariant_checks(schema, table),
+        *_generation_checks(schema, table),
     )
 
 
@@ -154,6 +155,14 @@ def _inner_nulls(data_type: DataType, name: str) -> Iterator[tuple[str, Test]]:
         value_field = StructField("value", data_type.value_type, data_type.value_contains_null)
         for place, has_null in _nulls(value_field, f"{name}.value"):
             yield place, _of_any(F.map_values, has_null)
+
+
+def _generation_checks(schema: StructType, table: str) -> Iterator[Check]:
+    for member in schema:
+        if member.generation_expression is not None:
+            condition = f"{quoted(member.name)} <=> ({member.generation_expression}\n)"
+            what = f"the rule of the generated column `{member.name}`"
+            yield Check(_not_true(condition), example_row(schema), _check_error(what, condition, table))
 
 
 def _where_present(test: Test) -> Test:

@@ -49,7 +49,7 @@ class NewColumn:
 
 @dataclass(frozen=True)
 class ColumnChange:
-    """What changes of a column; None leaves a thing as it is, an empty comment takes the comment away."""
+    """What changes of a column; None leaves a thing as it is, an empty comment or default takes it away."""
 
     path: Path
     new_name: str | None = None
@@ -57,6 +57,7 @@ class ColumnChange:
     comment: str | None = None
     nullable: bool | None = None
     after: str | None = None
+    default: str | None = None
 
 
 def find(schema: StructType, path: Path, table: str) -> StructField | None:

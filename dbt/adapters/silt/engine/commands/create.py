@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
-from dbt.adapters.silt.engine.commands import files, row_changes
+from dbt.adapters.silt.engine.commands import defaults, files, generated, row_changes
 from dbt.adapters.silt.engine.commands.assign import Assigned, assign
 from dbt.adapters.silt.engine.commands.checks import table_checks
 from dbt.adapters.silt.engine.commands.commit import commit
@@ -29,7 +29,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.features import needed_features, protocol_for, upgraded
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.properties import CONSTRAINT_PREFIX, FEATURE_PREFIX, TableProperties, checked
-from dbt.adapters.silt.engine.kernel.schema import CURRENT_DEFAULT, StructField, StructType
+from dbt.adapters.silt.engine.kernel.schema import CURRENT_DEFAULT, GENERATION_EXPRESSION, StructField, StructType
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 
 _COMMANDS = frozenset(("delta.minreaderversion", "delta.minwriterversion", "delta.ignoreprotocoldefaults"))
@@ -64,13 +64,20 @@ class Place:
 
 @dataclass(frozen=True)
 class ColumnSpec:
-    """A column as the statement declares it; `type` and `default` are SQL text, None where the query gives the type."""
+    """A column as the statement declares it.
+
+    Args:
+        type: SQL text; None where the query gives it.
+        default: SQL text of the value of rows that give none.
+        generated: SQL text that the column's values are computed by, from other columns.
+    """
 
     name: str
     type: str | None = None
     nullable: bool = True
     comment: str | None = None
     default: str | None = None
+    generated: str | None = None
 
 
 @dataclass(frozen=True)
@@ -78,7 +85,8 @@ class Definition:
     """What the statement says of the table.
 
     Args:
-        columns: in order; empty where the query gives them all. With a query they are matched by position.
+        columns: in order; empty where the query gives them all. With a query they are matched by position; it may
+            leave those out that are generated.
         constraints: conditions of CHECK constraints, SQL text by name.
     """
 
@@ -90,7 +98,12 @@ class Definition:
 
 
 def create(
-    place: Place, definition: Definition, query: DataFrame | None, mode: CreateMode, settings: WriteSettings
+    spark: SparkSession,
+    place: Place,
+    definition: Definition,
+    query: DataFrame | None,
+    mode: CreateMode,
+    settings: WriteSettings,
 ) -> Outcome:
     """Makes a table, or puts another in its place.
 
@@ -112,6 +125,9 @@ def create(
     if base is None and mode is CreateMode.REPLACE:
         raise RelationNotFoundError("there is no such table to replace", table=name)
     metadata, protocol = _described(place, definition, query)
+    schema = StructType.from_json(metadata.schema_string)
+    generated.check_expressions(spark, schema, name)
+    defaults.check_defaults(spark, schema, name)
     written = None if query is None else _write(place.log, metadata, query)
     return _commit(place, metadata, protocol, written, operation, settings)
 
@@ -161,23 +177,28 @@ def _schema(definition: Definition, query: DataFrame | None, table: str) -> Stru
 
 
 def _declared(definition: Definition, given: StructType | None, table: str) -> StructType:
-    if given is not None and len(given) != len(definition.columns):
+    columns = definition.columns
+    if given is not None and len(given) != len(columns):
+        columns = tuple(column for column in columns if column.generated is None)
+    if given is not None and len(given) != len(columns):
         raise ColumnNotFoundError(
             f"the statement declares {len(definition.columns)} columns and its query gives {len(given)}",
             remedy="Declare as many columns as the query gives",
             table=table,
         )
     fields = []
-    for position, column in enumerate(definition.columns):
+    positions = {column.name: position for position, column in enumerate(columns)}
+    for column in definition.columns:
         if column.type is not None:
             typed = column_type(column.type, table)
-        elif given is not None:
-            typed = given.fields[position]
+        elif given is not None and column.name in positions:
+            typed = given.fields[positions[column.name]]
         else:
             raise InvalidStatementError(f"the column `{column.name}` has no type", table=table)
         declared = StructField(column.name, typed.type, column.nullable, typed.metadata)
         declared = declared if column.comment is None else declared.with_metadata(comment=column.comment)
-        fields.append(declared.with_metadata(**{CURRENT_DEFAULT: column.default}))
+        details = {CURRENT_DEFAULT: column.default, GENERATION_EXPRESSION: column.generated}
+        fields.append(declared.with_metadata(**details))
     return StructType(tuple(fields))
 
 
@@ -195,7 +216,10 @@ def _check_features(asked: Mapping[str, str], table: str) -> None:
 
 def _write(log: DeltaLog, metadata: Metadata, query: DataFrame) -> Written:
     schema = StructType.from_json(metadata.schema_string)
-    assigned: Assigned = assign(query, schema, log.name)
+    given = None
+    if len(query.columns) < len(schema):
+        given = [member.name for member in schema if member.generation_expression is None]
+    assigned: Assigned = assign(query, schema, log.name, columns=given)
     rules = table_checks(schema, TableProperties(metadata.configuration), log.name)
     return files.write(assigned.df, log, metadata, (*assigned.checks, *rules))
 

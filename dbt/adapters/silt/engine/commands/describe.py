@@ -15,7 +15,14 @@ from dbt.adapters.silt.engine.kernel.features import has_feature
 from dbt.adapters.silt.engine.kernel.history import Commit
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.properties import CONSTRAINT_PREFIX
-from dbt.adapters.silt.engine.kernel.schema import ArrayType, DataType, MapType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.schema import (
+    CURRENT_DEFAULT,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+)
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 
 _COLUMNS: Final = "col_name string, data_type string, comment string"
@@ -209,7 +216,10 @@ def _type_text(data_type: DataType) -> str:
 
 def _suffix(field: StructField) -> str:
     comment = "" if field.comment is None else f" COMMENT {_literal(field.comment)}"
-    return ("" if field.nullable else " NOT NULL") + comment
+    expression = field.generation_expression
+    generated = "" if expression is None else f" GENERATED ALWAYS AS ({expression})"
+    default = f" DEFAULT {field.default}" if CURRENT_DEFAULT in field.metadata else ""
+    return ("" if field.nullable else " NOT NULL") + generated + default + comment
 
 
 def _literal(text: str) -> str:

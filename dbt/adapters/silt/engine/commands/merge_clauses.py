@@ -169,7 +169,7 @@ def _pairs(
     if isinstance(given, Insert) and listed is not None:
         listed = _insert_columns(listed, new, table)
     if listed is not None:
-        return [(name, _default(name, new) if value.strip().lower() == "default" else value) for name, value in listed]
+        return listed
     missing = [name for name in new.names if name not in source]
     if missing and not plan.schema_evolution:
         word = "INSERT *" if isinstance(given, Insert) else "UPDATE SET *"
@@ -207,12 +207,6 @@ def _choice(clauses: Clauses, match: Match) -> str:
     # The line break ends a comment at the condition's end.
     whens = [f"when ({clause.condition or 'true'}\n) then {clause.number}" for clause in own]
     return f"case {' '.join(whens)} else {rest} end"
-
-
-def _default(name: Name, schema: StructType) -> str:
-    """What the word DEFAULT stands for as the value of a column."""
-    field = schema.field(name[-1])
-    return "null" if field is None else field.default
 
 
 def _column(

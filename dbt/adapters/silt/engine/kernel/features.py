@@ -15,7 +15,13 @@ from dbt.adapters.silt.engine.kernel import type_widening
 from dbt.adapters.silt.engine.kernel.actions import Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.properties import FEATURE_PREFIX, TableProperties
-from dbt.adapters.silt.engine.kernel.schema import CURRENT_DEFAULT, StructType, all_fields, primitive_types
+from dbt.adapters.silt.engine.kernel.schema import (
+    CURRENT_DEFAULT,
+    GENERATION_EXPRESSION,
+    StructType,
+    all_fields,
+    primitive_types,
+)
 
 FEATURE_LIST_READER: Final = 3
 FEATURE_LIST_WRITER: Final = 7
@@ -246,7 +252,7 @@ _FEATURES: Mapping[str, Feature] = {
         Feature("invariants", _field_has("delta.invariants"), True, True, writer_version=2),
         Feature("checkConstraints", _has_checks, True, True, writer_version=3),
         Feature("changeDataFeed", _property_is_true("delta.enableChangeDataFeed"), True, False, writer_version=4),
-        Feature("generatedColumns", _field_has("delta.generationExpression"), True, False, writer_version=4),
+        Feature("generatedColumns", _field_has(GENERATION_EXPRESSION), True, True, writer_version=4),
         Feature("columnMapping", _maps_columns, True, False, reader_version=2, writer_version=5),
         Feature(
             "identityColumns",

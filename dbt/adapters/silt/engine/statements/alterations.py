@@ -53,7 +53,7 @@ def drop_columns(context: Context, statement: kinds.DropColumns) -> Result:
 def alter_columns_(context: Context, statement: kinds.AlterColumns) -> Result:
     """ALTER TABLE ... ALTER | CHANGE | RENAME COLUMN."""
     changes = tuple(
-        alter_columns.ColumnChange(c.path, c.new_name, c.type, c.comment, c.nullable, _after(c.position))
+        alter_columns.ColumnChange(c.path, c.new_name, c.type, c.comment, c.nullable, _after(c.position), c.default)
         for c in statement.changes
     )
     return _altered(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
@@ -13,6 +13,7 @@ from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSetti
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.statements import kinds
 from dbt.adapters.silt.engine.statements.context import Context, Result
+from dbt.adapters.silt.engine.statements.default_values import with_defaults
 from dbt.adapters.silt.engine.statements.foreign import pass_with_query
 from dbt.adapters.silt.engine.statements.kinds import InsertMode
 from dbt.adapters.silt.engine.statements.resolve import Text
@@ -55,10 +56,12 @@ def insert(context: Context, statement: kinds.Insert) -> Result:
     if condition is not None:
         texts.append(Text(condition, qualifiers(table, statement.alias)))
     resolved = context.resolver.resolve(texts, target=table.log)
+    target = target_of(table.log, resolved)
+    query, placement = _with_defaults(resolved.texts[0], _placement(statement), target)
     write = _Write(
-        target_of(table.log, resolved),
-        context.spark.sql(resolved.texts[0]),
-        _placement(statement),
+        target,
+        context.spark.sql(query),
+        placement,
         settings_with(context, resolved),
     )
     if condition is not None:
@@ -106,6 +109,17 @@ def _placement(statement: kinds.Insert) -> Placement:
         constants={each.column: each.value for each in statement.partition if each.value is not None},
         schema_evolution=statement.schema_evolution,
     )
+
+
+def _with_defaults(query: str, placement: Placement, target: Target) -> tuple[str, Placement]:
+    """The query with DEFAULT written out, and the columns that it is then for."""
+    if placement.by_name:
+        return query, placement
+    constants = {name.lower() for name in placement.constants}
+    schema = target.snapshot.schema
+    columns = placement.columns or tuple(name for name in schema.names if name.lower() not in constants)
+    written, kept = with_defaults(query, columns, schema, target.name)
+    return (query, placement) if written == query else (written, replace(placement, columns=kept))
 
 
 def _refuse(statement: kinds.Insert, table: str) -> None:

@@ -68,7 +68,7 @@ class Unrecognised(Statement):
 
 @dataclass(frozen=True)
 class ColumnDefinition:
-    """One column of a table to be; `type` is None where a query gives it."""
+    """One column of a table to be; `type` is None where a query gives it, `generated` the text inside AS (...)."""
 
     name: str
     type: str | None
@@ -283,7 +283,7 @@ class NewColumn:
 
 @dataclass(frozen=True)
 class ColumnChange:
-    """What one ALTER COLUMN changes; None leaves a thing as it is."""
+    """What one ALTER COLUMN changes; None leaves a thing as it is, an empty default takes it away."""
 
     path: Name
     new_name: str | None = None
@@ -291,6 +291,7 @@ class ColumnChange:
     comment: str | None = None
     nullable: bool | None = None
     position: Position | None = None
+    default: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -146,17 +146,21 @@ def _column_change(cursor: Cursor) -> ColumnChange:
             change = replace(change, nullable=False)
         elif cursor.take("DROP", "NOT", "NULL"):
             change = replace(change, nullable=True)
+        elif cursor.take("SET", "DEFAULT"):
+            change = replace(change, default=cursor.until(",", what="a default value"))
+        elif cursor.take("DROP", "DEFAULT"):
+            change = replace(change, default="")
         elif cursor.at_any("FIRST", "AFTER"):
             change = replace(change, position=_position(cursor))
         elif cursor.at_any("SET", "DROP"):
             break
         else:
-            raise cursor.expected("COMMENT, TYPE, SET NOT NULL, DROP NOT NULL, FIRST or AFTER")
+            raise cursor.expected("COMMENT, TYPE, SET or DROP NOT NULL or DEFAULT, FIRST or AFTER")
     return change
 
 
 def _other_actions(cursor: Cursor) -> tuple[str, ...]:
-    """What is left of an ALTER COLUMN (defaults, tags, masks), in the words of the text."""
+    """What is left of an ALTER COLUMN (tags, masks), in the words of the text."""
     return () if cursor.at_end else (f"ALTER COLUMN {cursor.rest()}",)
 
 

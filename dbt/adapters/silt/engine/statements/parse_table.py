@@ -128,14 +128,16 @@ def _with_column_or_constraint(cursor: Cursor, statement: CreateTable) -> Create
     while not (cursor.at_end or cursor.at(",")):
         found = constraint(cursor)
         if found is None:
+            if cursor.at("GENERATED") and (identity := _identity(cursor)) is not None:
+                unsupported = (*statement.unsupported, f"the identity column {column.name} ({identity})")
+                statement = replace(statement, unsupported=unsupported)
+                continue
             column = _with_option(cursor, column)
             continue
         if found.kind is not ConstraintKind.CHECK and not found.columns:
             found = replace(found, columns=(column.name,))
         statement = replace(statement, constraints=(*statement.constraints, found))
-    return replace(
-        statement, columns=(*statement.columns, column), unsupported=statement.unsupported + _refused(column)
-    )
+    return replace(statement, columns=(*statement.columns, column))
 
 
 def _at_constraint(cursor: Cursor) -> bool:
@@ -159,15 +161,24 @@ def _with_option(cursor: Cursor, column: ColumnDefinition) -> ColumnDefinition:
     if cursor.take("DEFAULT"):
         return replace(column, default=cursor.until(*_AFTER_DEFAULT, what="a default value"))
     if cursor.take("GENERATED"):
-        return replace(column, generated=cursor.until(*_AFTER_DEFAULT, what="ALWAYS AS (expression)"))
+        cursor.expect("ALWAYS", "AS")
+        return replace(column, generated=cursor.group().strip())
     raise cursor.expected("a comma, NOT NULL, COMMENT or a constraint")
 
 
 _AFTER_DEFAULT = (",", "COMMENT", "CONSTRAINT", "CHECK", "PRIMARY", "UNIQUE", "REFERENCES", "FIRST", "AFTER")
 
 
-def _refused(column: ColumnDefinition) -> tuple[str, ...]:
-    return () if column.generated is None else (f"GENERATED column {column.name}",)
+def _identity(cursor: Cursor) -> str | None:
+    """GENERATED ALWAYS | BY DEFAULT AS IDENTITY [(...)], as text; None, and nothing read, for another GENERATED."""
+    first = cursor.at_token
+    cursor.expect("GENERATED")
+    if not ((cursor.take("ALWAYS") or cursor.take("BY", "DEFAULT")) and cursor.take("AS", "IDENTITY")):
+        cursor.at_token = first
+        return None
+    if cursor.at("("):
+        cursor.group()
+    return cursor.cut(first, cursor.at_token)
 
 
 def _key_columns(cursor: Cursor) -> tuple[str, ...]:

@@ -73,7 +73,7 @@ def create_table(context: Context, statement: kinds.CreateTable) -> Result:
     log = site.ready(context)
     place = Place(log, resolved.target, is_managed=site.path is None)
     outcome = create.create(
-        place, _definition(statement), query, _MODES[statement.mode], settings_with(context, resolved)
+        context.spark, place, _definition(statement), query, _MODES[statement.mode], settings_with(context, resolved)
     )
     return changed(context, log, outcome)
 
@@ -98,7 +98,7 @@ def create_table_like(context: Context, statement: kinds.CreateTableLike) -> Res
     )
     base = None if site.log is None else site.log.snapshot()
     log = site.ready(context)
-    outcome = create.create(Place(log, base), like, None, _MODES[statement.mode], context.settings)
+    outcome = create.create(context.spark, Place(log, base), like, None, _MODES[statement.mode], context.settings)
     return changed(context, log, outcome)
 
 
@@ -140,13 +140,6 @@ def _refuse(statement: kinds.CreateTable | kinds.CreateTableLike, table: str) ->
 
 
 def _refuse_layout(statement: kinds.CreateTable, table: str) -> None:
-    computed = [column.name for column in statement.columns if column.generated]
-    if computed:
-        raise UnsupportedStatementError(
-            f"generated columns are not supported: {', '.join(computed)}",
-            table=table,
-            remedy="Give the values in the query",
-        )
     if statement.clustered_by or statement.options:
         raise UnsupportedStatementError(
             "CLUSTER BY and OPTIONS are not supported", table=table, remedy="Leave them out, or use PARTITIONED BY"
@@ -157,7 +150,9 @@ def _definition(statement: kinds.CreateTable) -> Definition:
     """The keys of a table are for people to read: they are not enforced, and not kept."""
     checks = [each for each in statement.constraints if each.kind is ConstraintKind.CHECK]
     return Definition(
-        columns=tuple(ColumnSpec(c.name, c.type, c.nullable, c.comment, c.default) for c in statement.columns),
+        columns=tuple(
+            ColumnSpec(c.name, c.type, c.nullable, c.comment, c.default, c.generated) for c in statement.columns
+        ),
         partition_columns=statement.partitioned_by,
         comment=statement.comment,
         properties=statement.properties,
