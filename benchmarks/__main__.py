@@ -21,6 +21,7 @@ from benchmarks.contestants.delta_spark import DeltaSpark, session_settings
 from benchmarks.contestants.silt import Silt
 from benchmarks.data import FULL, QUICK
 from benchmarks.harness import CaseResult, ResultsDifferError, chosen, run_case
+from benchmarks.logs import measure
 from benchmarks.projects import cold_build, small_models
 from dbt.adapters.silt.session import SessionSettings, open_session, stop_spark
 
@@ -33,12 +34,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console()
     work = options.folder / "work"
     shutil.rmtree(work, ignore_errors=True)
-    cases, runs, cold = [], [], None
+    cases, runs, cold, logs = [], [], None, []
     try:
-        if options.only != "dbt":
+        if options.only in (None, "logs"):
+            logs = measure.measure(work / "logs", measure.QUICK_TABLES if options.quick else measure.TABLES)
+            console.print(report.logs_table(logs))
+        if options.only in (None, "statements"):
             cases = run_statements(options, work, console)
             console.print(report.statements_table(cases))
-        if options.only != "statements":
+        if options.only in (None, "dbt"):
             runs = small_models.measure(work / "small_models")
             console.print(report.projects_table(runs))
             cold = cold_build.measure(work / "cold_build")
@@ -48,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    written = report.write(report.as_json(cases, runs, cold), options.folder, datetime.datetime.now())
+    written = report.write(report.as_json(cases, runs, cold, logs), options.folder, datetime.datetime.now())
     console.print(f"Written to {written}")
     return 0
 
@@ -57,7 +61,7 @@ def parser() -> argparse.ArgumentParser:
     """The options."""
     options = argparse.ArgumentParser(prog="python -m benchmarks", description="What our statements and dbt runs cost.")
     options.add_argument("--quick", action="store_true", help="small tables: to try the harness, not to quote")
-    options.add_argument("--only", choices=("statements", "dbt"), help="only the cases of statements, or those of dbt")
+    options.add_argument("--only", choices=("logs", "statements", "dbt"), help="only one of the three parts")
     options.add_argument("--case", action="append", default=[], metavar="NAME", help="only this case of statements")
     options.add_argument("--peers", nargs="+", default=[], choices=("delta-rs",), help="contestants beside ours")
     options.add_argument(

@@ -15,6 +15,7 @@ from typing import Any
 from rich.table import Table
 
 from benchmarks.harness import CaseResult
+from benchmarks.logs.measure import STEPS, LogResult
 from benchmarks.projects.small_models import ProjectRun
 
 PACKAGES = ("pyspark", "pyarrow", "dbt-core", "deltalake")
@@ -56,7 +57,25 @@ def cold_table(result: CaseResult) -> Table:
     return table
 
 
-def as_json(cases: Sequence[CaseResult], runs: Sequence[ProjectRun], cold: CaseResult | None) -> dict[str, Any]:
+def logs_table(results: Sequence[LogResult]) -> Table:
+    """A line per table and step: our milliseconds, the peer's, and the ratio; then the peak memory."""
+    table = Table(title="Logs: median milliseconds, each in a new process, and times deltalake")
+    table.add_column("table", no_wrap=True)
+    table.add_column("step")
+    for column in ("dbt-silt", "deltalake", "ratio"):
+        table.add_column(column, justify="right")
+    for result in results:
+        for step in STEPS:
+            times = (milliseconds(result.seconds[name][step]) for name in ("dbt-silt", "deltalake"))
+            table.add_row(result.table, step, *times, f"{result.ratio(step):.2f}")
+        peaks = (f"{result.peak_mib[name]:,.0f} MiB" for name in ("dbt-silt", "deltalake"))
+        table.add_row(result.table, "peak memory", *peaks, "", end_section=True)
+    return table
+
+
+def as_json(
+    cases: Sequence[CaseResult], runs: Sequence[ProjectRun], cold: CaseResult | None, logs: Sequence[LogResult] = ()
+) -> dict[str, Any]:
     """Everything that was measured, and on what."""
     return {
         "machine": {"cpus": os.cpu_count(), "platform": platform.platform(), "python": platform.python_version()},
@@ -64,6 +83,7 @@ def as_json(cases: Sequence[CaseResult], runs: Sequence[ProjectRun], cold: CaseR
         "statements": [_case_json(case) for case in cases],
         "projects": [dataclasses.asdict(run) for run in runs],
         "cold": _case_json(cold) if cold else None,
+        "logs": [dataclasses.asdict(result) for result in logs],
     }
 
 
