@@ -22,7 +22,7 @@ from dbt.adapters.silt.engine.kernel.actions import (
     RemoveFile,
     SetTransaction,
 )
-from dbt.adapters.silt.engine.kernel.checkpoint import checkpoint_rows
+from dbt.adapters.silt.engine.kernel.checkpoint import json_checksum
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
@@ -139,17 +139,30 @@ def test_the_hint_points_to_the_checkpoint() -> None:
     hint = json.loads(log.store.read(LAST_CHECKPOINT))
     status = log.store.status(checkpoint_path(0))
     assert status is not None
+    assert hint.pop("checksum") == json_checksum(hint)
     assert hint == {"version": 0, "size": 3, "sizeInBytes": status.size, "numOfAddFiles": 1}
 
 
-@pytest.mark.parametrize(
-    ("as_json", "as_struct", "kept"), [("true", "false", True), ("false", "false", False), ("false", "true", True)]
-)
-def test_statistics_are_left_out_where_the_table_wants_none(as_json: str, as_struct: str, kept: bool) -> None:
+def test_the_checksum_of_the_hint_is_the_specifications() -> None:
+    body = (
+        """{"k0":"'v 0'", "checksum": "adsaskfljadfkjadfkj", "k1":{"k2": 2, "k3": ["v3", [1, 2], """
+        """{"k4": "v4", "k5": ["v5", "v6", "v7"]}]}}"""
+    )
+    assert json_checksum(json.loads(body)) == "6a92d155a59bf2eecbd4b4ec7fd1f875"
+
+
+@pytest.mark.parametrize("as_json", ["true", "false"])
+@pytest.mark.parametrize("as_struct", ["true", "false"])
+def test_statistics_are_written_in_the_forms_that_the_table_asks_for(as_json: str, as_struct: str) -> None:
     configuration = {"delta.checkpoint.writeStatsAsJson": as_json, "delta.checkpoint.writeStatsAsStruct": as_struct}
-    log = new_log(configuration=configuration, extra=[add("a", stats="{}")])
-    rows = checkpoint_rows(log.snapshot(), columns.TOMBSTONES.empty_table())
-    assert [row["stats"] for row in rows["add"].to_pylist() if row] == ["{}" if kept else None]
+    log = new_log(configuration=configuration, extra=[add("a", stats='{"numRecords":3,"minValues":{"id":1}}')])
+    log.checkpoint(log.snapshot())
+    (row,) = (row for row in rows_of(log.store, 0)["add"].to_pylist() if row)
+    assert ("stats" in row) == (as_json == "true")
+    assert ("stats_parsed" in row) == (as_struct == "true")
+    log.store.delete(commit_path(0))
+    kept = reopened(log).snapshot().files["stats"].to_pylist()[0]
+    assert (kept is not None) == ("true" in (as_json, as_struct))
 
 
 # Checkpoints that others write: each is the base of a table whose commits are gone.

@@ -36,7 +36,7 @@ _MINUTE = 60_000_000
 _DAY = 86_400_000_000
 # Until then some zones were off UTC by odd seconds, which Spark 3.2 and 3.3 cut from the offset that they wrote.
 _WHOLE_MINUTE_ZONES = 94_694_400_000_000
-_HAS_ZONE = r"(?:Z|[+-]\d{2}:?\d{2}(?::?\d{2})?)$"
+HAS_ZONE = r"(?:Z|[+-]\d{2}:?\d{2}(?::?\d{2})?)$"
 _MAX_INT64 = (1 << 63) - 1
 
 
@@ -177,7 +177,7 @@ def _from_texts(domain: Domain, texts: pa.Array, truncated_by: int) -> tuple[pa.
         return values, values
     below = above = pa.scalar(0, pa.int64())
     if domain.zoned:
-        has_zone = pc.fill_null(pc.match_substring_regex(texts, _HAS_ZONE), False)
+        has_zone = pc.fill_null(pc.match_substring_regex(texts, HAS_ZONE), False)
         is_old = pc.fill_null(pc.less(values, _WHOLE_MINUTE_ZONES), False)
         # Without a zone it is the writer's wall clock, wherever that was.
         below = above = pc.if_else(has_zone, pc.if_else(is_old, _MINUTE, 0), _DAY)

@@ -1,96 +1,64 @@
-"""Writing a classic checkpoint, and the hint that points to it.
+"""Writing a checkpoint, classic or V2, and the hint that points to it.
 
-Source: the Delta specification, sections "Checkpoints", "Last Checkpoint File" and "Action Reconciliation".
+Source: the Delta specification, sections "Checkpoints", "V2 Spec", "Last Checkpoint File" and "Action Reconciliation".
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import urllib.parse
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dbt.adapters.silt.engine.kernel.actions import (
-    AddFile,
-    DomainMetadata,
-    Metadata,
-    Protocol,
-    RemoveFile,
-    SetTransaction,
+from dbt.adapters.silt.engine.kernel.actions import AddFile, Json
+from dbt.adapters.silt.engine.kernel.checkpoint_rows import (
+    CHECKPOINT_METADATA,
+    SIDECAR,
+    actions,
+    file_rows,
+    header_rows,
+    rows,
 )
-from dbt.adapters.silt.engine.kernel.columns import DELETION_VECTOR, FILES, STRING_MAP, TOMBSTONES, camel
+from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import InternalError
-from dbt.adapters.silt.engine.kernel.paths import LAST_CHECKPOINT, checkpoint_path
+from dbt.adapters.silt.engine.kernel.features import has_feature
+from dbt.adapters.silt.engine.kernel.paths import (
+    LAST_CHECKPOINT,
+    SIDECAR_FOLDER,
+    checkpoint_path,
+    uuid_checkpoint_path,
+)
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.store import Store
 
-_TEXTS = pa.list_(pa.string())
-_VECTOR = pa.struct([pa.field(camel(member.name), member.type) for member in DELETION_VECTOR])
-_DATA_CHANGE = pa.field("dataChange", pa.bool_())
+PART_ACTIONS = 50_000
+"""How many file actions a V2 checkpoint holds itself, or in each of its sidecars."""
 
 
-def _file_struct(schema: pa.Schema) -> pa.StructType:
-    members = [
-        pa.field(camel(member.name), _VECTOR if member.type == DELETION_VECTOR else member.type) for member in schema
-    ]
-    return pa.struct([*members, _DATA_CHANGE])
-
-
-_TYPES: Mapping[str, pa.StructType] = {
-    SetTransaction.key: pa.struct([("appId", pa.string()), ("version", pa.int64()), ("lastUpdated", pa.int64())]),
-    AddFile.key: _file_struct(FILES),
-    RemoveFile.key: _file_struct(TOMBSTONES),
-    Metadata.key: pa.struct(
-        [
-            ("id", pa.string()),
-            ("name", pa.string()),
-            ("description", pa.string()),
-            ("format", pa.struct([("provider", pa.string()), ("options", STRING_MAP)])),
-            ("schemaString", pa.string()),
-            ("partitionColumns", _TEXTS),
-            ("configuration", STRING_MAP),
-            ("createdTime", pa.int64()),
-        ]
-    ),
-    Protocol.key: pa.struct(
-        [
-            ("minReaderVersion", pa.int32()),
-            ("minWriterVersion", pa.int32()),
-            ("readerFeatures", _TEXTS),
-            ("writerFeatures", _TEXTS),
-        ]
-    ),
-    DomainMetadata.key: pa.struct([("domain", pa.string()), ("configuration", pa.string()), ("removed", pa.bool_())]),
-}
-_SCHEMA = pa.schema(list(_TYPES.items()))
-
-
-def write_checkpoint(store: Store, snapshot: Snapshot, tombstones: pa.Table, now_ms: int) -> None:
-    """Writes the snapshot's checkpoint and points `_last_checkpoint` to it.
+def write_checkpoint(store: Store, snapshot: Snapshot, tombstones: pa.Table, clock: Clock) -> None:
+    """Writes the snapshot's checkpoint, of the kind that the table asks for, and points `_last_checkpoint` to it.
 
     Args:
         tombstones: the removed files at the snapshot's version, schema `columns.TOMBSTONES`; those older than the
             table's retention are left out.
-        now_ms: milliseconds since 1970-01-01 UTC.
 
     Raises:
         StorageError: a file cannot be written.
     """
-    live = live_tombstones(tombstones, now_ms - snapshot.properties.deleted_file_retention_ms)
-    rows = checkpoint_rows(snapshot, live)
-    if len(rows) - rows[AddFile.key].null_count != snapshot.num_files:
+    live = live_tombstones(tombstones, clock.now_ms() - snapshot.properties.deleted_file_retention_ms)
+    header, files = header_rows(snapshot), file_rows(snapshot, live)
+    if len(files) - files[AddFile.key].null_count != snapshot.num_files:
         raise InternalError("the checkpoint lacks files", table=snapshot.table, version=snapshot.version)
-    data = _parquet(rows)
-    store.put(checkpoint_path(snapshot.version), data)
-    hint = {
-        "version": snapshot.version,
-        "size": rows.num_rows,
-        "sizeInBytes": len(data),
-        "numOfAddFiles": snapshot.num_files,
-    }
+    hint: dict[str, Json] = {"version": snapshot.version, "numOfAddFiles": snapshot.num_files}
+    writes_v2 = snapshot.properties.checkpoint_policy == "v2" and has_feature(snapshot.protocol, "v2Checkpoint")
+    write = _write_v2 if writes_v2 else _write_classic
+    hint |= write(store, snapshot, header, files, clock)
+    hint["checksum"] = json_checksum(hint)
     store.put(LAST_CHECKPOINT, json.dumps(hint, separators=(",", ":")).encode())
 
 
@@ -100,72 +68,72 @@ def live_tombstones(tombstones: pa.Table, oldest_ms: int) -> pa.Table:
     return tombstones.filter(pc.greater(made, oldest_ms))
 
 
-def checkpoint_rows(snapshot: Snapshot, tombstones: pa.Table) -> pa.Table:
-    """The checkpoint's rows: one action each, in the column of its name."""
-    properties = snapshot.properties
-    # Statistics as columns are not written; as text they are better than none.
-    keeps_stats = properties.checkpoint_write_stats_as_json or properties.checkpoint_write_stats_as_struct
-    return pa.concat_tables(
-        [
-            _actions(Protocol.key, [snapshot.protocol.to_json()]),
-            _actions(Metadata.key, [_metadata_row(snapshot.metadata)]),
-            _actions(SetTransaction.key, [txn.to_json() for txn in snapshot.transactions.values()]),
-            _actions(DomainMetadata.key, [domain.to_json() for domain in snapshot.domains.values()]),
-            _file_actions(AddFile.key, snapshot.files if keeps_stats else _without_stats(snapshot.files)),
-            _file_actions(RemoveFile.key, tombstones),
-        ]
-    )
+def json_checksum(body: dict[str, Json]) -> str:
+    """The checksum of a JSON object, its own entry left out (specification: "JSON checksum")."""
+    entries = _canonical_entries({key: value for key, value in body.items() if key != "checksum"})
+    text = ",".join(f"{path}={value}" for path, value in sorted(entries, key=lambda entry: entry[0].encode()))
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
-def _actions(key: str, bodies: Sequence[Mapping[str, Any]]) -> pa.Table:
-    return _rows(key, pa.chunked_array([pa.array(bodies, _TYPES[key])], _TYPES[key]))
+def _write_classic(store: Store, snapshot: Snapshot, header: pa.Table, files: pa.Table, clock: Clock) -> dict[str, Any]:
+    top = rows([header, files])
+    data = _parquet(top)
+    store.put(checkpoint_path(snapshot.version), data)
+    return {"size": top.num_rows, "sizeInBytes": len(data)}
 
 
-def _metadata_row(metadata: Metadata) -> dict[str, Any]:
-    """Arrow takes a map as pairs."""
+def _write_v2(store: Store, snapshot: Snapshot, header: pa.Table, files: pa.Table, clock: Clock) -> dict[str, Any]:
+    """The sidecars first: a checkpoint that can be seen is whole."""
+    sidecars = _write_sidecars(store, files, clock) if files.num_rows > PART_ACTIONS else []
+    sidecar_bytes = sum(sidecar["sizeInBytes"] for sidecar in sidecars)
+    tags = {"numOfAddFiles": str(snapshot.num_files)}
+    if sidecars:
+        tags |= {"sidecarNumActions": str(files.num_rows), "sidecarSizeInBytes": str(sidecar_bytes)}
+    about = actions(CHECKPOINT_METADATA, [{"version": snapshot.version, "tags": list(tags.items())}])
+    rest = actions(SIDECAR, [{**sidecar, "tags": None} for sidecar in sidecars]) if sidecars else files
+    top = rows([about, header, rest])
+    data = _parquet(top)
+    path = uuid_checkpoint_path(snapshot.version, clock.new_id())
+    store.put(path, data)
     return {
-        **metadata.to_json(),
-        "format": {"provider": metadata.format_provider, "options": list(metadata.format_options.items())},
-        "configuration": list(metadata.configuration.items()),
+        "size": top.num_rows + (files.num_rows if sidecars else 0),
+        "sizeInBytes": len(data) + sidecar_bytes,
+        "v2Checkpoint": {
+            "path": path.rpartition("/")[2],
+            "sizeInBytes": len(data),
+            "modificationTime": clock.now_ms(),
+        },
     }
 
 
-def _file_actions(key: str, files: pa.Table) -> pa.Table:
-    kind = _TYPES[key]
-    structs = [
-        pa.StructArray.from_arrays(
-            [*map(_renamed, batch.columns), pa.repeat(pa.scalar(False), batch.num_rows)], fields=list(kind)
-        )
-        for batch in files.to_batches()
-    ]
-    return _rows(key, pa.chunked_array(structs, kind))
+def _write_sidecars(store: Store, files: pa.Table, clock: Clock) -> list[dict[str, Any]]:
+    store.make_folder(SIDECAR_FOLDER)
+    written: list[dict[str, Any]] = []
+    for start in range(0, files.num_rows, PART_ACTIONS):
+        name = f"{clock.new_id()}.parquet"
+        data = _parquet(files.slice(start, PART_ACTIONS))
+        store.put(f"{SIDECAR_FOLDER}/{name}", data)
+        written.append({"path": name, "sizeInBytes": len(data), "modificationTime": clock.now_ms()})
+    return written
 
 
-def _renamed(column: pa.Array) -> pa.Array:
-    """A column of deletion vectors with the specification's names; any other as it is."""
-    if column.type != DELETION_VECTOR:
-        return column
-    if column.null_count == len(column):
-        return pa.nulls(len(column), _VECTOR)
-    members = [column.field(index) for index in range(column.type.num_fields)]
-    return pa.StructArray.from_arrays(members, fields=list(_VECTOR), mask=column.is_null())
-
-
-def _rows(key: str, actions: pa.ChunkedArray) -> pa.Table:
-    columns = [
-        actions if name == key else pa.chunked_array([pa.nulls(len(actions), kind)], kind)
-        for name, kind in _TYPES.items()
-    ]
-    return pa.Table.from_arrays(columns, schema=_SCHEMA)
-
-
-def _without_stats(files: pa.Table) -> pa.Table:
-    position = files.schema.get_field_index("stats")
-    return files.set_column(position, FILES.field("stats"), pa.nulls(files.num_rows, pa.string()))
-
-
-def _parquet(rows: pa.Table) -> bytes:
+def _parquet(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
-    pq.write_table(rows, sink, compression="snappy", write_page_checksum=True)
+    pq.write_table(table, sink, compression="snappy", write_page_checksum=True)
     data: bytes = sink.getvalue().to_pybytes()
     return data
+
+
+def _canonical_entries(value: Json, path: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _canonical_entries(inner, (*path, _canonical_text(key)))
+    elif isinstance(value, list):
+        for position, inner in enumerate(value):
+            yield from _canonical_entries(inner, (*path, str(position)))
+    else:
+        yield "+".join(path), _canonical_text(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _canonical_text(text: str) -> str:
+    return f'"{urllib.parse.quote(text, safe="-._~")}"'

@@ -187,7 +187,7 @@ class DeltaLog:
         Raises:
             StorageError: it cannot be written.
         """
-        write_checkpoint(self.store, snapshot, self.tombstones(snapshot), self.clock.now_ms())
+        write_checkpoint(self.store, snapshot, self.tombstones(snapshot), self.clock)
 
     def tombstones(self, snapshot: Snapshot) -> pa.Table:
         """The files that are removed at the snapshot's version, schema `columns.TOMBSTONES`."""

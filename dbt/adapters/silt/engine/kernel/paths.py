@@ -102,6 +102,11 @@ def checkpoint_path(version: int) -> str:
     return f"{LOG_FOLDER}/{version_prefix(version)}.checkpoint.parquet"
 
 
+def uuid_checkpoint_path(version: int, unique: str) -> str:
+    """A V2 checkpoint of a version, in Parquet, relative to the table's root."""
+    return f"{LOG_FOLDER}/{version_prefix(version)}.checkpoint.{unique}.parquet"
+
+
 def checksum_path(version: int) -> str:
     """The checksum file of a version, relative to the table's root."""
     return f"{LOG_FOLDER}/{version_prefix(version)}.crc"
