@@ -14,7 +14,13 @@ from pyspark.sql import SparkSession
 from dbt.adapters.silt.engine.warehouse import Warehouse
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "delta-rs"
-TABLES = ["cdf-table", "cdf-table-non-partitioned", "cdc_ict_table", "simple_table_with_cdc"]
+TABLES = [
+    "cdf-table",
+    "cdf-table-non-partitioned",
+    "cdc_ict_table",
+    "simple_table_with_cdc",
+    "cdf-table-with-cdc-and-dvs",
+]
 # delta-rs takes the time of commits without one in their commitInfo from there, not from the file as the format has it.
 WITH_IN_COMMIT_TIMESTAMPS = ["cdc_ict_table"]
 TIMESTAMP = "_commit_timestamp"

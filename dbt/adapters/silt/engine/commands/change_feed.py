@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -23,10 +22,8 @@ from dbt.adapters.silt.engine.kernel.change_feed import FEED_COLUMNS, VersionCha
 from dbt.adapters.silt.engine.kernel.columns import files_table
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.paths import decode_path
-from dbt.adapters.silt.engine.kernel.schema import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, StructType
+from dbt.adapters.silt.engine.kernel.schema import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.statistics import from_footers
 
 INSERT: Final = "insert"
 DELETE: Final = "delete"
@@ -38,17 +35,24 @@ _AT = "__silt_at"
 
 @dataclass(frozen=True)
 class _ChangedFile:
-    """A file all of whose rows are changes of one version.
+    """A file whose rows are changes of one version.
 
     Args:
         change_type: of all its rows; None where the file itself says it of each.
         timestamp_ms: when the version was committed.
+        rows: those that are changes; None for all that its deletion vector leaves.
     """
 
     file: AddFile
     change_type: str | None
     version: int
     timestamp_ms: int
+    rows: BitMap64 | None = None
+
+    @property
+    def kind(self) -> tuple[bool, bool]:
+        """Files of one kind can be read together."""
+        return self.change_type is None, self.rows is None
 
     @property
     def facts(self) -> tuple[str | None, int, int]:
@@ -85,27 +89,16 @@ def _files(changes: VersionChanges, end: Snapshot) -> Iterator[_ChangedFile]:
 
 
 def _revised_files(log: DeltaLog, changes: VersionChanges, end: Snapshot) -> Iterator[_ChangedFile]:
-    """Files of which only the rows by which their vectors differ are changes: the others are marked as deleted."""
-    pairs = [(each, each.before.deletion_vector, each.after.deletion_vector) for each in changes.revised]
-    vectors = [vector for _, before, after in pairs for vector in (before, after) if vector is not None]
+    """Files of which only the rows by which their vectors differ are changes."""
+    pairs = [(each.after, each.before.deletion_vector, each.after.deletion_vector) for each in changes.revised]
+    vectors = [vector for _, *both in pairs for vector in both if vector is not None]
     bitmaps = deletion_vectors.read(log.store, vectors, end.table) if vectors else {}
-    for each, before, after in pairs:
+    for file, before, after in pairs:
         old = BitMap64() if before is None else bitmaps[before.unique_id]
         new = BitMap64() if after is None else bitmaps[after.unique_id]
         for change_type, rows in ((DELETE, new - old), (INSERT, old - new)):
             if rows:
-                everything = BitMap64(range(_rows_in(log, each.after, end)))
-                file = replace(each.after, deletion_vector=deletion_vectors.inline(everything - rows))
-                yield _ChangedFile(file, change_type, changes.version, changes.timestamp_ms)
-
-
-def _rows_in(log: DeltaLog, file: AddFile, end: Snapshot) -> int:
-    """How many rows the data file has, those that its vector deletes among them."""
-    recorded = None if file.stats is None else json.loads(file.stats).get("numRecords")
-    if recorded is not None:
-        return int(recorded)
-    name = decode_path(file.path)
-    return from_footers(log.store, [name], StructType(), end.properties)[name].num_records
+                yield _ChangedFile(file, change_type, changes.version, changes.timestamp_ms, rows)
 
 
 def _of_change_file(file: AddCDCFile) -> AddFile:
@@ -126,12 +119,11 @@ def _of_remove(remove: RemoveFile, end: Snapshot, version: int) -> AddFile:
 
 def _separated(files: Sequence[_ChangedFile]) -> Iterator[list[_ChangedFile]]:
     """Files that are read together: of one kind, and each path once, because rows are told apart by it."""
-    rounds: dict[tuple[bool, int], list[_ChangedFile]] = defaultdict(list)
-    seen: dict[tuple[bool, str], int] = defaultdict(int)
+    rounds: dict[tuple[tuple[bool, bool], int], list[_ChangedFile]] = defaultdict(list)
+    seen: dict[tuple[tuple[bool, bool], str], int] = defaultdict(int)
     for each in files:
-        is_change_file = each.change_type is None
-        rounds[is_change_file, seen[is_change_file, each.file.path]].append(each)
-        seen[is_change_file, each.file.path] += 1
+        rounds[each.kind, seen[each.kind, each.file.path]].append(each)
+        seen[each.kind, each.file.path] += 1
     yield from rounds.values()
 
 
@@ -141,12 +133,13 @@ def _read_alike(spark: SparkSession, log: DeltaLog, end: Snapshot, files: Sequen
         schema = schema.add(FEED_COLUMNS.require(CHANGE_TYPE))
     held = replace(end, metadata=replace(end.metadata, schema_string=schema.to_json()))
     table = files_table(each.file for each in files)
+    only = None if files[0].rows is None else {each.file.path: each.rows for each in files if each.rows is not None}
     if len({each.facts for each in files}) == 1:
         change_type, version, at = files[0].facts
-        frame = scan.read(spark, log, held, table)
+        frame = scan.read(spark, log, held, table, only=only)
         given = F.lit(change_type) if change_type is not None else F.col(CHANGE_TYPE)
         return _with_facts(frame, end, given, F.lit(version), F.lit(at))
-    frame = scan.read(spark, log, held, table, with_position=True)
+    frame = scan.read(spark, log, held, table, with_position=True, only=only)
     joined = frame.join(F.broadcast(_table_of_facts(spark, files)), scan.FILE)
     return _with_facts(joined, end, F.col(CHANGE_TYPE), F.col(COMMIT_VERSION), F.col(_AT))
 
