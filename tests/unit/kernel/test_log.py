@@ -5,10 +5,12 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dbt.adapters.silt.engine.kernel.actions import CommitInfo, Protocol, SetTransaction, serialize
+from dbt.adapters.silt.engine.kernel.checksum import write_checksum
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import (
     CorruptLogError,
@@ -21,7 +23,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.memory_store import Fault, FaultKind, FaultyStore, MemoryStore
-from dbt.adapters.silt.engine.kernel.paths import commit_path
+from dbt.adapters.silt.engine.kernel.paths import checkpoint_path, checksum_path, commit_path
 from dbt.adapters.silt.engine.kernel.store import ObjectMissing, PutResult, Store
 from tests.unit.kernel.log_builder import METADATA, PROTOCOL, add, checkpointed, log_of, new_log, paths, put, reopened
 
@@ -371,3 +373,37 @@ def test_threads_that_share_a_log_see_every_version_whole() -> None:
     for reader in readers:
         reader.join(timeout=30)
     assert failures == []
+
+
+@pytest.mark.parametrize("made_anew", [False, True])
+def test_what_is_due_after_a_commit_never_gets_into_the_log_of_another_table(made_anew: bool) -> None:
+    store = MemoryStore()
+    log = log_of(3, store.child("t"))
+    old = log.snapshot()
+    store.rename_folder("t", "dropped")
+    if made_anew:
+        log_of(3, store.child("t"))
+    with pytest.raises(NotATableError, match=r"dropped|holds no"):
+        log.checkpoint(old)
+    with pytest.raises(ObjectMissing):
+        write_checksum(log.store, old)
+    assert log.store.status(checkpoint_path(3)) is None
+    assert log.store.status(checksum_path(3)) is None
+
+
+def test_a_checkpoint_overtaken_by_a_drop_while_it_is_written_is_written_nowhere() -> None:
+    class Dropped(FaultyStore):
+        """The table is dropped, and made anew, just before its checkpoint is put."""
+
+        def around(self, operation: str, path: str, run: Any) -> Any:
+            if path == checkpoint_path(3):
+                store.rename_folder("t", "dropped")
+                log_of(3, store.child("t"))
+            return run()
+
+    store = MemoryStore()
+    log_of(3, store.child("t"))
+    log = DeltaLog(Dropped(store.child("t")), "t")
+    with pytest.raises(NotATableError, match="made anew"):
+        log.checkpoint(log.snapshot())
+    assert store.status(f"t/{checkpoint_path(3)}") is None

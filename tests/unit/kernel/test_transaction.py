@@ -253,6 +253,22 @@ def test_a_landed_commit_whose_answers_are_all_lost_is_found_by_reading_it() -> 
     assert append(log).version == 1
 
 
+@pytest.mark.parametrize("lost", [0, 1])
+def test_an_occupant_that_is_read_torn_is_not_taken_for_another(lost: int) -> None:
+    log = faulty(commit_fault(FaultKind.FAIL_AFTER, lost), commit_fault(FaultKind.TWICE), torn(2))
+    assert append(log).version == 1
+
+
+def test_an_occupant_that_cannot_be_read_may_be_the_commit() -> None:
+    log = faulty(commit_fault(FaultKind.FAIL_AFTER), torn(None))
+    with pytest.raises(CommitStateUnknownError, match="version 1"):
+        append(log)
+
+
+def torn(times: int | None) -> Fault:
+    return Fault("read", FaultKind.TORN, commit_path(1), times)
+
+
 def test_a_storage_that_says_exists_to_its_own_retry_is_seen_through() -> None:
     class Repeats(FaultyStore):
         def around(self, operation: str, path: str, run: Any) -> Any:

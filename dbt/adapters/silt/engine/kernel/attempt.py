@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from dbt.adapters.silt.engine.kernel.actions import CommitInfo
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.commit_file import CommitFile
-from dbt.adapters.silt.engine.kernel.errors import ConcurrentDropError, NotWrittenError, StorageError
+from dbt.adapters.silt.engine.kernel.errors import ConcurrentDropError, CorruptLogError, NotWrittenError, StorageError
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.paths import commit_name, commit_path
 from dbt.adapters.silt.engine.kernel.store import ObjectMissing, PinnedFolder, PutResult
@@ -34,7 +34,7 @@ class Conflict:
 class Unknown:
     """The version may be this commit, now or later; `error` is the first answer that did not say."""
 
-    error: StorageError
+    error: StorageError | CorruptLogError
 
 
 Outcome: TypeAlias = Landed | Conflict | Unknown
@@ -52,13 +52,13 @@ def attempt(log: DeltaLog, folder: PinnedFolder, version: int, entry: Entry) -> 
     """Puts the entry at the version if nothing is there.
 
     An answer that does not say what happened is followed by the same bytes at the same version, so that however often
-    they land, they land once; only when the version is occupied is it known by whom.
+    they land, they land once; only when the version is occupied, and can be read, is it known by whom.
 
     Raises:
         ConcurrentDropError: the log's folder is gone, and the entry never got there.
         NotWrittenError: the storage refused the entry.
     """
-    unknown: StorageError | None = None
+    unknown: StorageError | CorruptLogError | None = None
     for tries in range(SETTLING_TRIES):
         try:
             if folder.put_if_absent(commit_name(version), entry.data) is PutResult.CREATED:
@@ -71,7 +71,7 @@ def attempt(log: DeltaLog, folder: PinnedFolder, version: int, entry: Entry) -> 
         except NotWrittenError:
             if unknown is None:
                 raise
-        except StorageError as error:
+        except (StorageError, CorruptLogError) as error:
             unknown = unknown or error
         back_off(log.clock, tries, _FIRST_WAIT, _LONGEST_WAIT)
     assert unknown is not None

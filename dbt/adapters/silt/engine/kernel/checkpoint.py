@@ -48,6 +48,7 @@ def write_checkpoint(store: Store, snapshot: Snapshot, tombstones: pa.Table, clo
             table's retention are left out.
 
     Raises:
+        ObjectMissing: the snapshot's log is gone.
         StorageError: a file cannot be written.
     """
     live = live_tombstones(tombstones, clock.now_ms() - snapshot.properties.deleted_file_retention_ms)
@@ -78,7 +79,7 @@ def json_checksum(body: dict[str, Json]) -> str:
 def _write_classic(store: Store, snapshot: Snapshot, header: pa.Table, files: pa.Table, clock: Clock) -> dict[str, Any]:
     top = rows([header, files])
     data = _parquet(top)
-    store.put(checkpoint_path(snapshot.version), data)
+    snapshot.put_in_log(store, checkpoint_path(snapshot.version), data)
     return {"size": top.num_rows, "sizeInBytes": len(data)}
 
 
@@ -94,7 +95,7 @@ def _write_v2(store: Store, snapshot: Snapshot, header: pa.Table, files: pa.Tabl
     top = rows([about, header, rest])
     data = _parquet(top)
     path = uuid_checkpoint_path(snapshot.version, clock.new_id())
-    store.put(path, data)
+    snapshot.put_in_log(store, path, data)
     return {
         "size": top.num_rows + (files.num_rows if sidecars else 0),
         "sizeInBytes": len(data) + sidecar_bytes,

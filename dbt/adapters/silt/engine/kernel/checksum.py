@@ -17,9 +17,10 @@ def write_checksum(store: Store, snapshot: Snapshot) -> PutResult:
     """Writes the snapshot's `.crc`, unless there is one.
 
     Raises:
+        ObjectMissing: the snapshot's log is gone.
         StorageError: it cannot be written.
     """
-    return store.put_if_absent(checksum_path(snapshot.version), checksum(snapshot))
+    return snapshot.put_in_log(store, checksum_path(snapshot.version), checksum(snapshot))
 
 
 def checksum(snapshot: Snapshot) -> bytes:

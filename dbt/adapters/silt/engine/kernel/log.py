@@ -182,19 +182,36 @@ class DeltaLog:
             _logger.warning("%s@v%s: checksum or checkpoint not written", self.name, version, exc_info=True)
 
     def checkpoint(self, snapshot: Snapshot) -> None:
-        """Writes the snapshot's checkpoint.
+        """Writes the snapshot's checkpoint, into the log that the snapshot was read from.
 
         Raises:
-            StorageError: it cannot be written.
+            NotATableError: that log is gone.
+            TableDamagedError: the log cannot be read.
+            StorageError: it cannot be read or written.
         """
-        write_checkpoint(self.store, snapshot, self.tombstones(snapshot), self.clock)
+        try:
+            write_checkpoint(self.store, snapshot, self.tombstones(snapshot), self.clock)
+        except ObjectMissing as error:
+            raise self._gone(snapshot) from error
 
     def tombstones(self, snapshot: Snapshot) -> pa.Table:
-        """The files that are removed at the snapshot's version, schema `columns.TOMBSTONES`."""
-        listing = listing_with(self.store, snapshot.version, self.name)
-        return self._first_readable(
-            listing, snapshot.version, lambda segment: tombstones(self.store, segment, self.name)
-        )
+        """The files that are removed at the snapshot's version, schema `columns.TOMBSTONES`; raises as `checkpoint`."""
+        folder = snapshot.log_folder
+        try:
+            listing = listing_with(self.store, snapshot.version, self.name)
+            found = self._first_readable(
+                listing, snapshot.version, lambda segment: tombstones(self.store, segment, self.name)
+            )
+        except (TableDamagedError, VersionNotFoundError) as error:
+            if folder is None or folder.is_current():
+                raise
+            raise self._gone(snapshot) from error
+        if folder is not None and not folder.is_current():
+            raise self._gone(snapshot)
+        return found
+
+    def _gone(self, snapshot: Snapshot) -> NotATableError:
+        return NotATableError("the table was dropped, or made anew", table=self.name, version=snapshot.version)
 
     def _of_one_log(self, read: Callable[[], T]) -> tuple[T, PinnedFolder]:
         """What is read of one incarnation of the log, though it may be dropped and made again meanwhile."""

@@ -11,10 +11,11 @@ import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.kernel import columns
 from dbt.adapters.silt.engine.kernel.actions import AddFile, DomainMetadata, Metadata, Protocol, SetTransaction
+from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER
 from dbt.adapters.silt.engine.kernel.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.replay import TableState
 from dbt.adapters.silt.engine.kernel.schema import StructType
-from dbt.adapters.silt.engine.kernel.store import PinnedFolder
+from dbt.adapters.silt.engine.kernel.store import PinnedFolder, PutResult, Store
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +81,18 @@ class Snapshot:
     @functools.cached_property
     def size_in_bytes(self) -> int:
         return pc.sum(self.files["size"]).as_py() or 0
+
+    def put_in_log(self, store: Store, path: str, data: bytes) -> PutResult:
+        """Puts a file, where there is none, into the log that the snapshot was read from, and into no other.
+
+        Args:
+            path: directly in the log's folder, relative to the table's root.
+
+        Raises:
+            ObjectMissing: that log is gone; nothing was written.
+            StorageError: the file cannot be written.
+        """
+        return (self.log_folder or store.pin(LOG_FOLDER)).put_if_absent(path.removeprefix(f"{LOG_FOLDER}/"), data)
 
     def transaction_version(self, app_id: str) -> int | None:
         """The latest version that the application has committed; None if it has none."""
