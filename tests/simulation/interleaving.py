@@ -32,18 +32,16 @@ class YieldingStore(FaultyStore):
             self.scheduler.turn()
         return super().around(operation, path, run)
 
-    def child(self, folder: str) -> YieldingStore:
-        child = YieldingStore(self.inner.child(folder), self.scheduler)
-        child.faults, child._random = self.faults, self._random
-        return child
-
 
 class Scheduler:
-    """Gives one task at a time its turn."""
+    """Gives one task at a time its turn. A task hands its turn on by itself: who goes on is chosen where it waits."""
 
     def __init__(self) -> None:
         self._mine = threading.local()
-        self._parked = threading.Semaphore(0)
+        self._lanes: list[Lane] = []
+        self._choose: Choose = _first
+        self._begun = False
+        self._back = _closed_gate()
 
     def run(self, tasks: Sequence[Task], choose: Choose) -> list[Any]:
         """Runs the tasks to their ends.
@@ -54,44 +52,70 @@ class Scheduler:
         Returns:
             What each returned, or the exception it ended with.
         """
-        lanes = [_Lane(task) for task in tasks]
+        self._choose, self._begun = choose, False
+        self._lanes = lanes = [Lane(task) for task in tasks]
         for lane in lanes:
-            lane.thread = threading.Thread(target=self._run_lane, args=(lane,), daemon=True)
-            lane.thread.start()
-            self._await_park()
-        while waiting := [lane for lane in lanes if not lane.done]:
-            chosen = waiting[choose(len(waiting)) if len(waiting) > 1 else 0]
-            chosen.go.release()
-            self._await_park()
+            threading.Thread(target=self._run_lane, args=(lane,), daemon=True).start()
+            self._await_turn()
+        self._begun = True
+        if self._pass_on(None):
+            self._await_turn()
         return [lane.result for lane in lanes]
 
     def turn(self) -> None:
         """Waits until the task that calls may go on; does nothing outside a task."""
         lane = getattr(self._mine, "lane", None)
-        if lane is not None:
-            self._parked.release()
-            lane.go.acquire()
+        if lane is None:
+            return
+        if self._begun:
+            self._pass_on(lane)
+        else:
+            self._back.release()
+            lane.gate.acquire()
 
-    def _run_lane(self, lane: _Lane) -> None:
+    def _run_lane(self, lane: Lane) -> None:
         self._mine.lane = lane
         try:
             lane.result = lane.task()
         except Exception as error:
             lane.result = error
-        lane.done = True
-        self._parked.release()
+        self._lanes = [other for other in self._lanes if other is not lane]
+        if not self._begun or not self._pass_on(None):
+            self._back.release()
 
-    def _await_park(self) -> None:
-        assert self._parked.acquire(timeout=30), "a task neither ended nor came to a yield point"
+    def _pass_on(self, mine: Lane | None) -> bool:
+        """Lets the chosen task go on, and waits where it is another one; whether there was any."""
+        waiting = self._lanes
+        if not waiting:
+            return False
+        chosen = waiting[self._choose(len(waiting)) if len(waiting) > 1 else 0]
+        if chosen is not mine:
+            chosen.gate.release()
+            if mine is not None:
+                mine.gate.acquire()
+        return True
+
+    def _await_turn(self) -> None:
+        assert self._back.acquire(timeout=60), "a task neither ended nor came to a yield point"
 
 
-class _Lane:
+class Lane:
+    """A task and its gate, which is open while it has its turn."""
+
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.go = threading.Semaphore(0)
-        self.done = False
+        self.gate = _closed_gate()
         self.result: Any = None
-        self.thread: threading.Thread | None = None
+
+
+def _closed_gate() -> threading.Lock:
+    gate = threading.Lock()
+    gate.acquire()
+    return gate
+
+
+def _first(options: int) -> int:
+    return 0
 
 
 def every_order() -> Iterator[Choose]:

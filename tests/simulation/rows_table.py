@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dbt.adapters.silt.engine.kernel import skipping, transaction
-from dbt.adapters.silt.engine.kernel.actions import AddFile, Metadata, Protocol, SetTransaction
+from dbt.adapters.silt.engine.kernel.actions import AddFile, Metadata, SetTransaction
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError
-from dbt.adapters.silt.engine.kernel.expressions import Expression, evaluate
+from dbt.adapters.silt.engine.kernel.expressions import TRUE, Expression, evaluate
+from dbt.adapters.silt.engine.kernel.features import protocol_for
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER
 from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.schema import PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.store import Store
 from dbt.adapters.silt.engine.kernel.transaction import (
     Changes,
@@ -29,58 +31,58 @@ Rows = Mapping[int, int]
 Change = Callable[[int, int], int | None]
 
 
+class RowTwice(Exception):
+    """Two files of one version hold the same row."""
+
+
 @dataclass
-class Writer:
-    """One process: its own handle of the table, its own clock.
+class RowsTable:
+    """The statements, on one open table."""
 
-    Attributes:
-        log: the handle.
-        seed: of the clock, which also gives the ids.
-        level: None takes the table's.
-    """
+    log: DeltaLog
+    settings: CommitSettings = field(default_factory=CommitSettings)
 
-    store: Store
-    seed: int
-    level: IsolationLevel | None = None
-    log: DeltaLog = field(init=False)
+    def create(self, *files: Rows, configuration: Mapping[str, str] | None = None) -> Committed:
+        """Makes version 0 in a folder that is there."""
+        configuration = configuration or {}
+        metadata = Metadata(self.log.clock.new_id(), SCHEMA.to_json(), configuration=configuration)
+        adds = tuple(map(self._write, files))
+        protocol = protocol_for(SCHEMA, configuration)
+        changes = Changes(Operation("CREATE TABLE"), adds, metadata=metadata, protocol=protocol)
+        return self._commit(None, changes, ReadSet())
 
-    def __post_init__(self) -> None:
-        self.log = DeltaLog(self.store, "bank.accounts", FixedClock(seed=self.seed))
-
-    def create(self, *files: Rows) -> Committed:
-        self.store.make_folder(LOG_FOLDER)
-        metadata = Metadata(self.log.clock.new_id(), SCHEMA.to_json())
-        changes = Changes(
-            Operation("CREATE TABLE"), tuple(map(self._write, files)), metadata=metadata, protocol=Protocol()
-        )
-        return transaction.commit(self.log, None, changes, ReadSet(), self._settings())
-
-    def rows(self) -> dict[int, int]:
-        """The table's rows, each id once."""
-        return self._read(self.log.snapshot().add_files())
+    def rows(self, snapshot: Snapshot | None = None) -> dict[int, int]:
+        """The rows of a snapshot, the newest by default, each id once."""
+        return self._read((snapshot or self.log.snapshot()).add_files())
 
     def append(self, rows: Rows, txn: SetTransaction | None = None) -> Committed:
         base = self.log.snapshot()
         changes = Changes(Operation("WRITE"), (self._write(rows),), transactions=() if txn is None else (txn,))
-        return transaction.commit(self.log, base, changes, ReadSet(), self._settings())
+        return self._commit(base, changes, ReadSet())
 
     def rewrite(self, predicate: Expression, change: Change, name: str = "UPDATE") -> Committed:
         """Changes the rows for which the predicate holds; a change to None deletes the row."""
+
+        def changed(rows: Rows) -> Rows:
+            after = {key: change(key, amount) for key, amount in rows.items()}
+            return {key: amount for key, amount in after.items() if amount is not None}
+
+        return self.rewrite_all(predicate, changed, name)
+
+    def rewrite_all(self, predicate: Expression, change: Callable[[Rows], Rows], name: str) -> Committed:
+        """Changes the rows for which the predicate holds, all at once; those left out are deleted."""
         base = self.log.snapshot()
-        candidates = base.add_files(skipping.prune(base, predicate))
-        touched, written = [], []
-        for add in candidates:
-            before = self._read([add])
-            after = {
-                key: change(key, amount) if _holds(predicate, key, amount) else amount for key, amount in before.items()
-            }
-            if after != before:
-                touched.append(add.remove(self.log.clock.now_ms()))
-                written.append({key: amount for key, amount in after.items() if amount is not None})
-        adds = tuple(self._write(rows) for rows in written if rows)
-        reads = ReadSet((predicate,), frozenset(add.path for add in candidates))
-        changes = Changes(Operation(name), adds, tuple(touched))
-        return transaction.commit(self.log, base, changes, reads, self._settings())
+        files = [(add, self._read([add])) for add in base.add_files(skipping.prune(base, predicate))]
+        chosen = {key: amount for _, rows in files for key, amount in rows.items() if _holds(predicate, key, amount)}
+        after = change(chosen)
+        removes, adds = [], []
+        for add, rows in files:
+            new = {key: after.get(key, amount) for key, amount in rows.items() if key not in chosen or key in after}
+            if new != rows:
+                removes.append(add.remove(self.log.clock.now_ms()))
+                adds += [self._write(new)] if new else []
+        reads = ReadSet((predicate,), frozenset(add.path for add, _ in files), whole_table=predicate == TRUE)
+        return self._commit(base, Changes(Operation(name), tuple(adds), tuple(removes)), reads)
 
     def insert_if(self, read: Expression, decide: Callable[[Rows], Rows | None]) -> Committed | None:
         """Inserts what is decided on by the rows for which `read` holds."""
@@ -91,27 +93,35 @@ class Writer:
         if new is None:
             return None
         reads = ReadSet((read,), frozenset(add.path for add in candidates))
-        changes = Changes(Operation("WRITE"), (self._write(new),))
-        return transaction.commit(self.log, base, changes, reads, self._settings())
+        return self._commit(base, Changes(Operation("WRITE"), (self._write(new),)), reads)
 
-    def compact(self) -> Committed:
-        """Puts all rows into one file."""
+    def compact(self, most: int | None = None) -> Committed | None:
+        """Puts the rows of the first files, of all by default, into one."""
         base = self.log.snapshot()
-        adds = base.add_files()
-        new = self._write(self._read(adds), data_change=False)
+        adds = base.add_files()[:most]
+        rows = self._read(adds)
+        if not rows:
+            return None
+        new = self._write(rows, data_change=False)
         removes = tuple(add.remove(self.log.clock.now_ms(), data_change=False) for add in adds)
         reads = ReadSet(paths=frozenset(add.path for add in adds))
-        return transaction.commit(
-            self.log, base, Changes(Operation("OPTIMIZE"), (new,), removes), reads, self._settings()
-        )
+        return self._commit(base, Changes(Operation("OPTIMIZE"), (new,), removes), reads)
 
-    def _settings(self) -> CommitSettings:
-        return CommitSettings(self.level)
+    def set_property(self, name: str, value: Callable[[Rows], str] | str) -> Committed:
+        """Sets a property of the table, to what its rows decide on where it is a function."""
+        base = self.log.snapshot()
+        found = value if isinstance(value, str) else value(self.rows(base))
+        metadata = replace(base.metadata, configuration={**base.metadata.configuration, name: found})
+        reads = ReadSet(whole_table=not isinstance(value, str))
+        return self._commit(base, Changes(Operation("SET TBLPROPERTIES"), metadata=metadata), reads)
+
+    def _commit(self, base: Snapshot | None, changes: Changes, reads: ReadSet) -> Committed:
+        return transaction.commit(self.log, base, changes, reads, self.settings)
 
     def _write(self, rows: Rows, data_change: bool = True) -> AddFile:
         path = f"part-{self.log.clock.new_id()}.json.data"
         data = json.dumps(list(rows.items())).encode()
-        self.store.put(path, data)
+        self.log.store.put(path, data)
         low, high = min(rows), max(rows)
         stats = {"numRecords": len(rows), "minValues": {"id": low}, "maxValues": {"id": high}, "nullCount": {"id": 0}}
         return AddFile(path, {}, len(data), self.log.clock.now_ms(), data_change, json.dumps(stats))
@@ -119,10 +129,28 @@ class Writer:
     def _read(self, adds: Iterable[AddFile]) -> dict[int, int]:
         found: dict[int, int] = {}
         for add in adds:
-            for key, amount in json.loads(self.store.read(add.path)):
-                assert key not in found, f"row {key} is there twice"
+            for key, amount in json.loads(self.log.store.read(add.path)):
+                if key in found:
+                    raise RowTwice(f"row {key} is there twice")
                 found[key] = amount
         return found
+
+
+class Writer(RowsTable):
+    """One process: its own handle of the table in a store's root, its own clock.
+
+    Args:
+        seed: of the clock, which also gives the ids.
+        level: None takes the table's.
+    """
+
+    def __init__(self, store: Store, seed: int, level: IsolationLevel | None = None) -> None:
+        super().__init__(DeltaLog(store, "bank.accounts", FixedClock(seed=seed)), CommitSettings(level))
+        self.seed = seed
+
+    def create(self, *files: Rows, configuration: Mapping[str, str] | None = None) -> Committed:
+        self.log.store.make_folder(LOG_FOLDER)
+        return super().create(*files, configuration=configuration)
 
 
 def until_it_lands(statement: Callable[[], Committed | None]) -> Committed | None:

@@ -8,6 +8,7 @@ import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentCreateError,
+    ConcurrentDeleteReadError,
     ConcurrentModificationError,
 )
 from dbt.adapters.silt.engine.kernel.expressions import TRUE, And, Column, Comparison, Expression
@@ -15,7 +16,7 @@ from dbt.adapters.silt.engine.kernel.memory_store import Fault, FaultKind, Memor
 from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction import Committed
 from tests.simulation.interleaving import Scheduler, YieldingStore, every_order
-from tests.simulation.rows_table import Writer, until_it_lands
+from tests.simulation.rows_table import Rows, Writer, until_it_lands
 
 ID = Column.of("id")
 LOW, HIGH = {1: 10, 2: 20}, {101: 30, 102: 40}
@@ -28,10 +29,16 @@ def between(low: int, high: int) -> Expression:
 class Race:
     """A table of two files, and two writers of it."""
 
-    def __init__(self, level: IsolationLevel | None = None, faults: tuple[Fault, ...] = ()) -> None:
+    def __init__(
+        self,
+        level: IsolationLevel | None = None,
+        of_table: IsolationLevel | None = None,
+        faults: tuple[Fault, ...] = (),
+    ) -> None:
         self.memory = MemoryStore()
         self.scheduler = Scheduler()
-        Writer(self.memory, seed=0).create(LOW, HIGH)
+        configuration = {} if of_table is None else {"delta.isolationLevel": of_table.value}
+        Writer(self.memory, seed=0).create(LOW, HIGH, configuration=configuration)
         self.left, self.right = (
             Writer(YieldingStore(self.memory, self.scheduler, faults), seed, level) for seed in (1, 2)
         )
@@ -44,11 +51,12 @@ def races(
     left: Callable[[Writer], object],
     right: Callable[[Writer], object],
     level: IsolationLevel | None = None,
+    of_table: IsolationLevel | None = None,
     faults: Callable[[], tuple[Fault, ...]] = tuple,
 ) -> Iterator[tuple[Race, list[object]]]:
     """Each order of turns: the table after it, and what became of the two."""
     for choose in every_order():
-        race = Race(level, faults())
+        race = Race(level, of_table, faults())
         yield race, race.scheduler.run([lambda race=race: left(race.left), lambda race=race: right(race.right)], choose)
 
 
@@ -96,13 +104,41 @@ def insert_while_few(writer: Writer) -> object:
     return writer.insert_if(TRUE, lambda rows: {new_id: 0} if len(rows) < 5 else None)
 
 
-@pytest.mark.parametrize(
-    ("level", "holds"),
-    [(IsolationLevel.SERIALIZABLE, True), (IsolationLevel.WRITE_SERIALIZABLE, True), (IsolationLevel.SNAPSHOT, False)],
-)
-def test_write_skew_is_kept_out_but_under_snapshot_isolation(level: IsolationLevel, holds: bool) -> None:
-    most = max(len(race.rows()) for race, _ in races(insert_while_few, insert_while_few, level))
-    assert (most <= 5) is holds
+@pytest.mark.parametrize("of_table", [None, *IsolationLevel])
+@pytest.mark.parametrize("of_statement", [None, *IsolationLevel])
+def test_write_skew_is_kept_out_but_where_table_or_statement_asks_for_snapshot_isolation(
+    of_table: IsolationLevel | None, of_statement: IsolationLevel | None
+) -> None:
+    most = max(len(race.rows()) for race, _ in races(insert_while_few, insert_while_few, of_statement, of_table))
+    assert (most > 5) is ((of_statement or of_table) is IsolationLevel.SNAPSHOT)
+
+
+def count_of(rows: Rows) -> str:
+    return str(len(rows))
+
+
+def test_a_rule_for_all_rows_counts_them_all_whatever_the_level() -> None:
+    for race, results in races(
+        lambda writer: until_it_lands(lambda: writer.set_property("rows", count_of)),
+        lambda writer: writer.append({5: 5}),
+        IsolationLevel.SNAPSHOT,
+    ):
+        assert isinstance(results[0], Committed)
+        rows = race.left.rows(race.left.log.snapshot_at(results[0].version))
+        assert race.left.log.snapshot().metadata.configuration["rows"] == str(len(rows))
+
+
+def test_rows_that_a_compaction_moved_and_a_delete_removed_were_read_all_the_same() -> None:
+    race = Race()
+
+    def overtaken(rows: Rows) -> Rows:
+        race.right.compact()
+        race.right.rewrite(TRUE, lambda *_: None, "DELETE")
+        return {50: sum(rows.values())}
+
+    with pytest.raises(ConcurrentDeleteReadError):
+        race.left.insert_if(between(1, 2), overtaken)
+    assert race.rows() == {}
 
 
 def test_compaction_and_update_of_the_same_file_never_double_or_lose_a_row() -> None:

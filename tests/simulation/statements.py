@@ -1,0 +1,138 @@
+"""What the processes of the simulation do, each with what it means where it runs alone."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from dbt.adapters.silt.engine.kernel.actions import SetTransaction
+from dbt.adapters.silt.engine.kernel.expressions import TRUE, And, Column, Comparison, Expression
+from dbt.adapters.silt.engine.kernel.transaction import Committed
+from tests.simulation.rows_table import Rows, RowsTable
+
+Apply = Callable[[Rows], dict[int, int]]
+PROPERTY = "silt.rows"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement on one table.
+
+    Attributes:
+        run: does it, on the table as it finds it.
+        apply: what it makes of the rows, where nothing else is going on.
+        by_row: whether it does the same to a row whatever the others are.
+        keeps_total: whether the amounts have the same sum before and after.
+        txn: the identifier of the work, which a rerun does not do again.
+        counts: whether it writes the number of rows into PROPERTY.
+    """
+
+    name: str
+    run: Callable[[RowsTable], Committed | None]
+    apply: Apply
+    by_row: bool = True
+    keeps_total: bool = False
+    txn: str | None = None
+    counts: bool = False
+
+
+def between(low: int, high: int) -> Expression:
+    return And((Comparison(">=", Column.of("id"), low), Comparison("<=", Column.of("id"), high)))
+
+
+def append(rows: Rows) -> Statement:
+    return Statement("append", lambda table: table.append(rows), lambda before: {**before, **rows})
+
+
+def append_once(app_id: str, rows: Rows) -> Statement:
+    """A unit of work: done where it is not recorded yet."""
+
+    def run(table: RowsTable) -> Committed | None:
+        if table.log.snapshot().transaction_version(app_id) is not None:
+            return None
+        return table.append(rows, SetTransaction(app_id, 1))
+
+    return Statement("append once", run, lambda before: {**before, **rows}, txn=app_id)
+
+
+def insert_total(key: int) -> Statement:
+    return Statement(
+        "insert the total",
+        lambda table: table.insert_if(TRUE, lambda rows: {key: sum(rows.values())}),
+        lambda before: {**before, key: sum(before.values())},
+        by_row=False,
+    )
+
+
+def update(low: int, high: int, by: int) -> Statement:
+    return Statement(
+        "update",
+        lambda table: table.rewrite(between(low, high), lambda _, amount: amount * 2 + by),
+        lambda before: {key: amount * 2 + by if low <= key <= high else amount for key, amount in before.items()},
+    )
+
+
+def delete(low: int, high: int) -> Statement:
+    return Statement(
+        "delete",
+        lambda table: table.rewrite(between(low, high), lambda *_: None, "DELETE"),
+        lambda before: {key: amount for key, amount in before.items() if not low <= key <= high},
+    )
+
+
+def transfer(source: int, target: int, amount: int) -> Statement:
+    """Moves an amount between two accounts, where both are there."""
+
+    def moved(before: Rows) -> dict[int, int]:
+        if not {source, target} <= set(before):
+            return dict(before)
+        return {**before, source: before[source] - amount, target: before[target] + amount}
+
+    reads = between(min(source, target), max(source, target))
+    return Statement(
+        "transfer", lambda table: table.rewrite_all(reads, moved, "MERGE"), moved, by_row=False, keeps_total=True
+    )
+
+
+def compact(most: int | None) -> Statement:
+    return Statement("compact", lambda table: table.compact(most), lambda before: dict(before), keeps_total=True)
+
+
+def describe(text: str) -> Statement:
+    return Statement(
+        "set a property",
+        lambda table: table.set_property("silt.note", text),
+        lambda before: dict(before),
+        keeps_total=True,
+    )
+
+
+def count_rows() -> Statement:
+    return Statement(
+        "count the rows",
+        lambda table: table.set_property(PROPERTY, lambda rows: str(len(rows))),
+        lambda before: dict(before),
+        keeps_total=True,
+        counts=True,
+    )
+
+
+def by_chance(chance: random.Random, new_key: Callable[[], int], keys: int) -> Statement:
+    """A statement on a table that began with the keys from 0 to `keys`."""
+    low = chance.randrange(keys)
+    high = low + chance.randrange(4)
+    kinds: Mapping[str, tuple[float, Callable[[], Statement]]] = {
+        "append": (2.0, lambda: append({new_key(): chance.randrange(100)})),
+        "transfer": (3.0, lambda: transfer(low, (low + 1 + chance.randrange(keys - 1)) % keys, chance.randrange(50))),
+        "update": (1.0, lambda: update(low, high, chance.randrange(10))),
+        "delete": (0.7, lambda: delete(low, high)),
+        "insert the total": (1.0, lambda: insert_total(new_key())),
+        "compact": (2.0, lambda: compact(chance.choice((None, 2, 3)))),
+        "set a property": (0.3, lambda: describe(f"note {chance.randrange(1000)}")),
+        "count the rows": (0.3, count_rows),
+        "append once": (1.5, lambda: append_once(f"silt/run/{(key := new_key())}", {key: 7})),
+    }
+    weights = [weight for weight, _ in kinds.values()]
+    make = chance.choices([make for _, make in kinds.values()], weights)[0]
+    return make()

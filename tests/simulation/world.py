@@ -1,0 +1,264 @@
+"""A world of processes that share one storage, in which everything that chance decides follows from one seed.
+
+Each operation of a process on its store is a point at which another process may go on instead, at which a fault may
+strike, and at which the process may end for good. Time passes only here.
+"""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.kernel.clock import Clock
+from dbt.adapters.silt.engine.kernel.errors import StorageError
+from dbt.adapters.silt.engine.kernel.faulty_store import Fault, FaultKind, FaultyStore
+from dbt.adapters.silt.engine.kernel.memory_store import MemoryStore
+from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER, LogFileKind, parse_log_name
+from tests.simulation.interleaving import Scheduler, Task
+
+T = TypeVar("T")
+
+DATABASE, SCHEMA = "silt", "bank"
+DATA_SUFFIX = ".data"
+_BEGINNING_MS = 1_700_000_000_000
+_MODE_STEPS = 40
+
+
+class Crash(BaseException):
+    """The process is gone. No code of the engine may catch it."""
+
+
+@dataclass(frozen=True)
+class Landing:
+    """A commit file that came to be.
+
+    Attributes:
+        log: the number of the log's folder, which tells the incarnations of a table apart.
+        table: the folder of the table.
+        at: the step of the world.
+        at_ms: the time of the world.
+    """
+
+    log: int
+    table: str
+    version: int
+    data: bytes
+    at: int
+    at_ms: int
+
+
+@dataclass(frozen=True)
+class Weather:
+    """How likely what goes wrong is, at each operation."""
+
+    faults: tuple[tuple[FaultKind, str, str, float], ...] = ()
+    crash: float = 0.0
+    lost: float = 0.0
+
+
+FAIR = Weather()
+ROUGH = Weather(
+    faults=(
+        (FaultKind.FAIL_BEFORE, "*", "*", 0.01),
+        (FaultKind.FAIL_AFTER, "put*", "*", 0.03),
+        (FaultKind.TWICE, "*", "*", 0.02),
+        (FaultKind.DELAY, "*", "*", 0.01),
+    ),
+    crash=0.004,
+    lost=0.02,
+)
+FOUL = Weather(
+    faults=(
+        (FaultKind.FAIL_BEFORE, "*", "*", 0.03),
+        (FaultKind.FAIL_AFTER, "put*", "*.json", 0.2),
+        (FaultKind.TORN, "read", f"*{LOG_FOLDER}/*", 0.02),
+        (FaultKind.LATE, "list_from", f"*{LOG_FOLDER}*", 0.05),
+    ),
+    crash=0.01,
+    lost=0.1,
+)
+
+
+class World:
+    """The storage, the time, the order of turns, and a record of all that happened.
+
+    Attributes:
+        step: counts the operations of all processes.
+        landings: the commits in the order in which they came to be, those of dropped tables too.
+        contents: of the data files, by the last part of their path, those deleted since too.
+        schedule: who did what, and what became of it.
+    """
+
+    def __init__(self, seed: int, weather: Weather = FAIR) -> None:
+        self.random = random.Random(seed)
+        self.weather = weather
+        self.now_ms = _BEGINNING_MS
+        self.step = 0
+        self.landings: list[Landing] = []
+        self.contents: dict[str, bytes] = {}
+        self.schedule: list[str] = []
+        self.storage = RecordingStore(self)
+        self._scheduler = Scheduler()
+        self._in_flight: list[tuple[str, Callable[[], object]]] = []
+        self._mode = 0.0
+
+    def run(self, tasks: list[Task]) -> list[object]:
+        """Runs tasks of processes to their ends, and what they have left in flight."""
+        results = self._scheduler.run(tasks, self._choose)
+        while self._in_flight:
+            self._arrive(0)
+        return results
+
+    def point(self, process: Process, what: str) -> None:
+        """A point at which others may go on."""
+        self._scheduler.turn()
+        self.step += 1
+        self.now_ms += 1
+        self.schedule.append(f"{process.name} {what}")
+        if self._in_flight and self.random.random() < 0.2:
+            self._arrive(self.random.randrange(len(self._in_flight)))
+
+    def let_others_go_on(self) -> None:
+        """A point at which the one who calls does nothing but wait."""
+        self._scheduler.turn()
+
+    def note(self, what: str) -> None:
+        self.schedule.append(f"    {what}")
+
+    def send(self, what: str, write: Callable[[], object]) -> None:
+        """A write whose sender has given up; it arrives later."""
+        self._in_flight.append((what, write))
+
+    def _arrive(self, index: int) -> None:
+        what, write = self._in_flight.pop(index)
+        self.note(f"arrives: {what}")
+        try:
+            write()
+        except Exception as error:
+            self.note(f"and fails: {error!r}")
+
+    def _choose(self, options: int) -> int:
+        """Mostly by chance; for some time, some wait for long, or one goes on for long."""
+        if self.step % _MODE_STEPS == 0:
+            self._mode = self.random.choice((0.0, 0.0, 0.7, 0.95))
+        if self.random.random() < self._mode:
+            return self.step // _MODE_STEPS % options
+        return self.random.randrange(options)
+
+
+class RecordingStore(MemoryStore):
+    """The storage; it keeps all commits and data files that ever were."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(WorldClock(world))
+        write = self._tree.write
+
+        def record(path: str, data: bytes) -> None:
+            folder, _, name = path.rpartition("/")
+            parsed = parse_log_name(name) if folder.endswith(LOG_FOLDER) else None
+            if parsed is not None and parsed.kind is LogFileKind.COMMIT:
+                log, table = self._tree.folders[folder], folder.removesuffix(f"/{LOG_FOLDER}")
+                world.landings.append(Landing(log, table, parsed.version, data, world.step, world.now_ms))
+            if name.endswith(DATA_SUFFIX):
+                world.contents[name] = data
+            write(path, data)
+
+        self._tree.write = record  # type: ignore[method-assign]
+
+
+@dataclass
+class WorldClock:
+    """The world's time, with ids and chance of its own."""
+
+    world: World
+    seed: int = 0
+    process: Process | None = None
+    random: random.Random = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.random = random.Random(self.seed)
+
+    def now_ms(self) -> int:
+        self.world.now_ms += 1
+        return self.world.now_ms
+
+    def sleep(self, seconds: float) -> None:
+        self.world.now_ms += int(seconds * 1000)
+        if self.process is not None:
+            self.world.point(self.process, "sleeps")
+
+    def new_id(self) -> str:
+        return str(uuid.UUID(int=self.random.getrandbits(128), version=4))
+
+    def jitter(self) -> float:
+        return self.random.random()
+
+
+class Process:
+    """A program with handles of its own, which may end at any of its operations and be started again.
+
+    Attributes:
+        strikes: how many faults it has met.
+    """
+
+    def __init__(self, world: World, name: str) -> None:
+        self.world = world
+        self.name = name
+        self.random = random.Random(world.random.random())
+        self.strikes = 0
+        self.start()
+
+    def start(self) -> None:
+        """Begins with nothing known."""
+        self.is_dead = False
+        self.clock: Clock = WorldClock(self.world, self.random.getrandbits(32), self)
+        store = ProcessStore(self)
+        self.catalog = Catalog({DATABASE: store}, self.clock)
+
+    def crash(self) -> None:
+        self.is_dead = True
+        self.world.note("crashes")
+        raise Crash
+
+
+class ProcessStore(FaultyStore):
+    """The storage as a process sees it."""
+
+    def __init__(self, process: Process) -> None:
+        world = process.world
+        faults = [
+            Fault(operation, kind, path, probability=likely, seconds=2.0)
+            for kind, operation, path, likely in world.weather.faults
+        ]
+        super().__init__(world.storage, faults, process.random.getrandbits(32), process.clock)
+        self.process = process
+
+    def around(self, operation: str, path: str, run: Callable[[], T]) -> T:
+        process = self.process
+        world, weather = process.world, process.world.weather
+        if process.is_dead:
+            raise Crash
+        what = f"{operation} {self.inner.root}/{path}"
+        world.point(process, what)
+        if weather.crash and world.random.random() < weather.crash:
+            process.crash()
+        if weather.lost and operation == "put_if_absent" and world.random.random() < weather.lost:
+            process.strikes += 1
+            world.note("is lost for now")
+            world.send(what, run)
+            raise StorageError(f"{what} was not answered")
+        result = super().around(operation, path, run)
+        if weather.crash and world.random.random() < weather.crash:
+            process.crash()
+        return result
+
+    def _strike(self, operation: str, path: str) -> Fault | None:
+        fault = super()._strike(operation, path)
+        if fault is not None:
+            self.process.strikes += 1
+            self.process.world.note(fault.kind.value)
+        return fault
