@@ -29,7 +29,7 @@ KERNEL = (
     ("expressions", "literals", "paths", "struct_stats", "z85"),
     ("properties", "schema"),
     ("type_widening",),
-    ("changes", "column_mapping", "domains", "features", "store"),
+    ("changes", "clustering", "column_mapping", "domains", "features", "store"),
     ("enablement", "in_commit_timestamps"),
     ("columns", "faulty_store", "footers", "local_store", "log_segment", "stats_json"),
     ("checkpoint_read", "deletion_vectors", "memory_store", "object_store", "statistics"),

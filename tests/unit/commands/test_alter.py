@@ -62,7 +62,6 @@ def test_a_property_that_cannot_be_set_is_refused(tables: Tables, key: str, valu
     ("key", "value"),
     [
         ("delta.enableChangeDataFeed", "true"),
-        ("delta.columnMapping.mode", "name"),
         ("delta.feature.rowTracking", "supported"),
         ("delta.minWriterVersion", "7"),
     ],

@@ -17,6 +17,7 @@ from dbt.adapters.silt.engine.commands.metadata_commit import check_rows, commit
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.types import nullable_schema, spark_schema
 from dbt.adapters.silt.engine.kernel.changes import Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.column_mapping import MAX_COLUMN_ID, MODE, is_mapped, mapped
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidPropertyError,
     InvalidStatementError,
@@ -45,7 +46,9 @@ def set_properties(target: Target, properties: Mapping[str, str], settings: Writ
     features = {key: value for key, value in asked.items() if key.startswith(FEATURE_PREFIX)}
     _check_asked(target, asked, features)
     kept = {key: value for key, value in asked.items() if not _VERSIONS.fullmatch(key)}
-    metadata = with_configuration(target.snapshot.metadata, {**target.snapshot.metadata.configuration, **kept})
+    before = target.snapshot.metadata
+    metadata = with_configuration(before, {**before.configuration, **kept})
+    metadata = mapped(metadata, before, target.log.clock.new_id, target.name)
     for key, value in properties.items():
         if key.lower() == _COMMENT:
             metadata = replace(metadata, description=value)
@@ -57,7 +60,8 @@ def unset_properties(target: Target, keys: Sequence[str], if_exists: bool, setti
     """Takes table properties away, so that their defaults hold again.
 
     Raises:
-        InvalidPropertyError: a property is not set, and `if_exists` is False, or is a constraint.
+        InvalidPropertyError: a property is not set, and `if_exists` is False, or is a constraint or the mode of
+            column mapping.
         ConcurrentModificationError: another writer changed the table's metadata.
     """
     _begin(target)
@@ -68,6 +72,7 @@ def unset_properties(target: Target, keys: Sequence[str], if_exists: bool, setti
             metadata = replace(metadata, description=None)
             continue
         _refuse_constraint(key, target)
+        _refuse_mapping(key, target)
         found = _property_named(key, configuration)
         if found is not None:
             del configuration[found]
@@ -177,6 +182,13 @@ def _refuse_constraint(key: str, target: Target) -> None:
             f"the constraint `{key[len(CONSTRAINT_PREFIX) :]}` cannot be changed as a property",
             remedy="Use `alter table ... add constraint` and `drop constraint`",
             table=target.name,
+        )
+
+
+def _refuse_mapping(key: str, target: Target) -> None:
+    if key.lower() in (MODE.lower(), MAX_COLUMN_ID.lower()) and is_mapped(target.snapshot.metadata.configuration):
+        raise InvalidPropertyError(
+            f"the table property `{key}` cannot be unset: the data files are read by it", table=target.name
         )
 
 

@@ -1,8 +1,10 @@
 """ALTER TABLE: columns that come, go and change.
 
-Without column mapping a data file knows its columns by their names. So a column that gets another name or type, or that
-goes and must not come back with its old values when its name is used again, has the rows written anew: all files of
-the table, in the one commit. Everything else changes the metadata only.
+Without column mapping a data file knows its columns by their names. So a column that gets another name, or that goes
+and must not come back with its old values when its name is used again, has the rows written anew: all files of the
+table, in the one commit. With column mapping (`delta.columnMapping.mode` = `name`) neither touches a data file. Another
+type has the rows written anew as well, but where `delta.enableTypeWidening` is true and the type is a wider one.
+Everything else changes the metadata only.
 """
 
 from __future__ import annotations
@@ -15,27 +17,38 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands import column_changes, defaults, files, generated, row_changes, scan
+from dbt.adapters.silt.engine.commands import (
+    column_changes,
+    defaults,
+    files,
+    generated,
+    row_changes,
+    scan,
+    stats_columns,
+)
 from dbt.adapters.silt.engine.commands.assign import assign
 from dbt.adapters.silt.engine.commands.checks import not_null_checks, table_checks
 from dbt.adapters.silt.engine.commands.column_changes import FIRST as FIRST
 from dbt.adapters.silt.engine.commands.column_changes import ColumnChange as ColumnChange
 from dbt.adapters.silt.engine.commands.column_changes import NewColumn as NewColumn
 from dbt.adapters.silt.engine.commands.column_changes import Path, spelled
-from dbt.adapters.silt.engine.commands.metadata_commit import check_rows, commit_metadata, with_schema
+from dbt.adapters.silt.engine.commands.metadata_commit import check_rows, commit_metadata
 from dbt.adapters.silt.engine.commands.partitions import check_partitionable, quoted
 from dbt.adapters.silt.engine.commands.row_changes import FileChanges
-from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
+from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings, with_schema
 from dbt.adapters.silt.engine.commands.types import (
     check_storable,
     column_type,
+    is_void,
     nullable_schema,
     spark_schema,
     spark_type,
+    text_length,
 )
-from dbt.adapters.silt.engine.kernel import expressions, skipping
+from dbt.adapters.silt.engine.kernel import clustering, expressions, skipping, type_widening
 from dbt.adapters.silt.engine.kernel.actions import Json, Metadata
 from dbt.adapters.silt.engine.kernel.changes import Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.column_mapping import is_mapped
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
 from dbt.adapters.silt.engine.kernel.features import check_writable
 from dbt.adapters.silt.engine.kernel.properties import TableProperties
@@ -88,7 +101,7 @@ def add_columns(
 def drop_columns(
     spark: SparkSession, target: Target, paths: Sequence[Path], if_exists: bool, settings: WriteSettings
 ) -> Outcome:
-    """Drops columns. Writes all rows of the table anew, so it costs what writing the table costs.
+    """Drops columns. Without column mapping it writes all rows anew, so it costs what writing the table costs.
 
     Raises:
         ColumnNotFoundError: there is no such column, and `if_exists` is False.
@@ -106,13 +119,15 @@ def drop_columns(
                 remedy="Make the table anew with `create or replace table`",
                 table=target.name,
             )
+        _check_not_clustered_by(target, path)
         schema = column_changes.dropped(schema, path, target.name)
         gone.append(path)
     generated.check_not_used(spark, target.snapshot.schema, (path[0] for path in gone), target.name)
     operation = Operation("DROP COLUMNS", {"columns": _json([spelled(path) for path in gone])})
-    metadata = _checked_metadata(target, schema)
+    metadata = stats_columns.without(_checked_metadata(target, schema), gone)
     _check_conditions(spark, target, metadata)
-    return _finish(spark, target, operation, metadata, _without_columns(spark, target, gone), settings)
+    frame = None if is_mapped(metadata.configuration) else _without_columns(spark, target, gone)
+    return _finish(spark, target, operation, metadata, frame, settings)
 
 
 def change_columns(
@@ -120,8 +135,9 @@ def change_columns(
 ) -> Outcome:
     """Changes columns: names, types, comments, places and NOT NULL.
 
-    Another name or type writes all rows of the table anew, so it costs what writing the table costs; all else changes
-    metadata only. SET NOT NULL looks at the statistics, and reads only files that may hold a null.
+    Another name, without column mapping, or type, but for a wider one where `delta.enableTypeWidening` is true, writes
+    all rows of the table anew, so it costs what writing the table costs; all else changes metadata only. SET NOT NULL
+    looks at the statistics, and reads only files that may hold a null.
 
     Raises:
         ColumnNotFoundError: there is no such column.
@@ -139,18 +155,25 @@ def change_columns(
     if any(change.default or change.type for change in changes):
         defaults.check_defaults(spark, schema, target.name)
     under_new_names, partition_columns = target.snapshot.schema, list(target.snapshot.partition_columns)
+    renames: dict[Path, str] = {}
     for change in changes:
         if change.new_name is None or change.new_name == change.path[-1]:
             continue
         under_new_names = column_changes.renamed(under_new_names, change.path, change.new_name, target.name)
         schema = column_changes.renamed(schema, change.path, change.new_name, target.name)
+        renames[change.path] = change.new_name
         if len(change.path) == 1:
             old = change.path[0].lower()
             partition_columns = [change.new_name if name.lower() == old else name for name in partition_columns]
     metadata = replace(_checked_metadata(target, schema), partition_columns=tuple(partition_columns))
+    metadata = stats_columns.renamed(metadata, renames)
     operation = _operation(changes, schema)
-    if under_new_names != target.snapshot.schema or any(_needs_rewrite(change, target) for change in changes):
+    moves_files = under_new_names != target.snapshot.schema and not is_mapped(metadata.configuration)
+    for path in renames if moves_files else ():
+        _check_not_clustered_by(target, path)
+    if renames or any(change.type is not None for change in changes):
         _check_conditions(spark, target, metadata)
+    if moves_files or any(_needs_rewrite(change, target) for change in changes):
         return _finish(spark, target, operation, metadata, _renamed_columns(spark, target, under_new_names), settings)
     _check_nulls(spark, target, changes)
     rests_on_rows = any(change.nullable is False for change in changes)
@@ -162,9 +185,18 @@ def _begin(target: Target) -> None:
 
 
 def _checked_metadata(target: Target, schema: StructType) -> Metadata:
-    check_storable(schema, target.name)
+    check_storable(schema, target.name, target.snapshot.schema)
     row_changes.check_names(schema, target.name)
-    return with_schema(target.snapshot.metadata, schema)
+    return with_schema(target, schema)
+
+
+def _check_not_clustered_by(target: Target, path: Path) -> None:
+    """Passes where files are not clustered by a column, or by one inside of it."""
+    physical = clustering.physical_path(target.snapshot.schema, path)
+    if any(column[: len(physical)] == physical for column in clustering.clustering_columns(target.snapshot.domains)):
+        raise InvalidStatementError(
+            f"the column `{spelled(path)}` cannot be changed: the table is clustered by it", table=target.name
+        )
 
 
 def _finish(
@@ -265,7 +297,17 @@ def _with_type(schema: StructType, path: Path, text: str, target: Target) -> Str
     typed = column_type(text, target.name)
     if column_changes.is_same_type(field, typed):
         return schema
-    return column_changes.changed(schema, path, lambda old: column_changes.retyped(old, typed), target.name)
+    wider = _widened(field, typed, target)
+    return column_changes.changed(
+        schema, path, lambda old: column_changes.retyped(old, typed) if wider is None else wider, target.name
+    )
+
+
+def _widened(field: StructField, typed: StructField, target: Target) -> StructField | None:
+    """The column with its wider type, where the table allows that and its files may stay as they are."""
+    if not target.snapshot.properties.enable_type_widening or text_length(field) or text_length(typed):
+        return None
+    return type_widening.widened(field, typed.type)
 
 
 def _needs_rewrite(change: ColumnChange, target: Target) -> bool:
@@ -274,7 +316,8 @@ def _needs_rewrite(change: ColumnChange, target: Target) -> bool:
         return False
     field = column_changes.require(target.snapshot.schema, change.path, target.name)
     typed = column_type(change.type, target.name)
-    return not column_changes.is_same_type(field, typed) and not column_changes.has_room_for(field, typed)
+    stays = column_changes.is_same_type(field, typed) or column_changes.has_room_for(field, typed)
+    return not stays and not is_void(field.type) and _widened(field, typed, target) is None
 
 
 def _check_nulls(spark: SparkSession, target: Target, changes: Sequence[ColumnChange]) -> None:
@@ -308,7 +351,7 @@ def _renamed_column(old: StructField, new: StructField) -> Column:
 
 
 def _check_conditions(spark: SparkSession, target: Target, metadata: Metadata) -> None:
-    """Passes where every CHECK constraint and statistics column still finds its columns.
+    """Passes where every CHECK constraint still finds its columns.
 
     Raises:
         InvalidStatementError: one does not.
@@ -316,14 +359,20 @@ def _check_conditions(spark: SparkSession, target: Target, metadata: Metadata) -
     schema = StructType.from_json(metadata.schema_string)
     empty = spark.createDataFrame([], spark_schema(nullable_schema(schema)))
     for name, condition in TableProperties(metadata.configuration).constraints.items():
-        try:
-            empty.select(F.expr(f"({condition}\n)")).schema  # noqa: B018 -- Spark looks the columns up when asked for it
-        except AnalysisException as error:
+        if not _finds_its_columns(empty, condition):
             raise InvalidStatementError(
                 f"the check constraint `{name}`, {condition}, uses the column",
                 remedy=f"Drop the constraint first: alter table ... drop constraint {name}",
                 table=target.name,
-            ) from error
+            )
+
+
+def _finds_its_columns(empty: DataFrame, expression: str) -> bool:
+    try:
+        empty.select(F.expr(f"({expression}\n)")).schema  # noqa: B018 -- Spark looks the columns up when asked for it
+    except AnalysisException:
+        return False
+    return True
 
 
 # What the history shows

@@ -19,6 +19,7 @@ from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.commands.types import check_storable, column_type, query_schema
 from dbt.adapters.silt.engine.kernel.actions import DomainMetadata, Json, Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.column_mapping import mapped, successor
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
     InvalidPropertyError,
@@ -146,14 +147,15 @@ def _described(place: Place, definition: Definition, query: DataFrame | None) ->
     asked = checked(definition.properties) | {f"{CONSTRAINT_PREFIX}{k}": v for k, v in definition.constraints.items()}
     _check_features(asked, name)
     kept = {key: value for key, value in asked.items() if not _is_command(key)}
-    metadata = Metadata(
+    described = Metadata(
         id=clock.new_id() if base is None else base.metadata.id,
         schema_string=schema.to_json(),
         partition_columns=partition_columns,
-        configuration=kept,
+        configuration=kept if base is None else successor(kept, base.metadata),
         description=definition.comment,
         created_time=clock.now_ms(),
     )
+    metadata = mapped(described, None, clock.new_id, name)
     if base is None:
         return metadata, protocol_for(schema, asked)
     return metadata, upgraded(base.protocol, needed_features(schema, asked))

@@ -16,10 +16,12 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands import confs, partitions, spark_errors
+from dbt.adapters.silt.engine.commands import stored as stored_columns
 from dbt.adapters.silt.engine.commands.checks import Check
 from dbt.adapters.silt.engine.commands.partitions import quoted
 from dbt.adapters.silt.engine.commands.types import is_void
 from dbt.adapters.silt.engine.kernel.actions import AddFile, Metadata
+from dbt.adapters.silt.engine.kernel.column_mapping import stored_schema
 from dbt.adapters.silt.engine.kernel.errors import InternalError, SiltError
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.paths import encode_path
@@ -124,16 +126,18 @@ def _run(
 ) -> Mapping[str, Any]:
     """Runs the one job that writes the files; what was observed in its last stage."""
     schema = StructType.from_json(metadata.schema_string)
-    copies = partitions.copy_names(schema, metadata.partition_columns)
+    stored = stored_schema(metadata)
+    copies = partitions.copy_names(stored, [schema.require(name) for name in metadata.partition_columns])
     source = df
     if copies:
         source = df.hint("rebalance", *(F.col(quoted(name)) for name in copies))
     observation = Observation()
     observed = source.observe(observation, *_aggregates(checks, metrics))
-    names = [member.name for member in schema if not is_void(member.type)]
-    if copies or df.columns != names:
+    pairs = [(member, kept) for member, kept in zip(schema, stored, strict=True) if not is_void(member.type)]
+    if copies or df.columns != [member.name for member, _ in pairs] or stored != schema:
+        columns = (stored_columns.written(member, kept) for member, kept in pairs)
         copied = (partitions.copy(schema.require(name)).alias(copy) for name, copy in copies.items())
-        observed = observed.select(*map(quoted, names), *copied)
+        observed = observed.select(*columns, *copied)
     writer = observed.write.options(**_WRITER_OPTIONS, compression=_codec(metadata))
     with spark_errors.mapped():
         writer.partitionBy(*copies.values()).parquet(location)
@@ -168,7 +172,8 @@ def _collect(log: DeltaLog, folder: str, metadata: Metadata) -> tuple[tuple[AddF
     statistics = from_footers(
         log.store, [status.path for status in found], schema, properties, metadata.partition_columns
     )
-    types = {name: schema.require(name).type for name in metadata.partition_columns}
+    partitioning = [schema.require(name) for name in metadata.partition_columns]
+    types = {member.physical_name: member.type for member in partitioning}
     adds = []
     for status in found:
         of_file = statistics[status.path]

@@ -29,7 +29,7 @@ from dbt.adapters.silt.engine.commands.merge_clauses import ACTION, COPY, IGNORE
 from dbt.adapters.silt.engine.commands.merge_join import Sides, Source
 from dbt.adapters.silt.engine.commands.merge_plan import Delete, Insert, Match, MergePlan, Update
 from dbt.adapters.silt.engine.commands.row_changes import FileChanges, Limits
-from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
+from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings, with_schema
 from dbt.adapters.silt.engine.commands.types import check_storable, query_schema
 from dbt.adapters.silt.engine.kernel import skipping
 from dbt.adapters.silt.engine.kernel.actions import Metadata
@@ -133,8 +133,8 @@ def _evolved(target: Target, plan: MergePlan, source: StructType) -> Metadata:
     new = assign.evolve(old, wanted)
     if new == old:
         return target.snapshot.metadata
-    check_storable(new, target.name)
-    return replace(target.snapshot.metadata, schema_string=new.to_json())
+    check_storable(new, target.name, old)
+    return with_schema(target, new)
 
 
 def _as_it_is(source: DataFrame, plan: MergePlan, limits: Limits) -> Source:

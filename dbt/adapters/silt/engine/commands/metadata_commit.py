@@ -69,11 +69,6 @@ def commit_metadata(
     )
 
 
-def with_schema(metadata: Metadata, schema: StructType) -> Metadata:
-    """The metadata with another schema."""
-    return replace(metadata, schema_string=schema.to_json())
-
-
 def with_configuration(metadata: Metadata, configuration: Mapping[str, str]) -> Metadata:
     """The metadata with other properties; those that ask for a feature by name are not kept."""
     kept = {key: value for key, value in configuration.items() if not key.startswith(FEATURE_PREFIX)}

@@ -54,16 +54,20 @@ def check_partitionable(schema: StructType, partition_columns: Sequence[str], ta
         )
 
 
-def copy_names(schema: StructType, partition_columns: Sequence[str]) -> dict[str, str]:
-    """Names for the copies, by partition column. None is hidden to VACUUM, as one with `_` in front would be."""
-    taken = {name.lower() for name in schema.names}
+def copy_names(stored: StructType, partitioning: Sequence[StructField]) -> dict[str, str]:
+    """Names for the copies, by partition column. None is hidden to VACUUM, as one with `_` in front would be.
+
+    Args:
+        stored: the columns of the data files.
+    """
+    taken = {name.lower() for name in stored.names}
     names: dict[str, str] = {}
-    for column in partition_columns:
-        name = f"{column}_"
+    for member in partitioning:
+        name = f"{member.physical_name}_"
         while name.lower() in taken:
             name += "_"
         taken.add(name.lower())
-        names[column] = name
+        names[member.name] = name
     return names
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands import assign, row_changes
 from dbt.adapters.silt.engine.commands.checks import Check, table_checks
-from dbt.adapters.silt.engine.commands.target import Target
+from dbt.adapters.silt.engine.commands.target import Target, with_schema
 from dbt.adapters.silt.engine.commands.types import check_storable, query_schema
 from dbt.adapters.silt.engine.kernel.actions import Metadata
 from dbt.adapters.silt.engine.kernel.schema import StructField, StructType
@@ -72,7 +72,7 @@ def place(query: DataFrame, target: Target, placement: Placement) -> Placed:
     if evolved and columns is not None:
         columns = (*columns, *schema.names[len(snapshot.schema) :])
     assigned = assign.assign(extended, schema, target.name, placement.by_name, columns)
-    metadata = replace(snapshot.metadata, schema_string=schema.to_json()) if evolved else snapshot.metadata
+    metadata = with_schema(target, schema) if evolved else snapshot.metadata
     rules = table_checks(schema, snapshot.properties, target.name)
     return Placed(assigned.df, metadata, (*assigned.checks, *rules), evolved)
 
@@ -97,6 +97,6 @@ def _evolved(df: DataFrame, schema: StructType, columns: Sequence[str] | None, t
         source = StructType((*own, *source.fields[len(columns) :]))
     evolved = assign.evolve(schema, source)
     if evolved != schema:
-        check_storable(evolved, table)
+        check_storable(evolved, table, schema)
         row_changes.check_names(evolved, table)
     return evolved

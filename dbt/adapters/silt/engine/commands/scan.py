@@ -20,10 +20,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands import partitions, scan_vectors, spark_errors
+from dbt.adapters.silt.engine.commands import stored as stored_columns
 from dbt.adapters.silt.engine.commands.locations import absolute_name, reported_path, spark_path
 from dbt.adapters.silt.engine.commands.partitions import quoted
 from dbt.adapters.silt.engine.commands.scan_vectors import WORDS, RowFilter
-from dbt.adapters.silt.engine.commands.types import is_void, nullable_schema, spark_schema, spark_type
+from dbt.adapters.silt.engine.commands.types import is_void, nullable_schema, spark_schema
 from dbt.adapters.silt.engine.kernel import column_mapping, deletion_vectors, type_widening
 from dbt.adapters.silt.engine.kernel.deletion_vectors import Positions
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
@@ -248,9 +249,8 @@ def _table_columns(scan: _Scan, given: Mapping[str, Column]) -> list[Column]:
         elif is_void(member.type):
             column = F.lit(None)
         else:
-            column = F.col(quoted(stored.name))
-            if stored.type.sql_name != member.type.sql_name:
-                column = column.cast(spark_type(member.type))
+            columns.append(stored_columns.read(member, stored))
+            continue
         columns.append(column.alias(member.name, metadata=dict(member.metadata)))
     return columns
 

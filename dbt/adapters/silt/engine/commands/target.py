@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from dbt.adapters.silt.engine.kernel.actions import Metadata
 from dbt.adapters.silt.engine.kernel.changes import ReadSet
+from dbt.adapters.silt.engine.kernel.column_mapping import mapped
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.schema import StructType
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.transaction import CommitSettings
 
@@ -23,6 +26,12 @@ class Target:
     name: str
     log: DeltaLog
     snapshot: Snapshot
+
+
+def with_schema(target: Target, schema: StructType) -> Metadata:
+    """The table's metadata with another schema, whose new columns are mapped where the table maps its columns."""
+    before = target.snapshot.metadata
+    return mapped(replace(before, schema_string=schema.to_json()), before, target.log.clock.new_id, target.name)
 
 
 @dataclass(frozen=True)

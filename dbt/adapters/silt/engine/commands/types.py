@@ -32,6 +32,8 @@ from dbt.adapters.silt.engine.kernel.schema import (
 
 CHAR_VARCHAR_KEY: Final = "__CHAR_VARCHAR_TYPE_STRING"
 
+NO_COLUMNS: Final = StructType()
+
 _LENGTH = re.compile(r"(char|varchar)\(([0-9]+)\)")
 _STORABLE = frozenset(
     "string long integer short byte double float boolean binary date timestamp timestamp_ntz variant void".split()
@@ -72,8 +74,11 @@ def column_type(text: str, table: str | None = None) -> StructField:
     return kernel_schema(spark_types.StructType([spark_types.StructField("", parsed)])).fields[0]
 
 
-def check_storable(schema: StructType, table: str | None = None) -> None:
+def check_storable(schema: StructType, table: str | None = None, old: StructType = NO_COLUMNS) -> None:
     """Passes where a table can have this schema.
+
+    Args:
+        old: what the table has; its columns may be of types that another writer gave them.
 
     Raises:
         InvalidNameError: two columns, or two members of a struct, have names that differ in case only.
@@ -82,6 +87,9 @@ def check_storable(schema: StructType, table: str | None = None) -> None:
     for struct in _structs(schema):
         _check_names(struct, table)
     for member in schema:
+        before = old.field(member.name)
+        if before is not None and before.type == member.type:
+            continue
         for primitive in primitive_types(member.type):
             _check_primitive(member, primitive, table)
 

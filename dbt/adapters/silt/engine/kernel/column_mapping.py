@@ -16,6 +16,7 @@ from dbt.adapters.silt.engine.kernel.actions import Metadata
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, InternalError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.schema import (
+    CHANGE_TYPE,
     PHYSICAL_NAME,
     ArrayType,
     DataType,
@@ -46,6 +47,8 @@ def is_mapped(configuration: Mapping[str, str]) -> bool:
 def stored_schema(metadata: Metadata, with_ids: bool = True) -> StructType:
     """The schema of a table's data files: physical names, and each column's id as its Parquet field id.
 
+    The column by which change data files tell kinds of changes has its own name there.
+
     Args:
         with_ids: whether the ids are there; without them Spark finds the columns of a file by their names.
 
@@ -58,7 +61,7 @@ def stored_schema(metadata: Metadata, with_ids: bool = True) -> StructType:
     return map_fields(schema, lambda field: _stored(field, with_ids))
 
 
-def mapped(metadata: Metadata, before: Metadata | None, new_id: Callable[[], str]) -> Metadata:
+def mapped(metadata: Metadata, before: Metadata | None, new_id: Callable[[], str], table: str) -> Metadata:
     """A table's next metadata, with an id and a physical name for every column that has none.
 
     Where the mapping is switched on for a table that has files, its columns keep the names that those have.
@@ -76,6 +79,7 @@ def mapped(metadata: Metadata, before: Metadata | None, new_id: Callable[[], str
         raise UnsupportedStatementError(
             f"`{MODE}` cannot be changed from {old_mode} to {mode}",
             remedy="It can be changed from none to name; a new table can have any mode",
+            table=table,
         )
     if mode == _NONE:
         return metadata
@@ -136,6 +140,8 @@ def check_mapping(metadata: Metadata, table: str) -> None:
 
 
 def _stored(field: StructField, with_ids: bool) -> StructField:
+    if field.name == CHANGE_TYPE:
+        return field
     if PHYSICAL_NAME not in field.metadata or COLUMN_ID not in field.metadata:
         raise CorruptLogError(f"the column `{field.name}` of a table with column mapping has no physical name and id")
     ids = {PARQUET_FIELD_ID: int(field.metadata[COLUMN_ID])} if with_ids else {}

@@ -253,7 +253,7 @@ _FEATURES: Mapping[str, Feature] = {
         Feature("checkConstraints", _has_checks, True, True, writer_version=3),
         Feature("changeDataFeed", _property_is_true("delta.enableChangeDataFeed"), True, False, writer_version=4),
         Feature("generatedColumns", _field_has(GENERATION_EXPRESSION), True, True, writer_version=4),
-        Feature("columnMapping", _maps_columns, True, False, reader_version=2, writer_version=5),
+        Feature("columnMapping", _maps_columns, True, True, reader_version=2, writer_version=5),
         Feature(
             "identityColumns",
             _field_has("delta.identity.start", "delta.identity.step", "delta.identity.allowExplicitInsert"),

@@ -138,6 +138,10 @@ class TableProperties:
         return self._get(ENABLEMENT_TIMESTAMP, _not_negative, None)
 
     @property
+    def enable_type_widening(self) -> bool:
+        return self._get("delta.enableTypeWidening", _boolean, False)
+
+    @property
     def column_mapping_mode(self) -> str:
         """`none`, `name` or `id`."""
         return self._get("delta.columnMapping.mode", _mapping_mode, "none")

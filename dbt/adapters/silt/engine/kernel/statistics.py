@@ -92,13 +92,19 @@ def indexed_columns(
     data = schema.drop(*partition_columns)
     names = properties.data_skipping_stats_columns
     if names is not None:
-        wanted = [_name_parts(name) for name in names]
+        wanted = [name_parts(name.lower()) for name in names]
         return tuple(
             column for logical, column in _leaves(data) if any(logical[: len(name)] == name for name in wanted)
         )
     count = properties.data_skipping_num_indexed_cols
     leaves = (column for _, column in _leaves(data))
     return tuple(leaves if count < 0 else itertools.islice(leaves, count))
+
+
+def name_parts(name: str) -> tuple[str, ...]:
+    """The parts of a dotted name, as written, a part in backticks kept whole."""
+    quoted_or_plain = re.findall(r"`((?:[^`]|``)*)`|([^.`]+)", name)
+    return tuple(quoted.replace("``", "`") or plain for quoted, plain in quoted_or_plain)
 
 
 def _leaves(
@@ -112,12 +118,6 @@ def _leaves(
             yield from _leaves(member.type, names, path)
         else:
             yield names, IndexedColumn(path, member.type)
-
-
-def _name_parts(name: str) -> tuple[str, ...]:
-    """The parts of a dotted name, in lower case, a part in backticks kept whole."""
-    quoted_or_plain = re.findall(r"`((?:[^`]|``)*)`|([^.`]+)", name)
-    return tuple((quoted.replace("``", "`") or plain).lower() for quoted, plain in quoted_or_plain)
 
 
 def _footer(store: Store, path: str) -> pq.FileMetaData:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from dbt.adapters.silt.engine.kernel.actions import AddCDCFile, AddFile, Metadata, Protocol, RemoveFile
 from dbt.adapters.silt.engine.kernel.changes import Changes
+from dbt.adapters.silt.engine.kernel.column_mapping import check_mapping
 from dbt.adapters.silt.engine.kernel.columns import file_key
 from dbt.adapters.silt.engine.kernel.errors import (
     InternalError,
@@ -51,6 +52,7 @@ def check_changes(changes: Changes, base: Snapshot | None, table: str) -> None:
     if metadata is None or protocol is None:
         raise InternalError("the first commit of a table needs its protocol and metadata", table=table)
     check_writable(protocol, table, metadata)
+    check_mapping(metadata, table)
     _check_each_once(changes, table)
     _check_files(changes.adds, metadata, table)
     _check_change_files(changes.change_files, metadata, table)
@@ -89,7 +91,7 @@ def _check_each_once(changes: Changes, table: str) -> None:
 def _check_files(adds: Iterable[AddFile], metadata: Metadata, table: str) -> None:
     schema = StructType.from_json(metadata.schema_string)
     partitioning = [schema.require(name, table) for name in metadata.partition_columns]
-    keys = {field.physical_name for field in partitioning}
+    keys = set(_partition_keys(metadata))
     for add in adds:
         _check_file(add, keys, table)
         if add.deletion_vector is not None and not _has_num_records(add):
@@ -172,10 +174,16 @@ def _check_identity(changes: Changes, base: Snapshot) -> None:
         return
     if changes.metadata.id != base.metadata.id:
         raise InternalError("the table's id would change", table=base.table, version=base.version)
-    if changes.metadata.partition_columns != base.partition_columns and len(changes.removes) < base.num_files:
+    if _partition_keys(changes.metadata) != _partition_keys(base.metadata) and len(changes.removes) < base.num_files:
         raise InternalError(
             "the table's partitioning would change, and files stay", table=base.table, version=base.version
         )
+
+
+def _partition_keys(metadata: Metadata) -> tuple[str, ...]:
+    """The names that files have their partition values by."""
+    schema = StructType.from_json(metadata.schema_string)
+    return tuple(schema.require(name).physical_name for name in metadata.partition_columns)
 
 
 def _has_num_records(add: AddFile) -> bool:

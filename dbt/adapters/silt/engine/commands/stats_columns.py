@@ -1,0 +1,62 @@
+"""`delta.dataSkippingStatsColumns`, which names columns as users see them, following columns that are renamed or go."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+from dbt.adapters.silt.engine.kernel.actions import Metadata
+from dbt.adapters.silt.engine.kernel.properties import TableProperties
+from dbt.adapters.silt.engine.kernel.statistics import name_parts
+
+Path: TypeAlias = tuple[str, ...]
+
+_PROPERTY: Final = "delta.dataSkippingStatsColumns"
+
+
+def without(metadata: Metadata, gone: Sequence[Path]) -> Metadata:
+    """The metadata without columns that go, and those inside of them."""
+    return _with_columns(
+        metadata, [path for path in _columns(metadata) if not any(_is_within(path, each) for each in gone)]
+    )
+
+
+def renamed(metadata: Metadata, new_names: Mapping[Path, str]) -> Metadata:
+    """The metadata with columns, and what stands inside of them, under new names.
+
+    Args:
+        new_names: by the paths that the columns had before any was renamed.
+    """
+    return _with_columns(metadata, [_renamed(path, new_names) for path in _columns(metadata)])
+
+
+def _columns(metadata: Metadata) -> list[Path]:
+    return [name_parts(name) for name in TableProperties(metadata.configuration).data_skipping_stats_columns or ()]
+
+
+def _with_columns(metadata: Metadata, columns: Sequence[Path]) -> Metadata:
+    if columns == _columns(metadata):
+        return metadata
+    configuration = {key: value for key, value in metadata.configuration.items() if key != _PROPERTY}
+    if columns:
+        configuration[_PROPERTY] = ",".join(".".join(map(_spelled, path)) for path in columns)
+    return replace(metadata, configuration=configuration)
+
+
+def _renamed(path: Path, new_names: Mapping[Path, str]) -> Path:
+    folded = {_folded(old): new for old, new in new_names.items()}
+    return tuple(folded.get(_folded(path[: depth + 1]), part) for depth, part in enumerate(path))
+
+
+def _is_within(path: Path, outer: Path) -> bool:
+    return _folded(path[: len(outer)]) == _folded(outer)
+
+
+def _folded(path: Path) -> Path:
+    return tuple(part.lower() for part in path)
+
+
+def _spelled(part: str) -> str:
+    return part if re.fullmatch(r"\w+", part) else "`" + part.replace("`", "``") + "`"
