@@ -74,6 +74,7 @@ def write(
     metadata: Metadata,
     checks: Sequence[Check] = (),
     metrics: Mapping[str, Column] | None = None,
+    as_arranged: bool = False,
 ) -> Written:
     """Writes rows as data files of a table.
 
@@ -83,6 +84,8 @@ def write(
         metadata: of the version that the files are meant for.
         checks: on every row of `df`.
         metrics: aggregates over all rows of `df`, by name.
+        as_arranged: each of Spark's partitions of `df` becomes a file; else rows of one partition of the table are
+            brought together first.
 
     Raises:
         DataRejectedError: rows break a check; the files are deleted again.
@@ -93,7 +96,8 @@ def write(
     check_settings(df)
     folder = f"{log.clock.new_id()}"
     try:
-        observed = _run(df, f"{log.store.root}/{folder}", metadata, checks, metrics or {})
+        arranged = df if as_arranged else _brought_together(df, metadata)
+        observed = _run(arranged, f"{log.store.root}/{folder}", metadata, checks, metrics or {})
         _raise_violation(checks, observed)
         adds, rows = _collect(log, folder, metadata)
         if rows != observed[_ROWS]:
@@ -121,6 +125,12 @@ def check_settings(df: DataFrame) -> None:
     confs.check({key: conf.get(key, value) or value for key, value in confs.required().items()})
 
 
+def _brought_together(df: DataFrame, metadata: Metadata) -> DataFrame:
+    """The rows such that those of one partition of the table are in few of Spark's."""
+    columns = metadata.partition_columns
+    return df.hint("rebalance", *(F.col(quoted(name)) for name in columns)) if columns else df
+
+
 def _run(
     df: DataFrame, location: str, metadata: Metadata, checks: Sequence[Check], metrics: Mapping[str, Column]
 ) -> Mapping[str, Any]:
@@ -128,11 +138,8 @@ def _run(
     schema = StructType.from_json(metadata.schema_string)
     stored = stored_schema(metadata)
     copies = partitions.copy_names(stored, [schema.require(name) for name in metadata.partition_columns])
-    source = df
-    if copies:
-        source = df.hint("rebalance", *(F.col(quoted(name)) for name in copies))
     observation = Observation()
-    observed = source.observe(observation, *_aggregates(checks, metrics))
+    observed = df.observe(observation, *_aggregates(checks, metrics))
     pairs = [(member, kept) for member, kept in zip(schema, stored, strict=True) if not is_void(member.type)]
     if copies or df.columns != [member.name for member, _ in pairs] or stored != schema:
         columns = (stored_columns.written(member, kept) for member, kept in pairs)

@@ -41,26 +41,32 @@ def match(snapshot: Snapshot, adds: Sequence[AddFile], null_safe: bool) -> Parti
         null_safe: whether null is equal to null; else a partition with a null matches none.
     """
     fields = [snapshot.schema.require(name) for name in snapshot.partition_columns]
-    wanted = {key for key in _keys(files_table(adds), fields) if null_safe or None not in key}
-    chosen = pa.array([key in wanted for key in _keys(snapshot.files, fields)], pa.bool_())
+    wanted = {key for key in keys(files_table(adds), fields) if null_safe or None not in key}
+    chosen = pa.array([key in wanted for key in keys(snapshot.files, fields)], pa.bool_())
     return PartitionMatch(snapshot.files.filter(chosen), _predicate(wanted, fields))
 
 
-def _keys(files: pa.Table, fields: Sequence[StructField]) -> list[tuple[Any, ...]]:
+def keys(files: pa.Table, fields: Sequence[StructField]) -> list[tuple[Any, ...]]:
     """Each file's partition values in a form that is equal where the values are; None is null."""
     columns = [_forms(files, field) for field in fields]
     return list(zip(*columns, strict=True))
 
 
-def _forms(files: pa.Table, field: StructField) -> list[Any]:
-    texts = [
+def texts(files: pa.Table, field: StructField) -> list[str | None]:
+    """Each file's partition value as the log's text; None is null, and only null."""
+    columns = (files["partition_values"].to_pylist(), files["tags"].to_pylist())
+    return [
         _text(dict(values).get(field.physical_name), dict(tags or ()), field)
-        for values, tags in zip(files["partition_values"].to_pylist(), files["tags"].to_pylist(), strict=True)
+        for values, tags in zip(*columns, strict=True)
     ]
+
+
+def _forms(files: pa.Table, field: StructField) -> list[Any]:
+    found = texts(files, field)
     domain = domain_of(field.type)
-    forms = [None] * len(texts) if domain is None else domain.from_texts(pa.array(texts, pa.string())).to_pylist()
+    forms = [None] * len(found) if domain is None else domain.from_texts(pa.array(found, pa.string())).to_pylist()
     # What has no form, such as NaN, is compared by its text.
-    return [text if form is None else form for text, form in zip(texts, forms, strict=True)]
+    return [text if form is None else form for text, form in zip(found, forms, strict=True)]
 
 
 def _text(text: str | None, tags: dict[str, str], field: StructField) -> str | None:

@@ -100,6 +100,11 @@ class TableProperties:
         return self._get("delta.deletedFileRetentionDuration", _interval_ms, 7 * 86_400_000)
 
     @property
+    def target_file_size(self) -> int | None:
+        """How many bytes OPTIMIZE gives a file; None where it decides by itself."""
+        return self._get("delta.targetFileSize", _byte_size, None)
+
+    @property
     def log_retention_ms(self) -> int:
         return self._get("delta.logRetentionDuration", _interval_ms, 30 * 86_400_000)
 
@@ -260,6 +265,14 @@ def _interval_ms(text: str) -> int:
     return int(total)
 
 
+def _byte_size(text: str) -> int:
+    """A number of bytes, or one with a unit as Spark has them: `256mb` is `268435456`."""
+    match = re.fullmatch(r"\s*([0-9]+)\s*([kmgtp]?)b?\s*", text.lower())
+    if match is None or int(match[1]) == 0:
+        raise ValueError("it is a number of bytes above 0, or one with a unit, such as `256mb`")
+    return int(match[1]) << 10 * " kmgtp".index(match[2] or " ")
+
+
 def _any(text: str) -> str:
     return text
 
@@ -293,7 +306,7 @@ _KNOWN: Mapping[str, Callable[[str], Any]] = {
     "delta.randomizeFilePrefixes": _boolean,
     "delta.sampleRetentionDuration": _interval_ms,
     "delta.setTransactionRetentionDuration": _interval_ms,
-    "delta.targetFileSize": _any,
+    "delta.targetFileSize": _byte_size,
     "delta.tuneFileSizesForRewrites": _boolean,
 }
 _KNOWN_BY_FOLDED_NAME = {name.lower(): name for name in _KNOWN}

@@ -114,7 +114,7 @@ _ROUTES: Mapping[type[Statement], Callable[[Context, Any], Result]] = {
     kinds.Uncache: _not_yet("UNCACHE TABLE", lambda s: s.name or ()),
     kinds.Refresh: answers.nothing_to_do,
     kinds.Analyze: answers.nothing_to_do,
-    kinds.Optimize: _not_yet("OPTIMIZE", lambda s: s.table),
+    kinds.Optimize: upkeep.optimize,
     kinds.Vacuum: upkeep.vacuum,
     kinds.Restore: past.restore,
     kinds.Clone: _not_yet("CLONE", lambda s: s.name),

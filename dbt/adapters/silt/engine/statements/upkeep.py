@@ -6,18 +6,65 @@ import re
 from datetime import datetime, timezone
 from decimal import Decimal
 
+from dbt.adapters.silt.engine.commands import optimize as optimize_command
 from dbt.adapters.silt.engine.commands import vacuum as vacuum_command
+from dbt.adapters.silt.engine.commands.optimize import Layout, Optimized, Sizes
+from dbt.adapters.silt.engine.commands.target import Target
 from dbt.adapters.silt.engine.commands.vacuum import RETENTION_CHECK, Retention, Vacuumed
-from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, StatementSyntaxError
+from dbt.adapters.silt.engine.kernel.errors import (
+    InvalidSettingError,
+    StatementSyntaxError,
+    UnsupportedStatementError,
+)
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.statements import kinds
 from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.foreign import pass_to_spark
-from dbt.adapters.silt.engine.statements.targets import already_applied, changed, refuse_unsupported, table_to_change
+from dbt.adapters.silt.engine.statements.resolve import Text
+from dbt.adapters.silt.engine.statements.targets import (
+    already_applied,
+    changed,
+    identifier,
+    qualifiers,
+    refuse_unsupported,
+    table_to_change,
+)
 
 _HOUR_MS = 3_600_000
+_SIZES = "struct<min: bigint, max: bigint, avg: double, totalFiles: bigint, totalSize: bigint>"
+_OPTIMIZED = (
+    "path string, metrics struct<numFilesAdded: bigint, numFilesRemoved: bigint, "
+    f"filesAdded: {_SIZES}, filesRemoved: {_SIZES}, partitionsOptimized: bigint, numBins: bigint, "
+    "totalConsideredFiles: bigint, totalFilesSkipped: bigint, deletionVectorStats: "
+    "struct<numDeletionVectorsRemoved: bigint, numDeletionVectorRowsRemoved: bigint>, "
+    "startTimeMs: bigint, endTimeMs: bigint>"
+)
 _DELETED = "path string, numDeletedFiles bigint, sizeOfDataDeleted bigint, numDeletedDirectories bigint"
 _TO_DELETE = "path string, length bigint, modificationTime timestamp"
+
+
+def optimize(context: Context, statement: kinds.Optimize) -> Result:
+    """OPTIMIZE: one row with the table's path and what was done, as the reference's, less what is of clusters only."""
+    table = table_to_change(context, statement.table)
+    if table is None:
+        return pass_to_spark(context, statement)
+    log = table.log
+    refuse_unsupported(statement, log.name)
+    if statement.full:
+        raise UnsupportedStatementError(
+            "OPTIMIZE FULL is for tables with clustering columns", table=log.name, remedy="Leave FULL out"
+        )
+    done = already_applied(context, log, log.snapshot(), optimize_command.OPERATION)
+    if done is not None:
+        return Result(outcome=done)
+    condition = statement.condition
+    if condition is not None:
+        (condition,) = context.resolver.resolve([Text(condition, qualifiers(table, None))]).texts
+    layout = Layout(identifier(table, None), condition, statement.zorder_by)
+    target = Target(log.name, log, log.snapshot())
+    optimized = optimize_command.optimize(context.spark, target, layout, context.settings)
+    answer = context.rows([(log.store.root, _metrics(optimized))], _OPTIMIZED)
+    return Result(answer.dataframe, changed(context, log, optimized.outcome).outcome)
 
 
 def vacuum(context: Context, statement: kinds.Vacuum) -> Result:
@@ -37,6 +84,30 @@ def vacuum(context: Context, statement: kinds.Vacuum) -> Result:
     row = (log.store.root, len(vacuumed.garbage.files), vacuumed.garbage.size, vacuumed.folders_deleted)
     answer = context.rows([row], _DELETED)
     return Result(answer.dataframe, changed(context, log, vacuumed.outcome).outcome)
+
+
+def _metrics(optimized: Optimized) -> tuple[object, ...]:
+    """In the order of `_OPTIMIZED`."""
+    vectors = (optimized.vectors_removed, optimized.vector_rows_removed) if optimized.vectors_removed else None
+    return (
+        len(optimized.added.of_files),
+        len(optimized.removed.of_files),
+        _sizes(optimized.added),
+        _sizes(optimized.removed),
+        optimized.partitions,
+        optimized.bins,
+        optimized.considered,
+        optimized.considered - len(optimized.removed.of_files),
+        vectors,
+        optimized.started_ms,
+        optimized.ended_ms,
+    )
+
+
+def _sizes(sizes: Sizes) -> tuple[object, ...]:
+    count = len(sizes.of_files)
+    ends = (min(sizes.of_files), max(sizes.of_files), sizes.total / count) if count else (None, None, 0.0)
+    return (*ends, count, sizes.total)
 
 
 def _to_delete(context: Context, log: DeltaLog, vacuumed: Vacuumed) -> Result:
