@@ -189,6 +189,19 @@ def test_a_checksum_stays_with_its_file() -> None:
     assert made.files(24) == {"b", ".b.crc"}
 
 
+def test_deletion_vectors_stay_as_long_as_a_version_needs_them() -> None:
+    made = table()
+    first, second = made.vector(), made.vector("ab")
+    stats = '{"numRecords":3}'
+    made.commit(AddFile(made.file("a"), {}, 10, 1, stats=stats, deletion_vector=first))
+    made.wait(10)
+    made.commit(remove("a", made.clock.now_ms(), first), AddFile("a", {}, 10, 1, stats=stats, deletion_vector=second))
+    made.wait(20)
+    assert made.files(24) == set()
+    made.wait(5)
+    assert made.files(24) == {deletion_vectors.file_name(first)}
+
+
 def test_change_data_goes_with_the_version_that_it_tells_of() -> None:
     made = table()
     made.commit(add(made.file("a")), AddCDCFile(made.file("_change_data/c0"), {}, 1))
@@ -357,6 +370,7 @@ class History:
 
 STEPS: st.SearchStrategy[Step] = st.one_of(
     st.just(History.add),
+    st.just(History.mark),
     st.just(History.abandon),
     st.just(History.checkpoint),
     st.sampled_from([None, -30, -1, 0, 30]).map(lambda stated: lambda history: history.remove(stated)),

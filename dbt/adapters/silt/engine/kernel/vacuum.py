@@ -80,7 +80,7 @@ class Garbage:
 def newest_version_at(log: DeltaLog, cutoff_ms: int) -> int | None:
     """The version that was the newest at the cutoff; None where the log does not go back so far."""
     try:
-        return log.version_at(cutoff_ms)
+        return log.version_at(cutoff_ms, or_newest=True)
     except VersionNotFoundError:
         return None
 
