@@ -43,6 +43,7 @@ KERNEL = (
     ("checkpoint", "checksum", "history", "skipping"),
     ("log", "validation"),
     ("attempt", "change_feed", "contenders", "vacuum"),
+    ("memory",),
     ("conflicts", "cut"),
     ("transaction",),
 )

@@ -17,7 +17,8 @@ from typing import Any
 from dbt.adapters.contracts.connection import AdapterResponse
 
 from dbt.adapters.silt.engine.commands.target import Outcome
-from dbt.adapters.silt.engine.kernel.actions import CommitInfo, SetTransaction
+from dbt.adapters.silt.engine.kernel import memory
+from dbt.adapters.silt.engine.kernel.actions import CommitInfo
 from dbt.adapters.silt.engine.kernel.log import Commit, DeltaLog
 from dbt.adapters.silt.units import Unit
 
@@ -131,18 +132,22 @@ class CommitJournal:
 
 @dataclass(frozen=True)
 class EarlierCommit:
-    """The commit that did a unit of work before."""
+    """The commit that did a unit of work before.
+
+    Attributes:
+        info: what this adapter noted in it.
+        emptied_at: the version since that took all rows out of the table, if any.
+    """
 
     version: int
     info: Mapping[str, Any]
+    emptied_at: int | None = None
 
 
 def find_unit(log: DeltaLog, app_id: str) -> EarlierCommit | None:
     """The newest commit that holds a unit of work; None if its commit file was cleaned up since."""
-    for commit in log.newest_commits():
-        if any(isinstance(each, SetTransaction) and each.app_id == app_id for each in commit.actions):
-            return EarlierCommit(commit.version, dbt_info(commit))
-    return None
+    found = memory.find(log, app_id)
+    return None if found is None else EarlierCommit(found.commit.version, dbt_info(found.commit), found.emptied_at)
 
 
 def find_run_id(logs: Iterable[DeltaLog], invocation_id: str) -> str | None:
@@ -185,4 +190,7 @@ def _message(outcome: Outcome) -> str:
 def _skip_message(outcome: Outcome, unit: Unit | None) -> str:
     run = f" by run {unit.run_id}" if unit else ""
     version = "" if outcome.version is None else f"@v{outcome.version}"
-    return f"skipped: already applied{run} as {outcome.table}{version}"
+    since = (
+        "" if outcome.emptied_at is None else f"; all rows were taken out of the table since, by v{outcome.emptied_at}"
+    )
+    return f"skipped: already applied{run} as {outcome.table}{version}{since}"

@@ -123,6 +123,7 @@ class SiltConnectionManager(SQLConnectionManager):
             unit.txn if unit else None,
             commit_info=author.commit_info(unit),
             isolation_level=IsolationLevel(unit.isolation_level) if unit and unit.isolation_level else None,
+            user_metadata=unit.user_metadata if unit else None,
         )
         response = SiltResponse.of(result.outcome, unit)
         if result.outcome is not None:

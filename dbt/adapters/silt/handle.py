@@ -27,6 +27,7 @@ from dbt.adapters.silt.engine.statements.tokens import Kind, tokenize
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse, WarehouseSettings
 from dbt.adapters.silt.relation import quote
 from dbt.adapters.silt.session import SessionPool, SessionSettings
+from dbt.adapters.silt.units import goes_with_rows
 
 
 class Runner(Protocol):
@@ -105,6 +106,7 @@ class Environment:
                 isolation_level=IsolationLevel(given.isolation_level) if given.isolation_level else None,
                 max_commit_attempts=given.max_commit_attempts,
                 statement_attempts=given.statement_attempts,
+                goes_with_rows=goes_with_rows,
             ),
         )
 

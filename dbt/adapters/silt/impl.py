@@ -56,6 +56,7 @@ class SiltConfig(AdapterConfig):
     partition_by: list[str] | str | None = None
     tblproperties: dict[str, Any] | None = None
     isolation_level: str | None = None
+    user_metadata: str | None = None
     merge_update_columns: list[str] | str | None = None
     merge_exclude_columns: list[str] | str | None = None
     incremental_predicates: list[str] | str | None = None
@@ -219,8 +220,9 @@ class SiltAdapter(SparkAdapter):
             if recorded is None or recorded < unit.version:
                 return None
             earlier = find_unit(log, unit.app_id)
-        version = earlier.version if earlier else None
-        response = SiltResponse.of(Outcome("SKIP", str(entry.name), version, skipped=True), unit)
+        version, emptied_at = (earlier.version, earlier.emptied_at) if earlier else (None, None)
+        outcome = Outcome("SKIP", str(entry.name), version, skipped=True, emptied_at=emptied_at)
+        response = SiltResponse.of(outcome, unit)
         _warn_of_change(str(response), unit, recorded, earlier)
         return response
 
@@ -395,6 +397,8 @@ def _warn_of_change(response: str, unit: Unit, recorded: int, earlier: EarlierCo
         logger.warning(f"{response}; that run was a full refresh; {remedy}")
     elif was is not None and unit.checksum is not None and was != unit.checksum:
         logger.warning(f"{response}; the node was changed since; {remedy}")
+    elif earlier is not None and earlier.emptied_at is not None:
+        logger.warning(f"{response}; {remedy}")
     else:
         logger.debug(response)
 

@@ -21,6 +21,9 @@ from typing import Any
 FIRST, REFRESHED = 1, 2
 """The version of a unit, without and with `--full-refresh`."""
 
+_PREFIX = "silt"
+_MAIN = "main"
+_BATCH_PARTS = 6
 _ON_RUN_HOOK = re.compile(r"operation\.(?P<package>[^.]+)\..*-(?P<role>on-run-start|on-run-end)-\d+")
 
 
@@ -34,6 +37,7 @@ class Unit:
         run_id: the logical run.
         checksum: of the node's raw code, or of a seed's file; None for a hook.
         isolation_level: the node's own, where it asks for one.
+        user_metadata: the node's own note on its commits, where it has one.
     """
 
     app_id: str
@@ -41,6 +45,7 @@ class Unit:
     run_id: str
     checksum: str | None = field(default=None, compare=False)
     isolation_level: str | None = field(default=None, compare=False)
+    user_metadata: str | None = field(default=None, compare=False)
 
     @property
     def txn(self) -> tuple[str, int]:
@@ -85,8 +90,16 @@ def main_unit(context: RunContext, model: Mapping[str, Any], full_refresh: bool,
     """
     batch = model.get("batch")
     places = [f"{batch['id']}@{_window_end(batch['event_time_end'])}"] if batch else []
-    app_id = _path(context.project, model["unique_id"], context.run_id, *places, f"main{context.suffix}")
-    return Unit(app_id, _version(full_refresh), context.run_id, checksum, model["config"].get("isolation_level"))
+    app_id = _path(context.project, model["unique_id"], context.run_id, *places, f"{_MAIN}{context.suffix}")
+    config = model["config"]
+    return Unit(
+        app_id,
+        _version(full_refresh),
+        context.run_id,
+        checksum,
+        config.get("isolation_level"),
+        config.get("user_metadata"),
+    )
 
 
 def model_hook_scope(
@@ -111,6 +124,15 @@ def on_run_hook_scope(context: RunContext, unique_id: str, full_refresh: bool) -
     return HookScope(context.run_id, prefix, _version(full_refresh))
 
 
+def goes_with_rows(app_id: str) -> bool:
+    """Whether it names a microbatch: replacing the whole table takes its rows away, and a later run writes them again.
+
+    A node's other units stay known: done again, they would add to what replaced their rows.
+    """
+    parts = app_id.split("/")
+    return len(parts) == _BATCH_PARTS and parts[0] == _PREFIX and "@" in parts[4] and parts[5].startswith(_MAIN)
+
+
 def text_hash(statement: str) -> str:
     """A short hash of a statement's rendered text."""
     return hashlib.sha256(statement.strip().encode()).hexdigest()[:16]
@@ -126,4 +148,4 @@ def _window_end(end: Any) -> str:
 
 def _path(*parts: str) -> str:
     """The parts with slashes between them; a slash within a part is escaped, so that two names are never one."""
-    return "/".join(["silt", *(part.replace("%", "%25").replace("/", "%2F") for part in parts)])
+    return "/".join([_PREFIX, *(part.replace("%", "%25").replace("/", "%2F") for part in parts)])

@@ -11,6 +11,7 @@ from dbt.adapters.silt.units import (
     FIRST,
     REFRESHED,
     RunContext,
+    goes_with_rows,
     main_unit,
     model_hook_scope,
     on_run_hook_scope,
@@ -28,6 +29,18 @@ def test_a_nodes_write_is_named_by_project_node_and_run() -> None:
     unit = main_unit(CONTEXT, model(), False, "c0ffee")
     assert unit.txn == ("silt/shop/model.shop.orders/R1/main", FIRST)
     assert unit.checksum == "c0ffee"
+
+
+@pytest.mark.parametrize("context", [CONTEXT, RunContext("shop", "dev", "R1", empty=True)])
+def test_only_microbatches_go_with_the_rows_of_their_table(context: RunContext) -> None:
+    batch = {"id": "20240103", "event_time_end": datetime(2024, 1, 4, tzinfo=timezone.utc)}
+    assert goes_with_rows(main_unit(context, model(batch=batch), False, None).app_id)
+    assert goes_with_rows(main_unit(context, model(unique_id="model.a/b@c", batch=batch), False, None).app_id)
+    assert not goes_with_rows(main_unit(context, model(), False, None).app_id)
+    assert not goes_with_rows(main_unit(context, model(unique_id="model.a/b@c"), False, None).app_id)
+    hook = model_hook_scope(context, model(), "post_hook", "silt.main.orders@1", False).unit("select 1", 1)
+    assert not goes_with_rows(hook.app_id)
+    assert not goes_with_rows("silt/a/b/c/d@e/load") and not goes_with_rows("load")
 
 
 def test_a_full_refresh_is_a_later_version_of_the_same_unit() -> None:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from deltalake import DeltaTable
 from pyspark.sql import DataFrame
 
 from dbt.adapters.silt.engine.warehouse import Warehouse
@@ -50,3 +51,10 @@ def side_by_side(tasks: Sequence[Callable[[], None]]) -> None:
         thread.join()
     if errors:
         raise errors[0]
+
+
+def other_rows(house: House, table: str, *columns: str) -> list[tuple[object, ...]]:
+    """A table's rows as delta-rs reads them, in the order of `House.rows`."""
+    found = DeltaTable(str(house.root / "main" / table)).to_pyarrow_table()
+    chosen = found.select(list(columns)) if columns else found
+    return sorted((tuple(row.values()) for row in chosen.to_pylist()), key=repr)

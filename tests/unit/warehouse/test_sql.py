@@ -44,7 +44,8 @@ def test_earlier_versions_can_be_read(orders: House) -> None:
     assert len(orders.rows("select * from orders version as of 1")) == 3
     assert len(orders.rows("select * from orders@v1")) == 3
     assert orders.warehouse.table("orders", version=0).count() == 0
-    newest = orders.sql("describe history orders limit 1").collect()[0].timestamp
+    (row,) = orders.sql("describe history orders limit 1").selectExpr("cast(timestamp as string) as text").collect()
+    newest = row.text
     assert len(orders.rows(f"select * from orders timestamp as of '{newest}'")) == 2
     assert len(orders.rows(f"select * from orders timestamp as of timestamp'{newest}' - interval 0 seconds")) == 2
     for beyond in (f"timestamp'{newest}' + interval 1 second", "current_date() + 2"):

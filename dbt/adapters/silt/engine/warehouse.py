@@ -10,7 +10,7 @@ Statements on tables of the warehouse go through the engine's commit protocol; e
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands import spark_errors
 from dbt.adapters.silt.engine.commands.confs import configure
-from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
+from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings, never
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentCreateError,
@@ -34,7 +34,7 @@ from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.transaction import CommitSettings
 from dbt.adapters.silt.engine.statements.context import Context, Result
-from dbt.adapters.silt.engine.statements.kinds import Statement
+from dbt.adapters.silt.engine.statements.kinds import Query, Statement
 from dbt.adapters.silt.engine.statements.namespace import Namespace
 from dbt.adapters.silt.engine.statements.parse import parse
 from dbt.adapters.silt.engine.statements.pins import Pins
@@ -47,6 +47,7 @@ _CHANGES_SCHEMA = (
     "operation string, version bigint, num_affected_rows bigint, num_inserted_rows bigint, "
     "num_updated_rows bigint, num_deleted_rows bigint, skipped boolean"
 )
+_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _FIRST_WAIT_SECONDS = 0.1
 _LONGEST_WAIT_SECONDS = 5.0
 
@@ -60,12 +61,15 @@ class WarehouseSettings:
         max_commit_attempts: how often one commit is tried against winners that it does not conflict with.
         statement_attempts: how often a statement that lost a conflict is run, the first time included.
         clock: time, ids and chance.
+        goes_with_rows: which transaction identifiers replacing a whole table forgets; none by default. The work of the
+            others stays known until the table is dropped.
     """
 
     isolation_level: IsolationLevel | None = None
     max_commit_attempts: int = 20
     statement_attempts: int = 5
     clock: Clock = field(default_factory=SystemClock)
+    goes_with_rows: Callable[[str], bool] = never
 
 
 class Warehouse:
@@ -120,18 +124,20 @@ class Warehouse:
         """The relations of the warehouse, without Spark."""
         return self._namespace.catalog
 
-    def sql(self, text: str, txn: tuple[str, int] | None = None) -> DataFrame:
+    def sql(self, text: str, txn: tuple[str, int] | None = None, *, user_metadata: str | None = None) -> DataFrame:
         """Runs one statement; a query's rows, or one row that says what a change did.
 
         Args:
             text: the statement.
             txn: application id and version: the change is applied unless the table holds this version, or a later
                 one, of that application id; so the same call again, after any crash, applies it once.
+            user_metadata: a note of the caller's on the commit, which `describe history` shows; None takes the
+                session's setting `spark.databricks.delta.commitInfo.userMetadata`, if it is set.
 
         Raises:
             SiltError: see `kernel.errors`; nothing is applied unless the error says otherwise.
         """
-        result = self.execute(text, txn)
+        result = self.execute(text, txn, user_metadata=user_metadata)
         if result.dataframe is not None:
             return result.dataframe
         rows = [] if result.outcome is None else [_changes(result.outcome)]
@@ -149,19 +155,23 @@ class Warehouse:
         *,
         commit_info: Mapping[str, Any] | None = None,
         isolation_level: IsolationLevel | None = None,
+        user_metadata: str | None = None,
     ) -> Result:
         """As `sql`, giving the outcome of a change as a value.
 
         Args:
             commit_info: further fields of the commit's `commitInfo`.
             isolation_level: of this statement's commit; None takes the warehouse's setting, then the table's.
+            user_metadata: see `sql`.
         """
+        statement = parse(text)
         commit = CommitSettings(
             isolation_level=isolation_level or self.settings.isolation_level,
             max_attempts=self.settings.max_commit_attempts,
             commit_info=dict(commit_info or {}),
+            user_metadata=self._user_metadata(statement) if user_metadata is None else user_metadata,
         )
-        return self._run(parse(text), WriteSettings(txn=txn, commit=commit))
+        return self._run(statement, WriteSettings(txn=txn, commit=commit, goes_with_rows=self.settings.goes_with_rows))
 
     def schema_of(self, query: str) -> StructType:
         """The schema of a query, without running it."""
@@ -184,6 +194,10 @@ class Warehouse:
         self._namespace = namespace
         self._pins = Pins(spark)
         self._memory: Memory | None = None
+
+    def _user_metadata(self, statement: Statement) -> str | None:
+        """The session's note; a query commits nothing, and is not made to ask."""
+        return None if isinstance(statement, Query) else self.spark.conf.get(_USER_METADATA, None)
 
     def _context(self, settings: WriteSettings) -> Context:
         time_zone = self.spark.conf.get("spark.sql.session.timeZone") or "UTC"

@@ -10,7 +10,7 @@ from dbt.adapters.silt.engine.commands.files import Written
 from dbt.adapters.silt.engine.commands.target import WriteSettings
 from dbt.adapters.silt.engine.kernel import transaction
 from dbt.adapters.silt.engine.kernel.actions import SetTransaction
-from dbt.adapters.silt.engine.kernel.changes import Changes, ReadSet
+from dbt.adapters.silt.engine.kernel.changes import NOT_DONE, Changes, ReadSet
 from dbt.adapters.silt.engine.kernel.errors import CommitStateUnknownError, SiltError
 from dbt.adapters.silt.engine.kernel.features import needed_features, upgraded
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
@@ -51,6 +51,14 @@ def commit(
         for each in written:
             files.discard(log, each)
         raise
+
+
+def replaced_whole(base: Snapshot | None, changes: Changes, settings: WriteSettings) -> Changes:
+    """The changes of a statement that puts other rows in the place of all: the work whose rows go is forgotten."""
+    if base is None:
+        return changes
+    gone = [each for each in base.transactions.values() if each.version >= 0 and settings.goes_with_rows(each.app_id)]
+    return replace(changes, forgotten=tuple(SetTransaction(each.app_id, NOT_DONE) for each in gone))
 
 
 def merged(first: ReadSet, second: ReadSet) -> ReadSet:

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt.adapters.silt.engine.commands import defaults, files, generated, row_changes
 from dbt.adapters.silt.engine.commands.assign import Assigned, assign
 from dbt.adapters.silt.engine.commands.checks import table_checks
-from dbt.adapters.silt.engine.commands.commit import commit
+from dbt.adapters.silt.engine.commands.commit import commit, replaced_whole
 from dbt.adapters.silt.engine.commands.files import Written
 from dbt.adapters.silt.engine.commands.partitions import check_partitionable
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
@@ -244,7 +244,8 @@ def _commit(
         protocol=None if base is not None and protocol == base.protocol else protocol,
         domains=() if base is None else _forgotten(base),
     )
-    reads = ReadSet(whole_table=base is not None)
+    changes = replaced_whole(base, changes, settings)
+    reads = ReadSet(whole_table=base is not None, transactions=base is not None)
     committed = commit(log, base, changes, reads, settings, () if written is None else (written,))
     return Outcome(
         operation,

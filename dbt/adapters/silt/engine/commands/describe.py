@@ -22,18 +22,26 @@ from dbt.adapters.silt.engine.kernel.schema import (
     MapType,
     StructField,
     StructType,
+    all_fields,
 )
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 
 _COLUMNS: Final = "col_name string, data_type string, comment string"
 _HISTORY: Final = (
-    "version bigint, timestamp timestamp, userName string, operation string, operationParameters map<string, string>, "
+    "version bigint, timestamp timestamp, userId string, userName string, operation string, "
+    "operationParameters map<string, string>, "
+    "job struct<jobId: string, jobName: string, jobRunId: string, runId: string, jobOwnerId: string, "
+    "triggerType: string>, "
+    "notebook struct<notebookId: string>, clusterId string, "
     "readVersion bigint, isolationLevel string, isBlindAppend boolean, operationMetrics map<string, string>, "
     "userMetadata string, engineInfo string"
 )
+_JOB: Final = ("jobId", "jobName", "jobRunId", "runId", "jobOwnerId", "triggerType")
+_NOTEBOOK: Final = ("notebookId",)
 _DETAIL: Final = (
     "format string, id string, name string, description string, location string, createdAt timestamp, "
-    "lastModified timestamp, partitionColumns array<string>, numFiles bigint, sizeInBytes bigint, "
+    "lastModified timestamp, partitionColumns array<string>, clusteringColumns array<string>, "
+    "numFiles bigint, sizeInBytes bigint, "
     "properties map<string, string>, minReaderVersion int, minWriterVersion int, tableFeatures array<string>"
 )
 # What a protocol without feature lists has by its versions (specification: "Valid Feature Names in Table Features").
@@ -114,6 +122,7 @@ def detail(log: DeltaLog, snapshot: Snapshot) -> Answer:
         _time(metadata.created_time),
         _time(snapshot.timestamp),
         list(snapshot.partition_columns),
+        _clustering_columns(snapshot),
         snapshot.num_files,
         snapshot.size_in_bytes,
         dict(metadata.configuration),
@@ -175,9 +184,13 @@ def _history_row(commit: Commit) -> tuple[object, ...]:
     return (
         commit.version,
         _time(commit.timestamp_ms),
-        info.extra.get("userName"),
+        _other(info, "userId"),
+        _other(info, "userName"),
         info.operation,
         {key: _parameter(value) for key, value in info.operation_parameters.items()},
+        _members(info, "job", _JOB),
+        _members(info, "notebook", _NOTEBOOK),
+        _other(info, "clusterId"),
         info.read_version,
         info.isolation_level,
         info.is_blind_append,
@@ -189,6 +202,26 @@ def _history_row(commit: Commit) -> tuple[object, ...]:
 
 def _parameter(value: Json) -> str | None:
     return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _other(info: CommitInfo, name: str) -> str | None:
+    """A field that other writers give."""
+    return _parameter(info.extra.get(name))
+
+
+def _members(info: CommitInfo, name: str, members: tuple[str, ...]) -> tuple[str | None, ...] | None:
+    value = info.extra.get(name)
+    return tuple(_parameter(value.get(member)) for member in members) if isinstance(value, Mapping) else None
+
+
+def _clustering_columns(snapshot: Snapshot) -> list[str]:
+    """The columns that another writer clusters the table by, dotted where they are nested."""
+    domain = snapshot.domains.get("delta.clustering")
+    if domain is None:
+        return []
+    logical = {member.physical_name: member.name for member in all_fields(snapshot.schema)}
+    columns = json.loads(domain.configuration or "{}").get("clusteringColumns", [])
+    return [".".join(logical.get(part, part) for part in path) for path in columns]
 
 
 def _feature_names(protocol: Protocol) -> list[str]:

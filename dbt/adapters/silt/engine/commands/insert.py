@@ -36,5 +36,5 @@ def overwrite(
     """
     placed = place(query, target, placement)
     written = insertion.write(target, placed)
-    everything = Replacement("Overwrite", target.snapshot.files, reads=ReadSet(whole_table=True))
+    everything = Replacement("Overwrite", target.snapshot.files, reads=ReadSet(whole_table=True, transactions=True))
     return insertion.finish(target, placed, written, everything, settings)

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands import files, row_changes
-from dbt.adapters.silt.engine.commands.commit import commit
+from dbt.adapters.silt.engine.commands.commit import commit, replaced_whole
 from dbt.adapters.silt.engine.commands.files import Written
 from dbt.adapters.silt.engine.commands.placement import Placed
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
@@ -82,6 +82,8 @@ def finish(
         removes=tuple(add.remove(now) for add in snapshot.add_files(removed)),
         metadata=placed.new_metadata(),
     )
+    if replacement.reads.whole_table:
+        changes = replaced_whole(snapshot, changes, settings)
     committed = commit(target.log, snapshot, changes, replacement.reads, settings, (written,))
     return Outcome(
         OPERATION,

@@ -114,7 +114,7 @@ def overwrite_partitions(
     parameters = {"isDynamicPartitionOverwrite": True}
     if not target.snapshot.partition_columns:
         written = insertion.write(target, placed)
-        everything = Replacement(_OVERWRITE, target.snapshot.files, reads=ReadSet(whole_table=True))
+        everything = Replacement(_OVERWRITE, target.snapshot.files, reads=ReadSet(whole_table=True, transactions=True))
         return insertion.finish(target, placed, written, everything, settings)
     return _replace_files(target, placed, Replacement(_OVERWRITE, parameters=parameters), settings, null_safe=True)
 

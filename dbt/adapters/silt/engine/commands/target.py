@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from dbt.adapters.silt.engine.kernel.actions import Metadata
@@ -11,6 +12,11 @@ from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.schema import StructType
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.transaction import CommitSettings
+
+
+def never(app_id: str) -> bool:
+    """No transaction identifier goes with rows: replacing a table keeps all, as in the reference."""
+    return False
 
 
 @dataclass(frozen=True)
@@ -42,11 +48,14 @@ class WriteSettings:
         txn: application id and version to record in the commit.
         commit: isolation, attempts and the fields of `commitInfo`.
         reads: what the statement's own query read of the target; added to what the verb reads.
+        goes_with_rows: whether a transaction identifier stands for rows of its own, so that replacing the whole table
+            forgets it.
     """
 
     txn: tuple[str, int] | None = None
     commit: CommitSettings = field(default_factory=CommitSettings)
     reads: ReadSet = field(default_factory=ReadSet)
+    goes_with_rows: Callable[[str], bool] = never
 
 
 @dataclass(frozen=True)
@@ -63,6 +72,8 @@ class Outcome:
         attempts: to commit.
         statement_attempts: runs of the whole statement.
         skipped: the work had been done before, and was not done again.
+        emptied_at: where it was skipped, the version since that took all rows out of the table and kept the memory of
+            the work (TRUNCATE, DELETE without a condition).
     """
 
     operation: str
@@ -77,3 +88,4 @@ class Outcome:
     attempts: int = 1
     statement_attempts: int = 1
     skipped: bool = False
+    emptied_at: int | None = None

@@ -7,7 +7,7 @@ from dataclasses import replace
 from dbt.adapters.silt.engine.commands.commit import merged
 from dbt.adapters.silt.engine.commands.row_changes import Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.kernel.actions import SetTransaction
+from dbt.adapters.silt.engine.kernel import memory
 from dbt.adapters.silt.engine.kernel.errors import (
     InternalError,
     UnsupportedStatementError,
@@ -53,7 +53,10 @@ def already_applied(context: Context, log: DeltaLog, snapshot: Snapshot, operati
     recorded = snapshot.transaction_version(app_id)
     if recorded is None or recorded < version:
         return None
-    return Outcome(operation, log.name, _version_with(log, app_id), skipped=True)
+    found = memory.find(log, app_id)
+    if found is None:
+        return Outcome(operation, log.name, None, skipped=True)
+    return Outcome(operation, log.name, found.commit.version, skipped=True, emptied_at=found.emptied_at)
 
 
 def identifier(table: OurTable, alias: str | None) -> str:
@@ -95,11 +98,3 @@ def target_of(log: DeltaLog, resolved: Resolved) -> Target:
 def settings_with(context: Context, resolved: Resolved) -> WriteSettings:
     """The statement's settings, with what its own texts read of the table that it changes."""
     return replace(context.settings, reads=merged(context.settings.reads, resolved.target_reads))
-
-
-def _version_with(log: DeltaLog, app_id: str) -> int | None:
-    """The version whose commit recorded the transaction last; None where the log no longer goes back so far."""
-    for commit in log.newest_commits():
-        if any(isinstance(action, SetTransaction) and action.app_id == app_id for action in commit.actions):
-            return commit.version
-    return None
