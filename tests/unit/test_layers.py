@@ -41,6 +41,7 @@ KERNEL = (
     ("snapshot",),
     ("checkpoint_rows",),
     ("checkpoint", "checksum", "history", "skipping"),
+    ("cleanup",),
     ("log", "validation"),
     ("attempt", "change_feed", "contenders", "vacuum"),
     ("memory",),

@@ -13,6 +13,7 @@ from dbt.adapters.silt.engine.kernel.actions import AddFile, CommitInfo, Metadat
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.paths import commit_path
 from dbt.adapters.silt.engine.kernel.store import PutResult
 
 SCHEMA = '{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}}]}'
@@ -50,7 +51,7 @@ def commit_first(log: DeltaLog, table_id: str = "first") -> PutResult:
         Metadata(id=table_id, schema_string=SCHEMA),
         AddFile("part-0.parquet", {}, size=1, modification_time=1),
     ]
-    return log.put_commit(0, serialize(actions), None)
+    return log.store.put_if_absent(commit_path(0), serialize(actions))
 
 
 def named(identifier: str, schema: str = "main") -> RelationName:

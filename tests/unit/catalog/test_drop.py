@@ -21,6 +21,8 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.paths import commit_name
+from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.store import ObjectMissing, PutResult
 from tests.unit.catalog.conftest import commit_first, named
 
@@ -65,6 +67,12 @@ class CutOffStore(LocalStore):
         self._step(lambda: LocalStore.delete_folder(self, folder))
 
 
+def put_first(base: Snapshot) -> PutResult:
+    """Puts version 1 into the log that the snapshot was read from, or nowhere."""
+    assert base.log_folder is not None
+    return base.log_folder.put_if_absent(commit_name(1), APPEND)
+
+
 def test_a_dropped_table_is_gone_with_its_files(catalog: Catalog, create: Create, warehouse: Path) -> None:
     create(ORDERS)
     catalog.drop_table(ORDERS)
@@ -81,10 +89,10 @@ def test_a_writer_that_began_before_the_drop_does_not_land(catalog: Catalog, cre
     base = log.snapshot()
     catalog.drop_table(ORDERS)
     with pytest.raises(ObjectMissing):
-        log.put_commit(1, APPEND, base)
+        put_first(base)
     commit_first(catalog.new_table(ORDERS), "second")
     with pytest.raises(ObjectMissing):
-        log.put_commit(1, APPEND, base)
+        put_first(base)
     assert catalog.table(ORDERS).snapshot().version == 0
 
 
@@ -96,7 +104,7 @@ def test_the_last_version_changes_the_metadata_so_that_any_writer_conflicts_with
     stopped = Catalog({"silt": CutOffStore(str(warehouse), [3], after=False)}, FixedClock())
     with pytest.raises(CutOff):
         stopped.drop_table(ORDERS)
-    assert log.put_commit(1, APPEND, base) is PutResult.EXISTS
+    assert put_first(base) is PutResult.EXISTS
     last = parse(log.store.read("_delta_log/00000000000000000001.json"))
     assert [type(action) for action in last] == [CommitInfo, Metadata]
     assert isinstance(last[0], CommitInfo) and last[0].operation == "DROP TABLE"
@@ -105,7 +113,7 @@ def test_the_last_version_changes_the_metadata_so_that_any_writer_conflicts_with
 
 def test_a_drop_takes_the_version_after_a_writer_that_came_first(catalog: Catalog, create: Create) -> None:
     log = create(ORDERS)
-    log.put_commit(1, APPEND, log.snapshot())
+    put_first(log.snapshot())
     catalog.drop_table(ORDERS)
     assert catalog.find(ORDERS) is None
 

@@ -14,6 +14,7 @@ from dbt.adapters.silt.engine.kernel.actions import AddFile, Metadata, Protocol,
 from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError, TableDamagedError
 from dbt.adapters.silt.engine.kernel.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.paths import commit_path
 from dbt.adapters.silt.engine.kernel.schema import PrimitiveType, StructField, StructType
 from tests.unit.commands.spark_tables import Tables, in_order, other_reader
 
@@ -173,7 +174,7 @@ def _pointing_to(tables: Tables, source: DeltaLog, path: str) -> DeltaLog:
     (add,) = source.snapshot().add_files()
     log = tables.log("pointing")
     actions = (Protocol(), _metadata(source), AddFile(path, {}, add.size, add.modification_time, stats=add.stats))
-    log.put_commit(0, serialize(actions), None)
+    log.store.put_if_absent(commit_path(0), serialize(actions))
     return log
 
 

@@ -23,7 +23,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.memory_store import Fault, FaultKind, FaultyStore, MemoryStore
-from dbt.adapters.silt.engine.kernel.paths import checkpoint_path, checksum_path, commit_path
+from dbt.adapters.silt.engine.kernel.paths import checkpoint_path, checksum_path, commit_name, commit_path
 from dbt.adapters.silt.engine.kernel.store import ObjectMissing, PutResult, Store
 from tests.unit.kernel.log_builder import METADATA, PROTOCOL, add, checkpointed, log_of, new_log, paths, put, reopened
 
@@ -185,28 +185,22 @@ def test_a_table_made_again_at_the_same_place_is_noticed() -> None:
     assert paths(log) == {"g1", "g2", "g3", "g4", "g5"}
 
 
-def test_a_commit_on_a_snapshot_of_a_dropped_table_does_not_land_in_the_new_one(tmp_path: Path) -> None:
+def test_a_snapshot_of_a_dropped_table_knows_its_own_log_from_the_new_one(tmp_path: Path) -> None:
     store = LocalStore(tmp_path / "orders")
     log = log_of(2, store)
     base = log.snapshot()
+    assert base.log_folder is not None
     store.delete_folder("")
     with pytest.raises(ObjectMissing):
-        log.put_commit(3, serialize([add("late")]), base)
+        base.log_folder.put_if_absent(commit_name(3), serialize([add("late")]))
     again = log_of(2, store)
     assert again.snapshot().version == log.snapshot().version == 2
     with pytest.raises(ObjectMissing):
-        log.put_commit(3, serialize([add("late")]), base)
+        base.log_folder.put_if_absent(commit_name(3), serialize([add("late")]))
     assert store.status(commit_path(3)) is None
-    assert log.put_commit(3, serialize([add("mine")]), log.snapshot()) is PutResult.CREATED
-
-
-def test_a_commit_that_creates_the_table_needs_its_folder() -> None:
-    log = DeltaLog(MemoryStore(), "t")
-    with pytest.raises(ObjectMissing):
-        log.put_commit(0, b"{}", None)
-    log.store.make_folder("_delta_log")
-    assert log.put_commit(0, serialize([PROTOCOL, METADATA]), None) is PutResult.CREATED
-    assert log.put_commit(0, serialize([PROTOCOL, METADATA]), None) is PutResult.EXISTS
+    folder = log.snapshot().log_folder
+    assert folder is not None
+    assert folder.put_if_absent(commit_name(3), serialize([add("mine")])) is PutResult.CREATED
 
 
 def test_a_log_holds_a_descriptor_only_while_a_snapshot_is_in_use(tmp_path: Path) -> None:

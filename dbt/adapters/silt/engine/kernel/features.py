@@ -266,6 +266,8 @@ _FEATURES: Mapping[str, Feature] = {
         Feature("vacuumProtocolCheck", _never, True, True, reader_version=3),
         Feature("v2Checkpoint", _has_v2_checkpoints, True, True, reader_version=3),
         Feature("domainMetadata", _never, True, True),
+        # Asks something of the clean-up of the log alone, which keeps it.
+        Feature("checkpointProtection", _never, True, True),
         Feature("allowColumnDefaults", _field_has(CURRENT_DEFAULT), True, True),
         Feature("inCommitTimestamp", _property_is_true("delta.enableInCommitTimestamps"), True, True),
         Feature("typeWidening", _widens_types, True, True, reader_version=3),

@@ -1,4 +1,4 @@
-"""The open handle of one table's log: reads snapshots, puts commits, keeps checkpoints coming."""
+"""The open handle of one table's log: reads snapshots, keeps checkpoints coming."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ import pyarrow as pa
 from dbt.adapters.silt.engine.kernel import history
 from dbt.adapters.silt.engine.kernel.checkpoint import write_checkpoint
 from dbt.adapters.silt.engine.kernel.checksum import write_checksum
+from dbt.adapters.silt.engine.kernel.cleanup import clean_up, expiry
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
 from dbt.adapters.silt.engine.kernel.commit_file import CommitFile, read_commit
 from dbt.adapters.silt.engine.kernel.errors import (
     CorruptCheckpointError,
+    MissingLogVersionError,
     NotATableError,
     TableDamagedError,
     VersionNotFoundError,
@@ -33,11 +35,11 @@ from dbt.adapters.silt.engine.kernel.log_segment import (
     missing_version,
     newest_listing,
 )
-from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER, commit_name, commit_path
+from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER, commit_path
 from dbt.adapters.silt.engine.kernel.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.replay import TableState, advance, replay, tombstones
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.store import FileStatus, ObjectMissing, PinnedFolder, PutResult, Store
+from dbt.adapters.silt.engine.kernel.store import FileStatus, ObjectMissing, PinnedFolder, Store
 
 _logger = logging.getLogger(__name__)
 
@@ -152,23 +154,8 @@ class DeltaLog:
                 return  # the log was cleaned up to here
             end = start - 1
 
-    def put_commit(self, version: int, data: bytes, base: Snapshot | None) -> PutResult:
-        """Puts a commit file if there is none of that version.
-
-        Args:
-            base: the snapshot that the commit is built on: the commit lands in the log that it was read from, or
-                nowhere. None to create the table.
-
-        Raises:
-            ObjectMissing: that log is gone; nothing was written.
-            NotWrittenError: nothing was written.
-            StorageError: whether the commit landed is not known.
-        """
-        folder = None if base is None else base.log_folder
-        return (folder or self.store.pin(LOG_FOLDER)).put_if_absent(commit_name(version), data)
-
     def after_commit(self, version: int) -> None:
-        """What is due once a version is committed: its checksum, and every so often a checkpoint.
+        """What is due once a version is committed: its checksum, every so often a checkpoint, and then a clean-up.
 
         The commit stands whatever happens here, so a failure is only logged.
         """
@@ -178,8 +165,9 @@ class DeltaLog:
                 write_checksum(self.store, snapshot)
             if version > 0 and version % snapshot.properties.checkpoint_interval == 0:
                 self.checkpoint(self.snapshot_at(version))
+                clean_up(self.store, snapshot, self.clock.now_ms())
         except Exception:
-            _logger.warning("%s@v%s: checksum or checkpoint not written", self.name, version, exc_info=True)
+            _logger.warning("%s@v%s: what follows a commit is not done", self.name, version, exc_info=True)
 
     def checkpoint(self, snapshot: Snapshot) -> None:
         """Writes the snapshot's checkpoint, into the log that the snapshot was read from.
@@ -193,6 +181,10 @@ class DeltaLog:
             write_checkpoint(self.store, snapshot, self.tombstones(snapshot), self.clock)
         except ObjectMissing as error:
             raise self._gone(snapshot) from error
+
+    def may_be_cleaned_up(self, snapshot: Snapshot) -> bool:
+        """Whether the version is so old that it, and the one after it, may go from the log at any time."""
+        return snapshot.timestamp <= expiry(snapshot.properties, self.clock.now_ms())
 
     def tombstones(self, snapshot: Snapshot) -> pa.Table:
         """The files that are removed at the snapshot's version, schema `columns.TOMBSTONES`; raises as `checkpoint`."""
@@ -261,7 +253,11 @@ class DeltaLog:
         known = self._newest
         if known is not None and known.snapshot.version == version and self._is_current(known):
             return known
-        return self._load(listing_with(self.store, version, self.name), version)
+        try:
+            return self._load(listing_with(self.store, version, self.name), version)
+        except (CorruptCheckpointError, MissingLogVersionError):
+            # The log may have been cleaned up since it was listed; then the version is not damaged, but gone.
+            return self._load(listing_with(self.store, version, self.name), version)
 
     def _is_current(self, known: _Loaded) -> bool:
         return known.commit is not None and self._commit_status(known.snapshot.version) == known.commit
@@ -273,6 +269,8 @@ class DeltaLog:
         while (status := self._commit_status(known.snapshot.version + len(found) + 1)) is not None:
             found.append(read_commit(self.store, known.snapshot.version + len(found) + 1, self.name))
             last = status
+        if not found and self.may_be_cleaned_up(known.snapshot) and not self._is_current(known):
+            return self._load(listing := newest_listing(self.store, self.name), listing.newest or 0)
         if not found:
             return known
         return self._loaded(advance(known.state, found, self.name), found[-1].version, last)

@@ -113,6 +113,11 @@ class TableProperties:
         return self._get("delta.enableExpiredLogCleanup", _boolean, True)
 
     @property
+    def require_checkpoint_protection_before_version(self) -> int:
+        """History before that version is cleaned up at once or not at all; 0 where none is protected."""
+        return self._get("delta.requireCheckpointProtectionBeforeVersion", _not_negative, 0)
+
+    @property
     def checkpoint_policy(self) -> str:
         """`classic` or `v2`."""
         return self._get("delta.checkpointPolicy", _checkpoint_policy, "classic")

@@ -42,6 +42,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     CommitStateUnknownError,
     ConcurrentCreateError,
     ConcurrentDropError,
+    ConcurrentModificationError,
     ConcurrentTransactionError,
     DataFileMissingError,
 )
@@ -51,6 +52,7 @@ from dbt.adapters.silt.engine.kernel.in_commit_timestamps import (
     with_enablement,
 )
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log_segment import list_log
 from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER, commit_path, decode_path, is_absolute
 from dbt.adapters.silt.engine.kernel.properties import IsolationLevel, TableProperties
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
@@ -159,6 +161,7 @@ def _commit_after_winners(
     began_ms = log.clock.now_ms()
     winners: Counter[str] = Counter()
     for attempts in range(1, max_attempts + 1):
+        _check_not_cleaned_up(log, pending, place.version - 1)
         outcome = attempt(log, folder, place.version, _entry(log, pending.base, pending.changes, info, place))
         if isinstance(outcome, Landed):
             log.after_commit(place.version)
@@ -171,6 +174,20 @@ def _commit_after_winners(
             place = _Place(winner.version + 1, _committed_at(log, winner, pending))
         back_off(log.clock, attempts, _FIRST_WAIT, _LONGEST_WAIT)
     raise _exhausted(mine, max_attempts, place.version - 1, winners, log.clock.now_ms() - began_ms)
+
+
+def _check_not_cleaned_up(log: DeltaLog, pending: Pending, version: int) -> None:
+    """A version after one that has gone from the log is free only because it has gone, too."""
+    if not log.may_be_cleaned_up(pending.base) or log.store.status(commit_path(version)) is not None:
+        return
+    if (list_log(log.store, log.name).newest or 0) <= version:
+        return  # the table is a checkpoint and no commit
+    raise ConcurrentModificationError(
+        f"{pending.changes.operation.name}, based on version {pending.base.version}, ran for longer than the log is "
+        "kept (`delta.logRetentionDuration`): what came after that version can no longer be looked at",
+        table=pending.base.table,
+        version=pending.base.version,
+    )
 
 
 def _winners(log: DeltaLog, version: int) -> Iterator[Winner]:
