@@ -47,6 +47,28 @@ def test_a_value_that_is_given_must_be_the_one_that_is_computed(items: House) ->
     assert items.rows("select * from items") == [(1, 1, 1)]
 
 
+def test_a_generated_column_follows_the_columns_that_it_is_computed_from(items: House) -> None:
+    items.sql("update items set price = 100 where id = 2")
+    items.sql("update items set id = 4, total = default where id = 3")
+    source = "using (values (2, 7), (5, 8)) s(id, price) on items.id = s.id"
+    items.sql(
+        f"merge into items {source} when matched then update set price = s.price "
+        "when not matched then insert (id, price) values (s.id, s.price)"
+    )
+    assert items.rows("select * from items") == [(2, 7, 14), (4, 10, 40), (5, 8, 40)]
+    items.sql(
+        "merge into items using (values (4, 1), (6, 2)) s(id, price) on items.id = s.id "
+        "when matched then update set * when not matched then insert * "
+        "when not matched by source and items.id = 5 then update set price = 0"
+    )
+    assert items.rows("select * from items") == [(2, 7, 14), (4, 1, 4), (5, 0, 0), (6, 2, 12)]
+    for set_ in ("total = 3", "price = 2, total = 3"):
+        with pytest.raises(CheckViolationError, match="the generated column `total`"):
+            items.sql(f"update items set {set_} where id = 2")
+        with pytest.raises(CheckViolationError, match="the generated column `total`"):
+            items.sql(f"merge into items {source} when matched then update set {set_}")
+
+
 def test_a_generated_column_holds_null_where_its_expression_does(house: House) -> None:
     house.sql("create table t (at timestamp, day date generated always as (cast(at as date))) partitioned by (day)")
     house.sql("insert into t (at) values (timestamp'2024-02-29 12:00:00'), (null)")

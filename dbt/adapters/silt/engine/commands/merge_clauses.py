@@ -13,7 +13,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands import assignments, checks
+from dbt.adapters.silt.engine.commands import assignments, checks, generated
 from dbt.adapters.silt.engine.commands.assignments import Assignment, Name, Setting
 from dbt.adapters.silt.engine.commands.checks import Check
 from dbt.adapters.silt.engine.commands.merge_plan import Clause, Delete, Insert, Match, MergePlan, Update
@@ -146,7 +146,19 @@ def new_rows(
     )
     rules = checks.table_checks(clauses.new, properties, table)
     of_changed = tuple(replace(rule, violation=F.expr(f"{ACTION} > {COPY}") & rule.violation) for rule in rules)
-    return joined.select(*columns, ACTION, IN_TARGET, *lost.values()), (*lost_checks, *of_changed)
+    rows = joined.select(*columns, ACTION, IN_TARGET, *lost.values())
+    return generated.computed(rows, clauses.new, _computed(clauses)), (*lost_checks, *of_changed)
+
+
+def _computed(clauses: Clauses) -> Mapping[str, Column]:
+    """The generated columns, each with the condition for the rows whose clause gives it no value."""
+    found: dict[str, Column] = {}
+    for member in generated.generated_columns(clauses.new):
+        setting = (c for c in clauses.all if not any(each.column.name == member.name for each in c.assignments))
+        numbers = [str(clause.number) for clause in setting if not clause.deletes]
+        if numbers:
+            found[member.name] = F.expr(f"{ACTION} in ({', '.join(numbers)})")
+    return found
 
 
 def _scope(plan: MergePlan, clause: Clause, old: StructType, source: StructType) -> Scope | None:
@@ -170,7 +182,7 @@ def _pairs(
         listed = _insert_columns(listed, new, table)
     if listed is not None:
         return listed
-    missing = [name for name in new.names if name not in source]
+    missing = [member.name for member in new if member.name not in source and not member.generation_expression]
     if missing and not plan.schema_evolution:
         word = "INSERT *" if isinstance(given, Insert) else "UPDATE SET *"
         raise ColumnNotFoundError(

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands import assignments, checks, files, row_changes, scan
+from dbt.adapters.silt.engine.commands import assignments, checks, files, generated, row_changes, scan
 from dbt.adapters.silt.engine.commands.assignments import Assignment, Name
 from dbt.adapters.silt.engine.commands.checks import Check
 from dbt.adapters.silt.engine.commands.partitions import quoted
@@ -129,4 +129,8 @@ def _new_rows(frame: DataFrame, target: Target, assigned: Sequence[Assignment]) 
     lost, lost_checks = assignments.losses([(_CHANGED, setting) for setting in made], target.name)
     rules = checks.table_checks(target.snapshot.schema, target.snapshot.properties, target.name)
     of_changed = tuple(replace(rule, violation=changed & rule.violation) for rule in rules)
-    return frame.select(*columns, changed, *lost.values()), (*lost_checks, *of_changed)
+    rows = frame.select(*columns, changed, *lost.values())
+    computed = {
+        m.name: changed for m in generated.generated_columns(target.snapshot.schema) if m.name.lower() not in per_column
+    }
+    return generated.computed(rows, target.snapshot.schema, computed), (*lost_checks, *of_changed)
