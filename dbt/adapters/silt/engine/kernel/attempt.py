@@ -84,7 +84,15 @@ def back_off(clock: Clock, times: int, first: float, longest: float) -> None:
 
 
 def _occupant(log: DeltaLog, version: int, entry: Entry) -> Outcome:
-    """Who has the version, even where a storage says EXISTS to the one who made it."""
-    actions = CommitFile(version, log.store.read(commit_path(version))).actions(log.name)
+    """Who has the version, even where a storage says EXISTS to the one who made it.
+
+    Raises:
+        StorageError, CorruptLogError: it cannot be made out yet.
+    """
+    try:
+        data = log.store.read(commit_path(version))
+    except ObjectMissing as error:
+        raise StorageError(f"{commit_name(version)} is said to be there and is not found") from error
+    actions = CommitFile(version, data).actions(log.name)
     is_mine = any(isinstance(action, CommitInfo) and action.txn_id == entry.txn_id for action in actions)
     return Landed() if is_mine else Conflict()

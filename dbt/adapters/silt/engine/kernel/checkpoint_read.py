@@ -36,7 +36,7 @@ from dbt.adapters.silt.engine.kernel.columns import (
 from dbt.adapters.silt.engine.kernel.errors import CorruptCheckpointError
 from dbt.adapters.silt.engine.kernel.log_segment import CheckpointFiles
 from dbt.adapters.silt.engine.kernel.paths import SIDECAR_FOLDER, decode_path
-from dbt.adapters.silt.engine.kernel.store import ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.store import ObjectMissing, Store, read_whole
 from dbt.adapters.silt.engine.kernel.struct_stats import INT96_UNIT, stats_texts
 
 _HEADER_COLUMNS = (Protocol.key, Metadata.key, SetTransaction.key, DomainMetadata.key, "sidecar")
@@ -140,7 +140,7 @@ def _is_json(path: str) -> bool:
 
 
 def _json_lines(store: Store, path: str) -> Iterator[tuple[str, Any]]:
-    for line in store.read(path).decode().split("\n"):
+    for line in read_whole(store, path).decode().split("\n"):
         if line.strip():
             yield from json.loads(line, parse_float=Decimal).items()
 

@@ -8,7 +8,7 @@ from dbt.adapters.silt.engine.kernel.actions import Action, parse
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
 from dbt.adapters.silt.engine.kernel.log_segment import missing_version
 from dbt.adapters.silt.engine.kernel.paths import commit_name, commit_path
-from dbt.adapters.silt.engine.kernel.store import ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.store import FileStatus, ObjectMissing, Store, read_whole
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,17 @@ def corrupt_commit(version: int, what: str, table: str) -> CorruptLogError:
     return CorruptLogError(f"{commit_name(version)}: {what}", table=table, version=version)
 
 
-def read_commit(store: Store, version: int, table: str) -> CommitFile:
-    """A commit file's bytes.
+def read_commit(store: Store, version: int, table: str, seen: FileStatus | None = None) -> CommitFile:
+    """A commit file's bytes, all of them.
+
+    Args:
+        seen: the file as a listing showed it, which saves a look at it.
 
     Raises:
         MissingLogVersionError: it is not there.
-        StorageError: it cannot be read.
+        StorageError: it cannot be read, or only in part.
     """
     try:
-        return CommitFile(version, store.read(commit_path(version)))
+        return CommitFile(version, read_whole(store, commit_path(version), seen))
     except ObjectMissing as error:
         raise missing_version(version, table) from error

@@ -28,7 +28,7 @@ from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, InvalidPrope
 from dbt.adapters.silt.engine.kernel.features import has_feature
 from dbt.adapters.silt.engine.kernel.log_segment import Compaction
 from dbt.adapters.silt.engine.kernel.properties import TableProperties
-from dbt.adapters.silt.engine.kernel.store import ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.store import ObjectMissing, Store, read_whole
 
 _logger = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ def read_compaction(
     if compaction.first > 0 and not _may_lack_nothing(store, compaction, protocol, metadata, table):
         return None
     try:
-        data = store.read(compaction.status.path)
+        data = read_whole(store, compaction.status.path, compaction.status)
         actions = CommitFile(compaction.last, data).actions(table)
     except (ObjectMissing, CorruptLogError) as error:
         _logger.warning("%s: %s cannot be read (%s); its commits are", table, compaction.status.name, error)

@@ -41,7 +41,7 @@ def commits(
     file_times = file_timestamps(listing.commits)
     last = max(file_times, default=-1)
     for version in range(max(start, min(file_times, default=0)), (last if end is None else min(end, last)) + 1):
-        actions = read_commit(store, version, table).actions(table)
+        actions = read_commit(store, version, table, listing.commits.get(version)).actions(table)
         yield Commit(version, commit_timestamp(version, actions, properties, file_times.get(version, 0)), actions)
 
 
@@ -98,7 +98,7 @@ def version_at(
     def committed_at(version: int) -> int:
         if not has_in_commit_timestamp(version, properties):
             return file_times[version]
-        actions = read_commit(store, version, table).actions(table)
+        actions = read_commit(store, version, table, listing.commits.get(version)).actions(table)
         return commit_timestamp(version, actions, properties, file_times[version])
 
     rebuildable = [version for version in file_times if version >= earliest]

@@ -21,6 +21,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     CorruptCheckpointError,
     MissingLogVersionError,
     NotATableError,
+    StorageError,
     TableDamagedError,
     VersionNotFoundError,
 )
@@ -34,6 +35,7 @@ from dbt.adapters.silt.engine.kernel.log_segment import (
     listing_with,
     missing_version,
     newest_listing,
+    with_unlisted,
 )
 from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER, commit_path
 from dbt.adapters.silt.engine.kernel.properties import TableProperties
@@ -46,6 +48,7 @@ _logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _WINDOW = 50
+_READS = 20
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ class DeltaLog:
         self.clock: Clock = clock or SystemClock()
         self._lock = threading.RLock()
         self._newest: _Loaded | None = None
+        self._seen: tuple[str, int] = ("", -1)
         self._handed_out: Callable[[], Snapshot | None] = _nothing
 
     def __repr__(self) -> str:
@@ -83,9 +87,11 @@ class DeltaLog:
             StorageError: the storage does not say.
         """
         try:
-            return list_log(self.store, self.name).newest is not None
+            if list_log(self.store, self.name).newest is not None:
+                return True
         except NotATableError:
-            return False
+            pass  # a listing may also be late
+        return self._commit_status(0) is not None
 
     def snapshot(self) -> Snapshot:
         """The newest version; what an earlier call read is kept, and only what came since is read.
@@ -139,9 +145,9 @@ class DeltaLog:
 
     def commits(self, start: int = 0, end: int | None = None) -> Iterator[Commit]:
         """The commits from `start` to `end`, both included, oldest first; those cleaned away are left out."""
-        properties = self.snapshot().properties
-        listing = list_log(self.store, self.name)
-        return history.commits(self.store, listing, properties, start, end, self.name)
+        snapshot = self.snapshot()
+        listing = with_unlisted(self.store, list_log(self.store, self.name), snapshot.version)
+        return history.commits(self.store, listing, snapshot.properties, start, end, self.name)
 
     def newest_commits(self) -> Iterator[Commit]:
         """The commits whose files are still there, from the newest to the oldest; reads as many as are asked for."""
@@ -205,19 +211,21 @@ class DeltaLog:
     def _gone(self, snapshot: Snapshot) -> NotATableError:
         return NotATableError("the table was dropped, or made anew", table=self.name, version=snapshot.version)
 
-    def _of_one_log(self, read: Callable[[], T]) -> tuple[T, PinnedFolder]:
+    def _of_one_log(self, read: Callable[[], _Loaded]) -> tuple[_Loaded, PinnedFolder]:
         """What is read of one incarnation of the log, though it may be dropped and made again meanwhile."""
-        while True:
+        for _ in range(_READS):
             folder = self._folder()
             try:
-                result = read()
+                loaded = read()
             except TableDamagedError:
                 if folder.is_current():
                     raise
             else:
+                folder = folder if loaded.commit is None else folder.known_by(loaded.commit)
                 if folder.is_current():
-                    return result, folder
+                    return loaded, folder
             self._newest = None
+        raise StorageError(f"the log was made anew {_READS} times while it was read", table=self.name)
 
     def _folder(self) -> PinnedFolder:
         """The log's folder of now: the one held by the snapshot in use, if that is still at its place."""
@@ -244,10 +252,24 @@ class DeltaLog:
         if known is None or not self._is_current(known):
             self._newest = None
             listing = newest_listing(self.store, self.name)
-            self._newest = self._load(listing, listing.newest or 0)
+            # The listing may be late.
+            self._newest = self._advanced(self._load(listing, listing.newest or 0))
         else:
             self._newest = self._advanced(known)
+        self._check_not_older(self._newest.snapshot)
         return self._newest
+
+    def _check_not_older(self, snapshot: Snapshot) -> None:
+        """A storage that forgets what it has shown of a table is not believed."""
+        table, version = self._seen
+        if snapshot.metadata.id == table and snapshot.version < version:
+            self._newest = None
+            raise StorageError(
+                f"the storage shows version {snapshot.version} as the newest, and has shown version {version} before",
+                remedy="Run it again; if an older copy of the table was put in its place on purpose, start anew",
+                table=self.name,
+            )
+        self._seen = snapshot.metadata.id, snapshot.version
 
     def _at(self, version: int) -> _Loaded:
         known = self._newest
@@ -260,14 +282,15 @@ class DeltaLog:
             return self._load(listing_with(self.store, version, self.name), version)
 
     def _is_current(self, known: _Loaded) -> bool:
-        return known.commit is not None and self._commit_status(known.snapshot.version) == known.commit
+        status = self._commit_status(known.snapshot.version)
+        return status is not None and known.commit is not None and status.has_content_of(known.commit)
 
     def _advanced(self, known: _Loaded) -> _Loaded:
         """What is known and the commits since, which are asked for one by one."""
         found: list[CommitFile] = []
         last = known.commit
         while (status := self._commit_status(known.snapshot.version + len(found) + 1)) is not None:
-            found.append(read_commit(self.store, known.snapshot.version + len(found) + 1, self.name))
+            found.append(read_commit(self.store, known.snapshot.version + len(found) + 1, self.name, status))
             last = status
         if not found and self.may_be_cleaned_up(known.snapshot) and not self._is_current(known):
             return self._load(listing := newest_listing(self.store, self.name), listing.newest or 0)
@@ -283,7 +306,7 @@ class DeltaLog:
         properties = TableProperties(state.metadata.configuration)
         timestamp = 0 if commit is None else commit.modified_ms
         if commit is not None and history.has_in_commit_timestamp(version, properties):
-            actions = read_commit(self.store, version, self.name).actions(self.name)
+            actions = read_commit(self.store, version, self.name, commit).actions(self.name)
             timestamp = history.commit_timestamp(version, actions, properties, timestamp)
         return _Loaded(state, Snapshot.of(state, self.name, version, timestamp, self.clock.now_ms()), commit)
 

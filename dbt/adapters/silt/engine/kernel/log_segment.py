@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dbt.adapters.silt.engine.kernel.errors import (
     MissingLogVersionError,
@@ -28,8 +28,6 @@ from dbt.adapters.silt.engine.kernel.paths import (
     version_prefix,
 )
 from dbt.adapters.silt.engine.kernel.store import FileStatus, ObjectMissing, Store
-
-_LISTINGS = 3
 
 
 @dataclass(frozen=True)
@@ -177,7 +175,7 @@ def listing_with(store: Store, version: int, table: str) -> LogListing:
     """
     hint = last_checkpoint_hint(store)
     for start in (0,) if hint is None or hint > version else (hint, 0):
-        listing = list_log(store, table, start)
+        listing = with_unlisted(store, list_log(store, table, start), version)
         if next(listing.segments(version), None) is not None:
             return listing
     if listing.newest is None:
@@ -191,17 +189,29 @@ def listing_with(store: Store, version: int, table: str) -> LogListing:
 
 def complete_listing(store: Store, table: str) -> LogListing:
     """A listing of the whole log; raises as `newest_listing`."""
-    for _ in range(_LISTINGS):
-        listing = list_log(store, table)
-        if listing.newest is None:
-            raise _no_table(store, table)
-        if next(listing.segments(listing.newest), None) is not None:
-            return listing
-        missing = listing.missing(listing.newest) or 0
-        # A commit that was made while the folder was listed may be passed over although a later one is seen.
-        if store.status(commit_path(missing)) is None:
+    listed = list_log(store, table)
+    listing = with_unlisted(store, listed, listed.newest or 0)
+    if listing.newest is None:
+        raise _no_table(store, table)
+    if next(listing.segments(listing.newest), None) is None:
+        raise missing_version(listing.missing(listing.newest) or 0, table)
+    return listing
+
+
+def with_unlisted(store: Store, listing: LogListing, version: int) -> LogListing:
+    """The listing and the commits up to a version that it passed over although they are there.
+
+    A listing may be late, or may have been made while commits were.
+    """
+    if listing.start > 0 and all(checkpoint.version > version for checkpoint in listing.checkpoints):
+        return listing
+    found: dict[int, FileStatus] = {}
+    while (missing := replace(listing, commits={**listing.commits, **found}).missing(version)) is not None:
+        status = store.status(commit_path(missing))
+        if status is None:
             break
-    raise missing_version(missing, table)
+        found[missing] = status
+    return replace(listing, commits={**listing.commits, **found})
 
 
 def _no_table(store: Store, table: str) -> NotATableError:

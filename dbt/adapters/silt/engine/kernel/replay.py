@@ -91,7 +91,8 @@ def tombstones(store: Store, segment: LogSegment, table: str) -> pa.Table:
         base = read_tombstones(store, segment.checkpoint, header, table)
     changes = _Changes()
     for version in range(segment.first_commit, segment.version + 1):
-        changes.apply(read_commit(store, version, table).actions(table), version, table)
+        commit = read_commit(store, version, table, segment.commits[version - segment.first_commit])
+        changes.apply(commit.actions(table), version, table)
     kept = columns.without(base, changes.files.keys())
     removed = [action for action in changes.files.values() if isinstance(action, RemoveFile)]
     return columns.appended(kept, columns.tombstones_table(removed))
@@ -106,7 +107,7 @@ def _read_commits(store: Store, segment: LogSegment, header: CheckpointHeader | 
         compaction, compacted = compactions.get(version), None
         if compaction is not None:
             compacted = read_compaction(store, compaction, *_newest_of(found, header), table)
-        found.append(compacted or read_commit(store, version, table))
+        found.append(compacted or read_commit(store, version, table, segment.commits[version - segment.first_commit]))
         version = found[-1].version + 1
     return found
 

@@ -10,7 +10,11 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import IO, Protocol
+from typing import IO, Final, Protocol
+
+from dbt.adapters.silt.engine.kernel.errors import StorageError
+
+_READS: Final = 3
 
 
 class ObjectMissing(Exception):
@@ -203,3 +207,23 @@ class Store(Protocol):
     def local_path(self, path: str) -> str | None:
         """The path or URI by which Spark and pyarrow open the file; None where only this store can."""
         ...
+
+
+def read_whole(store: Store, path: str, seen: FileStatus | None = None) -> bytes:
+    """The content of a file of lines, of which a part could pass for the whole: as long as the file is said to be.
+
+    Args:
+        seen: the file as a listing showed it, which saves a look at it.
+
+    Raises:
+        ObjectMissing: there is no such file.
+        StorageError: it cannot be read, or only in part.
+    """
+    for _ in range(_READS):
+        data = store.read(path)
+        if seen is None or seen.size != len(data):
+            seen = store.status(path)
+        if seen is not None and seen.size == len(data):
+            return data
+    size = "gone" if seen is None else f"{seen.size} bytes long"
+    raise StorageError(f"{len(data)} bytes of {path} could be read, which is said to be {size}")

@@ -56,7 +56,7 @@ from dbt.adapters.silt.engine.kernel.log_segment import list_log
 from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER, commit_path, decode_path, is_absolute
 from dbt.adapters.silt.engine.kernel.properties import IsolationLevel, TableProperties
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.store import ObjectMissing, PinnedFolder
+from dbt.adapters.silt.engine.kernel.store import ObjectMissing, PinnedFolder, read_whole
 from dbt.adapters.silt.engine.kernel.validation import check_changes
 
 ENGINE_INFO: Final = f"dbt-silt/{package_version}"
@@ -194,7 +194,7 @@ def _winners(log: DeltaLog, version: int) -> Iterator[Winner]:
     """The commits from that version on, oldest first."""
     while True:
         try:
-            data = log.store.read(commit_path(version))
+            data = read_whole(log.store, commit_path(version))
         except ObjectMissing:
             return
         yield Winner(version, CommitFile(version, data).actions(log.name))
