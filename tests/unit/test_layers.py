@@ -40,7 +40,7 @@ KERNEL = (
     ("parsed_values",),
     ("snapshot",),
     ("checkpoint_rows",),
-    ("checkpoint", "checksum", "history", "skipping"),
+    ("checkpoint", "checksum", "history", "row_tracking", "skipping"),
     ("cleanup",),
     ("log", "validation"),
     ("attempt", "change_feed", "contenders", "vacuum"),

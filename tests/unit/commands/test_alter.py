@@ -62,7 +62,7 @@ def test_a_property_that_cannot_be_set_is_refused(tables: Tables, key: str, valu
     ("key", "value"),
     [
         ("delta.enableChangeDataFeed", "true"),
-        ("delta.feature.rowTracking", "supported"),
+        ("delta.enableIcebergCompatV2", "true"),
         ("delta.minWriterVersion", "7"),
     ],
 )

@@ -153,7 +153,7 @@ def test_a_new_table_has_the_least_protocol_that_is_enough() -> None:
 def test_a_new_table_cannot_ask_for_what_is_not_written_here() -> None:
     for configuration in (
         {"delta.enableChangeDataFeed": "true"},
-        {"delta.feature.rowTracking": "supported"},
+        {"delta.enableIcebergCompatV2": "true"},
     ):
         with pytest.raises(UnsupportedFeatureError):
             protocol_for(PLAIN, configuration)

@@ -16,6 +16,7 @@ from dbt.adapters.silt.engine.commands.checks import constraint_checks
 from dbt.adapters.silt.engine.commands.metadata_commit import check_rows, commit_metadata, with_configuration
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.types import nullable_schema, spark_schema
+from dbt.adapters.silt.engine.kernel import row_tracking
 from dbt.adapters.silt.engine.kernel.changes import Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.column_mapping import MAX_COLUMN_ID, MODE, is_mapped, mapped
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -26,6 +27,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.features import check_writable
 from dbt.adapters.silt.engine.kernel.properties import CONSTRAINT_PREFIX, FEATURE_PREFIX, TableProperties, checked
 
+_ROW_TRACKING = "delta.enableRowTracking"
 _COMMENT = "comment"
 """The property that is the table's comment, as in Spark."""
 
@@ -48,7 +50,10 @@ def set_properties(target: Target, properties: Mapping[str, str], settings: Writ
     kept = {key: value for key, value in asked.items() if not _VERSIONS.fullmatch(key)}
     before = target.snapshot.metadata
     metadata = with_configuration(before, {**before.configuration, **kept})
-    metadata = mapped(metadata, before, target.log.clock.new_id, target.name)
+    new_id = target.log.clock.new_id
+    metadata = mapped(metadata, before, new_id, target.name)
+    if metadata.configuration.get(_ROW_TRACKING) != before.configuration.get(_ROW_TRACKING):
+        metadata = row_tracking.enabled(metadata, target.snapshot.add_files(), new_id, target.name)
     for key, value in properties.items():
         if key.lower() == _COMMENT:
             metadata = replace(metadata, description=value)

@@ -30,6 +30,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.features import needed_features, protocol_for, upgraded
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.properties import CONSTRAINT_PREFIX, FEATURE_PREFIX, TableProperties, checked
+from dbt.adapters.silt.engine.kernel.row_tracking import enabled
 from dbt.adapters.silt.engine.kernel.schema import CURRENT_DEFAULT, GENERATION_EXPRESSION, StructField, StructType
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 
@@ -155,7 +156,7 @@ def _described(place: Place, definition: Definition, query: DataFrame | None) ->
         description=definition.comment,
         created_time=clock.now_ms(),
     )
-    metadata = mapped(described, None, clock.new_id, name)
+    metadata = enabled(mapped(described, None, clock.new_id, name), (), clock.new_id, name)
     if base is None:
         return metadata, protocol_for(schema, asked)
     return metadata, upgraded(base.protocol, needed_features(schema, asked))

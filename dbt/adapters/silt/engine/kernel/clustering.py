@@ -26,7 +26,7 @@ def clustering_columns(domains: Mapping[str, DomainMetadata]) -> tuple[Path, ...
         CorruptLogError: the domain's configuration is not what the specification says.
     """
     domain = domains.get(CLUSTERING_DOMAIN)
-    if domain is None:
+    if domain is None or domain.removed:
         return ()
     try:
         columns = json.loads(domain.configuration)["clusteringColumns"]

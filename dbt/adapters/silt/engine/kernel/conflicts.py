@@ -200,16 +200,19 @@ def check_removed_files_are_not_removed_again(winner: Winner, mine: Pending) -> 
 def _following(winner: Winner, mine: Pending) -> Pending:
     """The transaction as it goes on after a winner that it does not conflict with.
 
-    What the winner made of the table's protocol and metadata holds for it too, and rows that were moved stay read.
+    What the winner made of the table's protocol, metadata and domains holds for it too, and rows that were moved stay
+    read.
     """
     protocol = next(iter(winner.of(Protocol)), mine.base.protocol)
     metadata = next(iter(winner.of(Metadata)), mine.base.metadata)
     moved = _moved_reads(winner, mine)
     if moved:
         mine = replace(mine, reads=replace(mine.reads, paths=mine.reads.paths | moved))
-    if protocol is mine.base.protocol and metadata is mine.base.metadata:
+    domains = {domain.domain: domain for domain in winner.of(DomainMetadata)}
+    if protocol is mine.base.protocol and metadata is mine.base.metadata and not domains:
         return mine
-    return replace(mine, base=replace(mine.base, protocol=protocol, metadata=metadata))
+    kept = {name: domain for name, domain in {**mine.base.domains, **domains}.items() if not domain.removed}
+    return replace(mine, base=replace(mine.base, protocol=protocol, metadata=metadata, domains=kept))
 
 
 def _matching_adds(added: Sequence[AddFile], mine: Pending) -> list[AddFile]:

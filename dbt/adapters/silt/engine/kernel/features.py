@@ -280,6 +280,7 @@ _FEATURES: Mapping[str, Feature] = {
         # Partition columns are in every file that is written here.
         Feature("materializePartitionColumns", _never, True, True),
         Feature("clustering", _never, True, True, requires=("domainMetadata",)),
+        Feature("rowTracking", _property_is_true("delta.enableRowTracking"), True, True, requires=("domainMetadata",)),
         Feature("icebergCompatV1", _property_is_true("delta.enableIcebergCompatV1"), True, False),
         Feature("icebergCompatV2", _property_is_true("delta.enableIcebergCompatV2"), True, False),
         Feature("icebergCompatV3", _property_is_true("delta.enableIcebergCompatV3"), True, False),

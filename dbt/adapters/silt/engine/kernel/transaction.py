@@ -55,6 +55,7 @@ from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log_segment import list_log
 from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER, commit_path, decode_path, is_absolute
 from dbt.adapters.silt.engine.kernel.properties import IsolationLevel, TableProperties
+from dbt.adapters.silt.engine.kernel.row_tracking import preserved_tags, tracks_rows, with_row_ids
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.store import ObjectMissing, PinnedFolder, read_whole
 from dbt.adapters.silt.engine.kernel.validation import check_changes
@@ -272,6 +273,9 @@ def _entry(log: DeltaLog, base: Snapshot | None, changes: Changes, info: CommitI
         time = in_commit_timestamp(log.clock.now_ms(), place.previous_ms)
         info = replace(info, in_commit_timestamp=time)
         changes = with_enablement(metadata, changes, place.version, time)
+    if tracks_rows(base, changes):
+        info = replace(info, extra={**info.extra, "tags": preserved_tags(changes, info.extra.get("tags") or {})})
+        changes = with_row_ids(base, changes, place.version)
     return Entry(serialize((info, *changes.actions())), info.txn_id or "")
 
 

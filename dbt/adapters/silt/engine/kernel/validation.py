@@ -8,16 +8,25 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from dbt.adapters.silt.engine.kernel.actions import AddCDCFile, AddFile, Metadata, Protocol, RemoveFile
+from dbt.adapters.silt.engine.kernel.actions import (
+    AddCDCFile,
+    AddFile,
+    DomainMetadata,
+    Metadata,
+    Protocol,
+    RemoveFile,
+)
 from dbt.adapters.silt.engine.kernel.changes import Changes
+from dbt.adapters.silt.engine.kernel.clustering import clustering_columns
 from dbt.adapters.silt.engine.kernel.column_mapping import check_mapping
 from dbt.adapters.silt.engine.kernel.columns import file_key
 from dbt.adapters.silt.engine.kernel.errors import (
     InternalError,
     InvalidNameError,
     NotNullViolationError,
+    UnsupportedFeatureError,
     UnsupportedStatementError,
 )
 from dbt.adapters.silt.engine.kernel.features import check_writable, has_feature
@@ -31,6 +40,7 @@ from dbt.adapters.silt.engine.kernel.schema import (
     all_fields,
 )
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.statistics import indexed_columns
 
 
 def check_changes(changes: Changes, base: Snapshot | None, table: str) -> None:
@@ -40,7 +50,8 @@ def check_changes(changes: Changes, base: Snapshot | None, table: str) -> None:
         base: None where the commit is the table's first.
 
     Raises:
-        UnsupportedFeatureError: the table needs a feature to be written that this engine does not have.
+        UnsupportedFeatureError: the table needs a feature to be written that this engine does not have, or is
+            clustered by a column without statistics.
         UnsupportedStatementError: rows would be removed from an append-only table, or columns be mapped anew beside
             data in a table that records its changes.
         InvalidNameError: a table that records its changes would have a column named like one of the feed's own.
@@ -58,6 +69,8 @@ def check_changes(changes: Changes, base: Snapshot | None, table: str) -> None:
     _check_change_files(changes.change_files, metadata, table)
     if TableProperties(metadata.configuration).enable_change_data_feed:
         _check_feed(changes, base, metadata, table)
+    if base is not None and changes.adds:
+        _check_clustering(metadata, {**base.domains, **{each.domain: each for each in changes.domains}}, table)
     if base is not None:
         _check_append_only(changes.removes, base, metadata)
         _check_identity(changes, base)
@@ -163,6 +176,20 @@ def _check_append_only(removes: Iterable[RemoveFile], base: Snapshot, metadata: 
             remedy="Set the property to false first, or only insert",
             table=base.table,
             version=base.version,
+        )
+
+
+def _check_clustering(metadata: Metadata, domains: Mapping[str, DomainMetadata], table: str) -> None:
+    """Files of a clustered table have statistics of the columns that it is clustered by."""
+    schema, properties = StructType.from_json(metadata.schema_string), TableProperties(metadata.configuration)
+    indexed = {column.path for column in indexed_columns(schema, properties, metadata.partition_columns)}
+    missing = [path for path in clustering_columns(domains) if path not in indexed]
+    if missing:
+        raise UnsupportedFeatureError(
+            f"the table is clustered by {', '.join('.'.join(path) for path in missing)}, and its properties ask for no"
+            " statistics of that: it cannot be written",
+            table=table,
+            details={"features": ("clustering",)},
         )
 
 
