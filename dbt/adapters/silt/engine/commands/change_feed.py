@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Final
 
 import pyarrow as pa
 from pyroaring import BitMap64
@@ -14,6 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands import scan
+from dbt.adapters.silt.engine.commands.change_data import DELETE, INSERT
 from dbt.adapters.silt.engine.commands.partitions import quoted
 from dbt.adapters.silt.engine.commands.types import nullable_schema, spark_schema
 from dbt.adapters.silt.engine.kernel import deletion_vectors
@@ -24,11 +24,6 @@ from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.schema import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
-
-INSERT: Final = "insert"
-DELETE: Final = "delete"
-UPDATE_PREIMAGE: Final = "update_preimage"
-UPDATE_POSTIMAGE: Final = "update_postimage"
 
 _AT = "__silt_at"
 

@@ -32,6 +32,9 @@ from dbt.adapters.silt.engine.kernel.store import FileStatus, ObjectMissing
 
 _logger = logging.getLogger(__name__)
 
+CHANGE_DATA: Final = "_change_data"
+"""The folder that change files are in (specification: "Change Data Files")."""
+
 _WRITER_OPTIONS: Final[Mapping[str, str]] = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     # The local file system without the `.crc` twins: two files fewer to make, and none that could go stale.
@@ -67,6 +70,10 @@ class Written:
         """By the names that the reference has for them."""
         return {"numFiles": len(self.adds), "numOutputRows": self.rows, "numOutputBytes": self.size}
 
+    def discard(self, log: DeltaLog) -> None:
+        """Deletes files that surely are in no version of the table; a failure leaves them for VACUUM."""
+        _delete(log, self.folder)
+
 
 def write(
     df: DataFrame,
@@ -93,21 +100,18 @@ def write(
         InvalidSettingError: a setting of the session would make wrong files.
         InternalError: the files do not hold the rows that were written.
     """
-    check_settings(df)
-    folder = f"{log.clock.new_id()}"
-    try:
-        arranged = df if as_arranged else _brought_together(df, metadata)
-        observed = _run(arranged, f"{log.store.root}/{folder}", metadata, checks, metrics or {})
-        _raise_violation(checks, observed)
-        adds, rows = _collect(log, folder, metadata)
-        if rows != observed[_ROWS]:
-            raise InternalError(
-                f"{observed[_ROWS]} rows were written, but the files hold {rows}; nothing was committed", table=log.name
-            )
-    except BaseException:
-        _delete(log, folder)
-        raise
-    return Written(folder, adds, rows, {name: observed[name] for name in metrics or {}})
+    arranged = df if as_arranged else _brought_together(df, metadata)
+    return _write(arranged, log, log.clock.new_id(), metadata, checks, metrics or {})
+
+
+def write_change_data(df: DataFrame, log: DeltaLog, metadata: Metadata, metrics: Mapping[str, Column]) -> Written:
+    """Writes rows as files of the folder of change data; as `write`, but for that.
+
+    Args:
+        metadata: with the feed's own column in its schema.
+    """
+    folder = f"{CHANGE_DATA}/{log.clock.new_id()}"
+    return _write(_brought_together(df, metadata), log, folder, metadata, (), metrics)
 
 
 def discard(log: DeltaLog, written: Written) -> None:
@@ -123,6 +127,30 @@ def check_settings(df: DataFrame) -> None:
     """
     conf = df.sparkSession.conf
     confs.check({key: conf.get(key, value) or value for key, value in confs.required().items()})
+
+
+def _write(
+    arranged: DataFrame,
+    log: DeltaLog,
+    folder: str,
+    metadata: Metadata,
+    checks: Sequence[Check],
+    metrics: Mapping[str, Column],
+) -> Written:
+    """Writes into a new folder, which goes again where that fails."""
+    check_settings(arranged)
+    try:
+        observed = _run(arranged, f"{log.store.root}/{folder}", metadata, checks, metrics)
+        _raise_violation(checks, observed)
+        adds, rows = _collect(log, folder, metadata)
+        if rows != observed[_ROWS]:
+            raise InternalError(
+                f"{observed[_ROWS]} rows were written, but the files hold {rows}; nothing was committed", table=log.name
+            )
+    except BaseException:
+        _delete(log, folder)
+        raise
+    return Written(folder, adds, rows, {name: observed[name] for name in metrics})
 
 
 def _brought_together(df: DataFrame, metadata: Metadata) -> DataFrame:
@@ -190,7 +218,9 @@ def _collect(log: DeltaLog, folder: str, metadata: Metadata) -> tuple[tuple[AddF
         adds.append(
             AddFile(
                 path=encode_path(status.path),
-                partition_values=partitions.values_of_folders(status.path.split("/")[1:-1], types),
+                partition_values=partitions.values_of_folders(
+                    status.path.removeprefix(f"{folder}/").split("/")[:-1], types
+                ),
                 size=status.size,
                 modification_time=status.modified_ms,
                 stats=of_file.json,
