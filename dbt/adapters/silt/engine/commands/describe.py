@@ -14,7 +14,7 @@ from dbt.adapters.silt.engine.kernel.actions import CommitInfo, Json, Protocol
 from dbt.adapters.silt.engine.kernel.features import has_feature
 from dbt.adapters.silt.engine.kernel.history import Commit
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.properties import CONSTRAINT_PREFIX
+from dbt.adapters.silt.engine.kernel.properties import CONSTRAINT_PREFIX, is_settable
 from dbt.adapters.silt.engine.kernel.schema import (
     CURRENT_DEFAULT,
     ArrayType,
@@ -158,7 +158,7 @@ def create_statement(name: str, snapshot: Snapshot) -> Answer:
         lines.append(f"PARTITIONED BY ({', '.join(map(quoted, snapshot.partition_columns))})")
     if metadata.description is not None:
         lines.append(f"COMMENT {_literal(metadata.description)}")
-    kept = {k: v for k, v in metadata.configuration.items() if not k.lower().startswith(CONSTRAINT_PREFIX)}
+    kept = {k: v for k, v in metadata.configuration.items() if is_settable(k) and not k.startswith(CONSTRAINT_PREFIX)}
     if kept:
         pairs = ",\n".join(f"  {_literal(key)} = {_literal(value)}" for key, value in sorted(kept.items()))
         lines.append(f"TBLPROPERTIES (\n{pairs})")

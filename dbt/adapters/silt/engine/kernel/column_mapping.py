@@ -140,7 +140,7 @@ def check_mapping(metadata: Metadata, table: str) -> None:
 
 
 def _stored(field: StructField, with_ids: bool) -> StructField:
-    if field.name == CHANGE_TYPE:
+    if field.name == CHANGE_TYPE and PHYSICAL_NAME not in field.metadata:
         return field
     if PHYSICAL_NAME not in field.metadata or COLUMN_ID not in field.metadata:
         raise CorruptLogError(f"the column `{field.name}` of a table with column mapping has no physical name and id")

@@ -138,6 +138,9 @@ class Floats(Doubles):
     def from_statistics(self, values: pa.Array) -> pa.Array:
         return super().from_statistics(values.cast(pa.float32(), safe=False).cast(pa.float64()))
 
+    def _parsed(self, text: str) -> Any:
+        return self.from_statistics(pa.array([super()._parsed(text)], pa.float64()))[0].as_py()
+
 
 class WidenedFloats(Doubles):
     """Doubles, some files of which hold floats: a statistic's digits are of one width or of the other."""

@@ -21,6 +21,8 @@ FEATURE_PREFIX: Final = "delta.feature."
 ENABLEMENT_VERSION: Final = "delta.inCommitTimestampEnablementVersion"
 ENABLEMENT_TIMESTAMP: Final = "delta.inCommitTimestampEnablementTimestamp"
 
+_PREFIXES = (CONSTRAINT_PREFIX, FEATURE_PREFIX)
+
 T = TypeVar("T")
 
 _UNITS_MS = {
@@ -182,11 +184,17 @@ def checked(properties: Mapping[str, str]) -> dict[str, str]:
     return dict(_checked_entry(key, value) for key, value in properties.items())
 
 
+def is_settable(key: str) -> bool:
+    """Whether a user may set the property: one of the user's own, or one that the protocol leaves to users."""
+    folded = key.lower()
+    return not folded.startswith("delta.") or folded.startswith(_PREFIXES) or folded in _KNOWN_BY_FOLDED_NAME
+
+
 def _checked_entry(key: str, value: str) -> tuple[str, str]:
     folded = key.lower()
     if not folded.startswith("delta."):
         return key, value
-    for prefix in (CONSTRAINT_PREFIX, FEATURE_PREFIX):
+    for prefix in _PREFIXES:
         if folded.startswith(prefix):
             return prefix + key[len(prefix) :], value
     name = _KNOWN_BY_FOLDED_NAME.get(folded)
