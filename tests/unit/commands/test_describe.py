@@ -31,7 +31,7 @@ def as_rows(tables: Tables, answer: Answer) -> list[dict[str, object]]:
 
 def test_columns_are_described_as_spark_does(tables: Tables) -> None:
     log = tables.log()
-    create(Place(log, None), DEFINITION, None, CreateMode.CREATE, PLAIN)
+    create(tables.spark, Place(log, None), DEFINITION, None, CreateMode.CREATE, PLAIN)
     snapshot = log.snapshot()
     rows = as_rows(tables, describe.columns(snapshot.schema, snapshot.partition_columns))
     assert [tuple(row.values()) for row in rows] == [
@@ -109,7 +109,7 @@ def test_names_and_properties_are_shown(tables: Tables) -> None:
 
 def test_the_create_statement_makes_a_table_of_the_same_columns(tables: Tables) -> None:
     log = tables.log()
-    create(Place(log, None), DEFINITION, None, CreateMode.CREATE, PLAIN)
+    create(tables.spark, Place(log, None), DEFINITION, None, CreateMode.CREATE, PLAIN)
     add_constraint(tables.spark, tables.target(log), "positive", "id > 0", PLAIN)
     ((text,),) = describe.create_statement("`main`.`orders`", log.snapshot()).rows
     assert text == (
