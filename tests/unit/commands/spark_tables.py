@@ -80,7 +80,13 @@ class Tables:
 
 def other_reader(log: DeltaLog) -> list[Row]:
     """The table's rows as delta-rs reads them, columns in the table's order."""
-    table: pa.Table = deltalake.DeltaTable(log.store.root).to_pyarrow_table()
+    found = deltalake.DeltaTable(log.store.root)
+    if "deletionVectors" in (found.protocol().reader_features or ()):
+        # Only its query engine knows them.
+        rows = deltalake.QueryBuilder().register("t", found).execute("select * from t").read_all()
+        table = pa.table(rows)
+    else:
+        table = found.to_pyarrow_table()
     return [tuple(row.values()) for row in table.select(list(log.snapshot().schema.names)).to_pylist()]
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Protocol
 
-from dbt.adapters.silt.engine.commands import files
-from dbt.adapters.silt.engine.commands.files import Written
 from dbt.adapters.silt.engine.commands.target import WriteSettings
 from dbt.adapters.silt.engine.kernel import transaction
 from dbt.adapters.silt.engine.kernel.actions import SetTransaction
@@ -19,20 +18,28 @@ from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.transaction import Committed
 
 
+class Uncommitted(Protocol):
+    """Files that a verb has written, in no version of the table yet."""
+
+    def discard(self, log: DeltaLog) -> None:
+        """Deletes them; a failure leaves them for VACUUM."""
+        ...
+
+
 def commit(
     log: DeltaLog,
     base: Snapshot | None,
     changes: Changes,
     reads: ReadSet,
     settings: WriteSettings,
-    written: Sequence[Written] = (),
+    written: Sequence[Uncommitted] = (),
 ) -> Committed:
     """Commits changes together with the transaction identifier that the caller asked for.
 
     Args:
         base: the snapshot that the changes are based on; None creates the table.
         reads: what the verb itself read; what the statement's query read is added.
-        written: the new data files; deleted again where the commit surely did not land.
+        written: the new files; deleted again where the commit surely did not land.
 
     Raises:
         ConcurrentModificationError and the other errors of `kernel.transaction.commit`.
@@ -49,7 +56,7 @@ def commit(
         raise
     except SiltError:
         for each in written:
-            files.discard(log, each)
+            each.discard(log)
         raise
 
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands import files, row_changes, scan
-from dbt.adapters.silt.engine.commands.row_changes import FileChanges, Limits, Rows
+from dbt.adapters.silt.engine.commands import files, marking, row_changes, scan
+from dbt.adapters.silt.engine.commands.row_changes import FileChanges, Limits, RowResult, Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel import skipping
 from dbt.adapters.silt.engine.kernel.changes import Operation
 from dbt.adapters.silt.engine.kernel.errors import InternalError
 from dbt.adapters.silt.engine.kernel.features import check_writable
-from dbt.adapters.silt.engine.kernel.transaction import ReadSet
 
 OPERATION = "DELETE"
 
@@ -35,79 +34,62 @@ def delete(
     """
     started = target.log.clock.now_ms()
     check_writable(target.snapshot.protocol, target.name, target.snapshot.metadata)
-    changes, deleted, copied = _changes(spark, target, rows, limits or Limits())
-    metrics = {
-        "numRemovedFiles": changes.removed.num_rows,
-        "numRemovedBytes": row_changes.size(changes.removed),
-        "numAddedFiles": changes.added,
-        "numAddedBytes": 0 if changes.written is None else changes.written.size,
-        "numDeletedRows": deleted,
-        "numCopiedRows": None if deleted is None else copied,
-        "numAddedChangeFiles": 0,
-        "numDeletionVectorsAdded": 0,
-        "numDeletionVectorsRemoved": 0,
-        "numDeletionVectorsUpdated": 0,
-        "executionTimeMs": target.log.clock.now_ms() - started,
-    }
-    predicate = [] if rows.condition is None else [rows.condition]
-    operation = Operation(
-        OPERATION, {"predicate": json.dumps(predicate, ensure_ascii=False)}, row_changes.texts(metrics)
-    )
-    reads = ReadSet(predicates=(rows.predicate,), whole_table=rows.condition is None)
-    committed = row_changes.finish(target, operation, changes, reads, settings)
-    return Outcome(
-        OPERATION,
-        target.name,
-        target.snapshot.version if committed is None else committed.version,
-        rows_deleted=deleted,
-        files_added=changes.added,
-        files_removed=changes.removed.num_rows,
-        files_skipped=target.snapshot.num_files - changes.opened.num_rows,
-        attempts=0 if committed is None else committed.attempts,
-    )
+    result = _run(spark, target, rows, limits or Limits())
+    operation = Operation(OPERATION, metrics=row_changes.texts({"numDeletedRows": result.changed}))
+    outcome = row_changes.end(target, operation, rows, result, settings, started)
+    return replace(outcome, rows_deleted=result.changed)
 
 
-def _changes(spark: SparkSession, target: Target, rows: Rows, limits: Limits) -> tuple[FileChanges, int | None, int]:
-    """What becomes of the files, the rows deleted where that is known, and the rows copied."""
+def _run(spark: SparkSession, target: Target, rows: Rows, limits: Limits) -> RowResult:
     everything = target.snapshot.files
     nothing = everything.slice(0, 0)
     if rows.condition is None:
-        return FileChanges(nothing, everything), row_changes.known_rows(everything), 0
+        return RowResult(FileChanges(nothing, everything), row_changes.known_rows(everything))
     candidates = skipping.prune(target.snapshot, rows.predicate)
     is_whole = skipping.fully_matched(target.snapshot, rows.predicate, candidates)
     whole, others = candidates.filter(is_whole), candidates.filter(pc.invert(is_whole))
     deleted = row_changes.known_rows(whole)
     if others.num_rows == 0:
-        return FileChanges(nothing, whole), deleted, 0
-    rewritten, deleted_here, copied = _rewrite(spark, target, rows, others, limits)
-    removed = pa.concat_tables([whole, rewritten.removed])
-    return (
-        FileChanges(others, removed, rewritten.written),
-        None if deleted is None else deleted + deleted_here,
-        copied,
-    )
+        return RowResult(FileChanges(nothing, whole), deleted)
+    if marking.is_asked_for(target.snapshot):
+        result = _mark(spark, target, rows, others, limits)
+    else:
+        result = _rewrite(spark, target, rows, others, limits)
+    changes = replace(result.changes, removed=pa.concat_tables([whole, result.changes.removed]))
+    changed = None if deleted is None or result.changed is None else deleted + result.changed
+    return RowResult(changes, changed, result.copied)
 
 
-def _rewrite(
-    spark: SparkSession, target: Target, rows: Rows, candidates: pa.Table, limits: Limits
-) -> tuple[FileChanges, int, int]:
+def _mark(spark: SparkSession, target: Target, rows: Rows, candidates: pa.Table, limits: Limits) -> RowResult:
+    """Marks the rows where they are."""
+    found = _read(spark, target, rows, candidates, with_position=True).filter(_matches(rows))
+    plan = marking.plan(target, candidates, marking.positions(found))
+    written = None
+    if plan.worn.num_rows:
+        left = scan.read(spark, target.log, target.snapshot, plan.worn, only=plan.left)
+        written = files.write(marking.gathered(left, plan.worn, limits), target.log, target.snapshot.metadata)
+    return RowResult(marking.changes(target, candidates, plan, written), plan.num_going, plan.num_left)
+
+
+def _rewrite(spark: SparkSession, target: Target, rows: Rows, candidates: pa.Table, limits: Limits) -> RowResult:
+    """Writes the files anew without the rows."""
     chosen = candidates
     if row_changes.size(candidates) > limits.at_once:
         chosen = row_changes.touched(
             _read(spark, target, rows, candidates, with_position=True).filter(_matches(rows)), candidates
         )
         if chosen.num_rows == 0:
-            return FileChanges(candidates, chosen), 0, 0
+            return RowResult(FileChanges(candidates, chosen))
     kept = _read(spark, target, rows, chosen).filter(~_matches(rows))
     written = files.write(kept, target.log, target.snapshot.metadata)
     deleted = row_changes.row_count(target, chosen) - written.rows
     changes = FileChanges(candidates, chosen, written)
     if deleted < 0:
-        files.discard(target.log, written)
+        written.discard(target.log)
         raise InternalError("a DELETE kept more rows than the files held; nothing was committed", table=target.name)
     if deleted == 0:
-        return row_changes.drop_written(target, changes), 0, 0
-    return changes, deleted, written.rows
+        return RowResult(row_changes.drop_written(target, changes))
+    return RowResult(changes, deleted, written.rows)
 
 
 def _read(spark: SparkSession, target: Target, rows: Rows, chosen: pa.Table, with_position: bool = False) -> DataFrame:

@@ -114,11 +114,6 @@ def write_change_data(df: DataFrame, log: DeltaLog, metadata: Metadata, metrics:
     return _write(_brought_together(df, metadata), log, folder, metadata, (), metrics)
 
 
-def discard(log: DeltaLog, written: Written) -> None:
-    """Deletes files that surely are in no version of the table; a failure leaves them for VACUUM."""
-    _delete(log, written.folder)
-
-
 def check_settings(df: DataFrame) -> None:
     """Passes where the session's settings are those that the files' correctness rests on.
 

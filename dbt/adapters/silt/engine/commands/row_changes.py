@@ -1,12 +1,15 @@
 """What DELETE, UPDATE and MERGE share: which files they open, which of them hold rows to change, and how they end.
 
 Each verb has the same three cases: the whole table; whole files, by partition values and statistics alone, without a
-Spark job; the files that hold rows to change, which are written anew. Few bytes are written anew at once, because a job
-that looks for the touched files first costs more than it saves.
+Spark job; the files that hold rows to change. These are written anew, few bytes of them at once, because a job that
+looks for the touched ones first costs more than it saves; or their rows are marked, where the table asks for deletion
+vectors (`marking`).
 """
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -15,20 +18,24 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands import commit, files, scan, spark_errors
+from dbt.adapters.silt.engine.commands import commit, scan, spark_errors
+from dbt.adapters.silt.engine.commands.commit import Uncommitted
 from dbt.adapters.silt.engine.commands.files import Written
-from dbt.adapters.silt.engine.commands.target import Target, WriteSettings
-from dbt.adapters.silt.engine.kernel import stats_json
-from dbt.adapters.silt.engine.kernel.actions import Metadata
+from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
+from dbt.adapters.silt.engine.kernel import deletion_vectors, stats_json
+from dbt.adapters.silt.engine.kernel.actions import AddFile, Metadata
 from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, is_needed
-from dbt.adapters.silt.engine.kernel.errors import InternalError, InvalidNameError
+from dbt.adapters.silt.engine.kernel.errors import InternalError, InvalidNameError, SiltError
 from dbt.adapters.silt.engine.kernel.expressions import Expression
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.paths import decode_path
 from dbt.adapters.silt.engine.kernel.schema import StructType
 from dbt.adapters.silt.engine.kernel.statistics import from_footers
 from dbt.adapters.silt.engine.kernel.transaction import Committed, ReadSet
 
 RESERVED_PREFIX = "__silt_"
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -64,6 +71,34 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Marked:
+    """Files that stay in the table with fewer rows; in no version of it yet.
+
+    Args:
+        before: the files as they are, rows of the snapshot's files.
+        adds: the same files with their new deletion vectors.
+    """
+
+    before: pa.Table
+    adds: tuple[AddFile, ...]
+
+    @property
+    def updated(self) -> int:
+        """How many of the files had a vector before."""
+        return len(self.adds) - int(self.before["deletion_vector"].null_count)
+
+    def discard(self, log: DeltaLog) -> None:
+        """Deletes the new vectors, which surely are in no version; a failure leaves them for VACUUM."""
+        vectors = (add.deletion_vector for add in self.adds)
+        names = {deletion_vectors.file_name(vector) for vector in vectors if vector is not None}
+        for name in names - {None}:
+            try:
+                log.store.delete(str(name))
+            except SiltError as error:
+                _logger.warning("%s: deletion vectors that nothing uses are left in %s: %s", log.name, name, error)
+
+
+@dataclass(frozen=True)
 class FileChanges:
     """What becomes of the table's files.
 
@@ -71,15 +106,46 @@ class FileChanges:
         opened: the files whose rows were looked at.
         removed: the files that leave the table.
         written: the files that come into it.
+        marked: the files that stay with fewer rows.
     """
 
     opened: pa.Table
     removed: pa.Table
     written: Written | None = None
+    marked: Marked | None = None
 
     @property
     def added(self) -> int:
         return 0 if self.written is None else len(self.written.adds)
+
+    @property
+    def uncommitted(self) -> tuple[Uncommitted, ...]:
+        """What is to be deleted again where the changes are not committed."""
+        return tuple(each for each in (self.written, self.marked) if each is not None)
+
+    def vector_metrics(self, prefix: str) -> dict[str, int]:
+        """What became of deletion vectors, by the reference's names."""
+        updated = 0 if self.marked is None else self.marked.updated
+        return {
+            f"{prefix}DeletionVectorsAdded": 0 if self.marked is None else len(self.marked.adds) - updated,
+            f"{prefix}DeletionVectorsRemoved": self.removed.num_rows - self.removed["deletion_vector"].null_count,
+            f"{prefix}DeletionVectorsUpdated": updated,
+        }
+
+
+@dataclass(frozen=True)
+class RowResult:
+    """What a DELETE or an UPDATE did, before it is committed.
+
+    Args:
+        changes: of the files.
+        changed: rows deleted or updated; None where that is not known.
+        copied: rows written anew as they were.
+    """
+
+    changes: FileChanges
+    changed: int | None = 0
+    copied: int = 0
 
 
 def check_names(schema: StructType, table: str, what: str = "column") -> None:
@@ -100,20 +166,22 @@ def size(chosen: pa.Table) -> int:
 
 def known_rows(chosen: pa.Table) -> int | None:
     """How many rows the files hold by their statistics; None where some file has none."""
-    counts = _recorded(chosen)
-    return None if counts.null_count else pc.sum(counts).as_py() or 0
+    counts = _num_records(chosen)
+    return None if counts.null_count else (pc.sum(counts).as_py() or 0) - _marked_rows(chosen)
 
 
 def row_count(target: Target, chosen: pa.Table) -> int:
     """How many rows the files hold; the footers of files without statistics are read."""
-    counts = _recorded(chosen)
-    missing = chosen.filter(pc.is_null(counts))
-    recorded = pc.sum(counts).as_py() or 0
-    if missing.num_rows == 0:
-        return recorded
-    names = [decode_path(path) for path in missing["path"].to_pylist()]
-    found = from_footers(target.log.store, names, StructType(), target.snapshot.properties)
-    return recorded + sum(found[name].num_records for name in names) - _deleted_by_vectors(missing)
+    return sum(records(target, chosen)) - _marked_rows(chosen)
+
+
+def records(target: Target, chosen: pa.Table) -> list[int]:
+    """How many rows each file holds, those that a deletion vector marks counted too; reads footers as `row_count`."""
+    recorded = _num_records(chosen).to_pylist()
+    names = [decode_path(path) for path in chosen["path"].to_pylist()]
+    unknown = [name for name, count in zip(names, recorded, strict=True) if count is None]
+    found = from_footers(target.log.store, unknown, StructType(), target.snapshot.properties)
+    return [found[name].num_records if count is None else count for name, count in zip(names, recorded, strict=True)]
 
 
 def touched(positioned: DataFrame, chosen: pa.Table) -> pa.Table:
@@ -140,9 +208,14 @@ def finish(
     """
     now = target.log.clock.now_ms()
     removed = target.snapshot.add_files(changes.removed)
+    if changes.marked is not None:
+        removed += target.snapshot.add_files(changes.marked.before)
     actions = Changes(
         operation,
-        adds=() if changes.written is None else changes.written.adds,
+        adds=(
+            *(() if changes.marked is None else changes.marked.adds),
+            *(() if changes.written is None else changes.written.adds),
+        ),
         removes=tuple(add.remove(now) for add in removed),
         metadata=metadata,
     )
@@ -150,9 +223,47 @@ def finish(
     if settings.txn is None and not is_needed(actions, isolation):
         return None
     opened = frozenset(changes.opened["path"].to_pylist()) | {add.path for add in removed}
-    written = () if changes.written is None else (changes.written,)
     with_paths = replace(reads, paths=reads.paths | opened)
-    return commit.commit(target.log, target.snapshot, actions, with_paths, settings, written)
+    return commit.commit(target.log, target.snapshot, actions, with_paths, settings, changes.uncommitted)
+
+
+def end(
+    target: Target, operation: Operation, rows: Rows, result: RowResult, settings: WriteSettings, started: int
+) -> Outcome:
+    """Commits what a DELETE or an UPDATE did.
+
+    Args:
+        operation: its name, and the metrics of its own.
+        started: when it began, in milliseconds of the log's clock.
+    """
+    changes = result.changes
+    metrics = {
+        "numRemovedFiles": changes.removed.num_rows,
+        "numRemovedBytes": size(changes.removed),
+        "numAddedFiles": changes.added,
+        "numAddedBytes": 0 if changes.written is None else changes.written.size,
+        "numCopiedRows": None if result.changed is None else result.copied,
+        "numAddedChangeFiles": 0,
+        **changes.vector_metrics("num"),
+        "executionTimeMs": target.log.clock.now_ms() - started,
+    }
+    predicate = [] if rows.condition is None else [rows.condition]
+    whole = replace(
+        operation,
+        parameters={"predicate": json.dumps(predicate, ensure_ascii=False)},
+        metrics={**operation.metrics, **texts(metrics)},
+    )
+    reads = ReadSet(predicates=(rows.predicate,), whole_table=rows.condition is None)
+    committed = finish(target, whole, changes, reads, settings)
+    return Outcome(
+        operation.name,
+        target.name,
+        target.snapshot.version if committed is None else committed.version,
+        files_added=changes.added,
+        files_removed=changes.removed.num_rows,
+        files_skipped=target.snapshot.num_files - changes.opened.num_rows,
+        attempts=0 if committed is None else committed.attempts,
+    )
 
 
 def check_kept(target: Target, changes: FileChanges, expected: int) -> None:
@@ -162,7 +273,7 @@ def check_kept(target: Target, changes: FileChanges, expected: int) -> None:
         InternalError: rows were lost or doubled.
     """
     if changes.written is not None and changes.written.rows != expected:
-        files.discard(target.log, changes.written)
+        changes.written.discard(target.log)
         raise InternalError(
             f"{changes.written.rows} rows were written instead of {expected}; nothing was committed", table=target.name
         )
@@ -171,7 +282,7 @@ def check_kept(target: Target, changes: FileChanges, expected: int) -> None:
 def drop_written(target: Target, changes: FileChanges) -> FileChanges:
     """The changes without any: what was written turned out to hold what was there before, and is deleted."""
     if changes.written is not None:
-        files.discard(target.log, changes.written)
+        changes.written.discard(target.log)
     return FileChanges(changes.opened, changes.removed.slice(0, 0))
 
 
@@ -180,16 +291,12 @@ def texts(metrics: Mapping[str, int | None]) -> dict[str, str]:
     return {name: str(value) for name, value in metrics.items() if value is not None}
 
 
-def _recorded(chosen: pa.Table) -> pa.Array:
-    """Rows of each file by its statistics, null where these do not say."""
+def _num_records(chosen: pa.Table) -> pa.Array:
+    """Rows that each file holds by its statistics, null where these do not say."""
     stats = chosen["stats"].combine_chunks() if chosen.num_rows else pa.array([], pa.string())
-    records = stats_json.read(stats, {stats_json.NUM_RECORDS: None})[stats_json.NUM_RECORDS]
-    vectors = chosen["deletion_vector"].combine_chunks()
-    if len(vectors) == vectors.null_count:
-        return records
-    return pc.subtract(records, pc.fill_null(pc.struct_field(vectors, "cardinality"), 0))
+    return stats_json.read(stats, {stats_json.NUM_RECORDS: None})[stats_json.NUM_RECORDS]
 
 
-def _deleted_by_vectors(chosen: pa.Table) -> int:
+def _marked_rows(chosen: pa.Table) -> int:
     cardinality = pc.struct_field(chosen["deletion_vector"].combine_chunks(), "cardinality")
     return pc.sum(cardinality).as_py() or 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,16 +9,15 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands import assignments, checks, files, generated, row_changes, scan
+from dbt.adapters.silt.engine.commands import assignments, checks, files, generated, marking, row_changes, scan
 from dbt.adapters.silt.engine.commands.assignments import Assignment, Name
 from dbt.adapters.silt.engine.commands.checks import Check
 from dbt.adapters.silt.engine.commands.partitions import quoted
-from dbt.adapters.silt.engine.commands.row_changes import FileChanges, Limits, Rows
+from dbt.adapters.silt.engine.commands.row_changes import FileChanges, Limits, RowResult, Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel import skipping
 from dbt.adapters.silt.engine.kernel.changes import Operation
 from dbt.adapters.silt.engine.kernel.features import check_writable
-from dbt.adapters.silt.engine.kernel.transaction import ReadSet
 
 OPERATION = "UPDATE"
 
@@ -51,60 +49,59 @@ def update(
     check_writable(target.snapshot.protocol, target.name, target.snapshot.metadata)
     row_changes.check_names(target.snapshot.schema, target.name)
     assigned = assignments.resolve(pairs, target.snapshot.schema, rows.alias, target.name)
-    changes, updated = _changes(spark, target, assigned, rows, limits or Limits())
-    copied = 0 if changes.written is None else changes.written.rows - updated
-    metrics = {
-        "numRemovedFiles": changes.removed.num_rows,
-        "numRemovedBytes": row_changes.size(changes.removed),
-        "numAddedFiles": changes.added,
-        "numAddedBytes": 0 if changes.written is None else changes.written.size,
-        "numUpdatedRows": updated,
-        "numCopiedRows": copied,
-        "numAddedChangeFiles": 0,
-        "numDeletionVectorsAdded": 0,
-        "numDeletionVectorsRemoved": 0,
-        "numDeletionVectorsUpdated": 0,
-        "executionTimeMs": target.log.clock.now_ms() - started,
-    }
-    predicate = [] if rows.condition is None else [rows.condition]
-    operation = Operation(
-        OPERATION, {"predicate": json.dumps(predicate, ensure_ascii=False)}, row_changes.texts(metrics)
-    )
-    reads = ReadSet(predicates=(rows.predicate,), whole_table=rows.condition is None)
-    committed = row_changes.finish(target, operation, changes, reads, settings)
-    return Outcome(
-        OPERATION,
-        target.name,
-        target.snapshot.version if committed is None else committed.version,
-        rows_updated=updated,
-        files_added=changes.added,
-        files_removed=changes.removed.num_rows,
-        files_skipped=target.snapshot.num_files - changes.opened.num_rows,
-        attempts=0 if committed is None else committed.attempts,
-    )
+    result = _run(spark, target, assigned, rows, limits or Limits())
+    operation = Operation(OPERATION, metrics=row_changes.texts({"numUpdatedRows": result.changed}))
+    outcome = row_changes.end(target, operation, rows, result, settings, started)
+    return replace(outcome, rows_updated=result.changed)
 
 
-def _changes(
-    spark: SparkSession, target: Target, assigned: Sequence[Assignment], rows: Rows, limits: Limits
-) -> tuple[FileChanges, int]:
-    """What becomes of the files, and the rows updated."""
+def _run(spark: SparkSession, target: Target, assigned: Sequence[Assignment], rows: Rows, limits: Limits) -> RowResult:
     everything = target.snapshot.files
     candidates = everything if rows.condition is None else skipping.prune(target.snapshot, rows.predicate)
+    if rows.condition is not None and marking.is_asked_for(target.snapshot):
+        return _mark(spark, target, assigned, rows, candidates, limits)
     chosen = candidates
     if rows.condition is not None and row_changes.size(candidates) > limits.at_once:
         found = _read(spark, target, rows, candidates, with_position=True)
         chosen = row_changes.touched(found.filter(F.col(_CHANGED)), candidates)
-    if chosen.num_rows == 0:
-        _new_rows(_read(spark, target, rows, chosen), target, assigned)
-        return FileChanges(candidates, chosen), 0
     frame, rules = _new_rows(_read(spark, target, rows, chosen), target, assigned)
+    if chosen.num_rows == 0:
+        return RowResult(FileChanges(candidates, chosen))
     counts = {_UPDATED: F.count_if(F.col(_CHANGED))}
     written = files.write(frame, target.log, target.snapshot.metadata, rules, counts)
     changes = FileChanges(candidates, chosen, written)
     row_changes.check_kept(target, changes, row_changes.row_count(target, chosen))
-    if written.metrics[_UPDATED] == 0:
-        return row_changes.drop_written(target, changes), 0
-    return changes, written.metrics[_UPDATED]
+    updated = written.metrics[_UPDATED]
+    if updated == 0:
+        return RowResult(row_changes.drop_written(target, changes))
+    return RowResult(changes, updated, written.rows - updated)
+
+
+def _mark(
+    spark: SparkSession,
+    target: Target,
+    assigned: Sequence[Assignment],
+    rows: Rows,
+    candidates: pa.Table,
+    limits: Limits,
+) -> RowResult:
+    """Marks the rows where they are, and writes only them as they are to be.
+
+    The condition is evaluated once: what is written is read by its position, so that a condition whose answer differs
+    from time to time (`rand()`) cannot mark one row and write another.
+    """
+    found = _read(spark, target, rows, candidates, with_position=True).filter(F.col(_CHANGED))
+    plan = marking.plan(target, candidates, marking.positions(found))
+    changed = scan.read(spark, target.log, target.snapshot, plan.touched, only=plan.going)
+    left = scan.read(spark, target.log, target.snapshot, plan.worn, only=plan.left)
+    both = changed.withColumn(_CHANGED, F.lit(True)).unionAll(left.withColumn(_CHANGED, F.lit(False)))
+    gathered = marking.gathered(both, plan.touched, limits)
+    frame, rules = _new_rows(gathered.alias(rows.alias), target, assigned)
+    if plan.num_going == 0:
+        return RowResult(FileChanges(candidates, plan.touched))
+    written = files.write(frame, target.log, target.snapshot.metadata, rules)
+    row_changes.check_kept(target, FileChanges(candidates, plan.removed, written), plan.num_going + plan.num_left)
+    return RowResult(marking.changes(target, candidates, plan, written), plan.num_going, plan.num_left)
 
 
 def _read(spark: SparkSession, target: Target, rows: Rows, chosen: pa.Table, with_position: bool = False) -> DataFrame:

@@ -52,20 +52,23 @@ _MOST_BYTES = 16 << 20
 _READERS = 8
 
 
-def file_name(vector: DeletionVector) -> str | None:
+def file_name(vector: DeletionVector, table: str | None = None) -> str | None:
     """The file that the vector is in: a name below the table's folder, or an absolute one; None for an inline vector.
 
     Raises:
-        ValueError: the descriptor names no file.
+        CorruptDeletionVectorError: the descriptor names no file.
     """
     if vector.storage_type == INLINE:
         return None
     if vector.storage_type == IN_FILE_OF_ABSOLUTE_PATH:
         return decode_path(vector.path_or_inline_dv)
-    if vector.storage_type != IN_FILE:
-        raise ValueError(f"there is no storage type {vector.storage_type}")
     prefix, encoded = vector.path_or_inline_dv[:-_UUID_CHARACTERS], vector.path_or_inline_dv[-_UUID_CHARACTERS:]
-    name = f"deletion_vector_{uuid.UUID(bytes=z85.decode(encoded))}.bin"
+    try:
+        if vector.storage_type != IN_FILE:
+            raise ValueError(f"there is no storage type {vector.storage_type}")
+        name = f"deletion_vector_{uuid.UUID(bytes=z85.decode(encoded))}.bin"
+    except ValueError as error:
+        raise _corrupt(vector, "", f"its descriptor cannot be read ({error})", table) from error
     return f"{prefix}/{name}" if prefix else name
 
 
@@ -92,7 +95,7 @@ def read_all(store: Store, files: pa.Table, table: str) -> dict[str, BitMap64]:
     for path, vector, rows in zip(paths, vectors, records[stats_json.NUM_RECORDS].to_pylist(), strict=True):
         bitmap = found[vector.unique_id]
         if rows is not None and bitmap and bitmap.max() >= rows:
-            raise _corrupt(vector, f"it marks the row {bitmap.max()} of {path}, which has {rows}", table)
+            raise _damaged(vector, f"it marks the row {bitmap.max()} of {path}, which has {rows}", table)
     return {path: found[vector.unique_id] for path, vector in zip(paths, vectors, strict=True)}
 
 
@@ -100,7 +103,7 @@ def read(store: Store, vectors: Iterable[DeletionVector], table: str) -> dict[st
     """The bitmaps by the vectors' `unique_id`; raises as `read_all`."""
     by_file: dict[str | None, list[DeletionVector]] = defaultdict(list)
     for vector in vectors:
-        by_file[_file_name(vector, table)].append(vector)
+        by_file[file_name(vector, table)].append(vector)
 
     def of_file(name: str | None) -> dict[str, BitMap64]:
         data = b"" if name is None else _content(store, name, table)
@@ -152,13 +155,6 @@ def words(bitmap: BitMap64) -> pa.Array:
     return pc.fill_null(summed["bits_sum"].combine_chunks().take(places), 0).view(pa.int64())
 
 
-def _file_name(vector: DeletionVector, table: str) -> str | None:
-    try:
-        return file_name(vector)
-    except ValueError as error:
-        raise _corrupt(vector, f"its descriptor cannot be read ({error})", table) from error
-
-
 def _content(store: Store, name: str, table: str) -> bytes:
     root = store.root.rstrip("/") + "/"
     try:
@@ -185,15 +181,15 @@ def _data(vector: DeletionVector, content: bytes, table: str) -> bytes:
     if vector.storage_type == INLINE:
         return _inline_data(vector, table)
     if content[:1] != _FILE_VERSION:
-        raise _corrupt(vector, f"its file begins with {content[:1]!r} instead of the version 1", table)
+        raise _damaged(vector, f"its file begins with {content[:1]!r} instead of the version 1", table)
     start = max(vector.offset or 0, len(_FILE_VERSION)) + _LENGTH_BYTES
     end = start + vector.size_in_bytes
     length = int.from_bytes(content[start - _LENGTH_BYTES : start], "big")
     if length != vector.size_in_bytes or end + _LENGTH_BYTES > len(content):
-        raise _corrupt(vector, f"its file has {length} bytes where the log says {vector.size_in_bytes}", table)
+        raise _damaged(vector, f"its file has {length} bytes where the log says {vector.size_in_bytes}", table)
     data = content[start:end]
     if int.from_bytes(content[end : end + _LENGTH_BYTES], "big") != zlib.crc32(data):
-        raise _corrupt(vector, "its checksum is wrong", table)
+        raise _damaged(vector, "its checksum is wrong", table)
     return data
 
 
@@ -201,21 +197,21 @@ def _inline_data(vector: DeletionVector, table: str) -> bytes:
     try:
         data = z85.decode(vector.path_or_inline_dv)
     except ValueError as error:
-        raise _corrupt(vector, f"its text cannot be decoded ({error})", table) from error
+        raise _damaged(vector, f"its text cannot be decoded ({error})", table) from error
     if not 0 <= len(data) - vector.size_in_bytes < _LENGTH_BYTES:
-        raise _corrupt(vector, f"it has {len(data)} bytes where the log says {vector.size_in_bytes}", table)
+        raise _damaged(vector, f"it has {len(data)} bytes where the log says {vector.size_in_bytes}", table)
     return data[: vector.size_in_bytes]
 
 
 def _decoded(vector: DeletionVector, data: bytes, table: str) -> BitMap64:
     if data[: len(_MAGIC)] != _MAGIC:
-        raise _corrupt(vector, f"it begins with {data[: len(_MAGIC)].hex()} instead of {_MAGIC.hex()}", table)
+        raise _damaged(vector, f"it begins with {data[: len(_MAGIC)].hex()} instead of {_MAGIC.hex()}", table)
     try:
         bitmap = BitMap64.deserialize(data[len(_MAGIC) :])
     except (ValueError, IndexError) as error:
-        raise _corrupt(vector, f"its bitmap cannot be read ({error})", table) from error
+        raise _damaged(vector, f"its bitmap cannot be read ({error})", table) from error
     if len(bitmap) != vector.cardinality:
-        raise _corrupt(vector, f"it marks {len(bitmap)} rows where the log says {vector.cardinality}", table)
+        raise _damaged(vector, f"it marks {len(bitmap)} rows where the log says {vector.cardinality}", table)
     return bitmap
 
 
@@ -252,17 +248,12 @@ def _written(store: Store, clock: Clock, group: Sequence[tuple[bytes, int]]) -> 
     yield from vectors
 
 
-def _corrupt(vector: DeletionVector, what: str, table: str) -> CorruptDeletionVectorError:
+def _damaged(vector: DeletionVector, what: str, table: str) -> CorruptDeletionVectorError:
+    name = file_name(vector, table)
+    return _corrupt(vector, " in the log" if name is None else f" in {name} at {vector.offset or 0}", what, table)
+
+
+def _corrupt(vector: DeletionVector, place: str, what: str, table: str | None) -> CorruptDeletionVectorError:
     return CorruptDeletionVectorError(
-        f"a deletion vector {_place(vector)} cannot be used: {what}",
-        table=table,
-        details={"deletion_vector": vector.to_json()},
+        f"a deletion vector{place} cannot be used: {what}", table=table, details={"deletion_vector": vector.to_json()}
     )
-
-
-def _place(vector: DeletionVector) -> str:
-    try:
-        name = file_name(vector)
-    except ValueError:
-        return f"of storage type {vector.storage_type}"
-    return "in the log" if name is None else f"in {name} at {vector.offset or 0}"

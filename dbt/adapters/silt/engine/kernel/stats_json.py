@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
@@ -19,6 +20,7 @@ Statistic: TypeAlias = Path
 """Where a statistic stands in the JSON: `("numRecords",)`, `("minValues", "a", "b")` ..."""
 
 NUM_RECORDS: Final[Statistic] = ("numRecords",)
+TIGHT_BOUNDS: Final = "tightBounds"
 _COUNT = Domain()
 
 # Below this many files the texts are read one by one: setting up Arrow's reader would cost more.
@@ -51,6 +53,23 @@ def read(texts: pa.Array, wanted: Mapping[Statistic, Domain | None]) -> dict[Sta
         return _read_lines(pc.replace_substring_regex(lines, _NO_NUMBER, ":null"), domains)
     except pa.ArrowInvalid:
         return _read_each(texts, domains)
+
+
+def widened(text: str) -> str:
+    """The statistics of a file as those of the same file with fewer rows: its bounds are wide (`tightBounds`).
+
+    All else stays as it is spelled, because numbers may have more digits than Python would write.
+    """
+    document = json.loads(text)
+    if TIGHT_BOUNDS not in document:
+        members = text.strip().removesuffix("}").rstrip()
+        return f'{members}{"," if document else ""}"{TIGHT_BOUNDS}":false}}'
+    for match in re.finditer(rf'"{TIGHT_BOUNDS}"\s*:\s*true', text):
+        changed = f'{text[: match.start()]}"{TIGHT_BOUNDS}":false{text[match.end() :]}'
+        # The same name may be a column's, further down.
+        if json.loads(changed)[TIGHT_BOUNDS] is False:
+            return changed
+    return text
 
 
 def _read_lines(lines: pa.Array, domains: Mapping[Statistic, Domain]) -> dict[Statistic, pa.Array]:

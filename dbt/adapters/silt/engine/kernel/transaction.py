@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from dbt.adapters.silt.__version__ import version as package_version
+from dbt.adapters.silt.engine.kernel import deletion_vectors
 from dbt.adapters.silt.engine.kernel.actions import (
     AddCDCFile,
     AddFile,
@@ -225,7 +226,12 @@ def _log_folder(log: DeltaLog, base: Snapshot | None) -> PinnedFolder:
 def _make_durable(log: DeltaLog, changes: Changes, folder: PinnedFolder) -> None:
     """The data before the log, so that no crash leaves a version whose files are lost."""
     files: tuple[AddFile | AddCDCFile, ...] = (*changes.adds, *changes.change_files)
-    paths = [decode_path(file.path) for file in files if not is_absolute(file.path)]
+    vectors = (add.deletion_vector for add in changes.adds)
+    names = {
+        *(decode_path(file.path) for file in files),
+        *(deletion_vectors.file_name(vector, log.name) for vector in vectors if vector is not None),
+    }
+    paths = sorted(name for name in names if name is not None and not is_absolute(name))
     if not paths:
         return
     try:
