@@ -96,7 +96,7 @@ def test_rows_that_are_in_no_file_are_an_error_and_nothing_stays_behind(tables: 
 
 def test_discarded_files_are_gone(tables: Tables) -> None:
     log = tables.made("select 1L id where false")
-    files.discard(log, written(tables, log, "select 1L id"))
+    written(tables, log, "select 1L id").discard(log)
     assert tables.data_files(log) == set()
 
 

@@ -225,7 +225,7 @@ def _rewrite(spark: SparkSession, target: Target, layout: Layout, chosen: pa.Tab
         arranged = df.coalesce(1)
     written = files.write(arranged, target.log, snapshot.metadata, as_arranged=True)
     if written.rows != rows:
-        files.discard(target.log, written)
+        written.discard(target.log)
         raise InternalError(
             f"{written.rows} rows were written of files that hold {rows}; nothing was committed", table=target.name
         )
@@ -299,7 +299,7 @@ def _still_there(snapshot: Snapshot, kept: Sequence[_Bin]) -> list[bool]:
 def _discard(target: Target, lost: Sequence[_Bin]) -> None:
     for each in lost:
         if each.written is not None:
-            files.discard(target.log, each.written)
+            each.written.discard(target.log)
 
 
 def _json(values: Sequence[str]) -> str:
