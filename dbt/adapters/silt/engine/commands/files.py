@@ -19,7 +19,7 @@ from dbt.adapters.silt.engine.commands import confs, partitions, spark_errors
 from dbt.adapters.silt.engine.commands import stored as stored_columns
 from dbt.adapters.silt.engine.commands.checks import Check
 from dbt.adapters.silt.engine.commands.partitions import quoted
-from dbt.adapters.silt.engine.commands.types import is_void
+from dbt.adapters.silt.engine.commands.types import check_voids, is_void
 from dbt.adapters.silt.engine.kernel.actions import AddFile, Metadata
 from dbt.adapters.silt.engine.kernel.column_mapping import stored_schema
 from dbt.adapters.silt.engine.kernel.errors import InternalError, SiltError
@@ -98,6 +98,7 @@ def write(
         DataRejectedError: rows break a check; the files are deleted again.
         DataFileMissingError, TableDamagedError: a file that `df` reads cannot be read.
         InvalidSettingError: a setting of the session would make wrong files.
+        UnsupportedStatementError: columns have no type, in a way that files cannot leave out.
         InternalError: the files do not hold the rows that were written.
     """
     arranged = df if as_arranged else _brought_together(df, metadata)
@@ -134,6 +135,7 @@ def _write(
 ) -> Written:
     """Writes into a new folder, which goes again where that fails."""
     check_settings(arranged)
+    check_voids(StructType.from_json(metadata.schema_string), log.name)
     try:
         observed = _run(arranged, f"{log.store.root}/{folder}", metadata, checks, metrics)
         _raise_violation(checks, observed)

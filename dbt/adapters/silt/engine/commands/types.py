@@ -17,7 +17,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import types as spark_types
 
-from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, StatementSyntaxError, TypeMismatchError
+from dbt.adapters.silt.engine.kernel.errors import (
+    InvalidNameError,
+    StatementSyntaxError,
+    TypeMismatchError,
+    UnsupportedStatementError,
+)
 from dbt.adapters.silt.engine.kernel.schema import (
     ArrayType,
     DataType,
@@ -92,6 +97,28 @@ def check_storable(schema: StructType, table: str | None = None, old: StructType
             continue
         for primitive in primitive_types(member.type):
             _check_primitive(member, primitive, table)
+
+
+def check_voids(schema: StructType, table: str) -> None:
+    """Passes where files can be written that leave out all columns of type void, as the specification asks.
+
+    Raises:
+        UnsupportedStatementError: one is inside of another column, or there are no others.
+    """
+    for member in schema:
+        if not is_void(member.type) and any(map(is_void, primitive_types(member.type))):
+            raise UnsupportedStatementError(
+                f"the column `{member.name}` of type {member.type.sql_name} holds a part without a type: no rows can be"
+                " written",
+                remedy="Give the part a type first, with alter table ... alter column ... type",
+                table=table,
+            )
+    if all(is_void(member.type) for member in schema):
+        raise UnsupportedStatementError(
+            "no column of the table has a type: no rows can be written",
+            remedy="Give one a type first, with alter table ... alter column ... type",
+            table=table,
+        )
 
 
 def text_length(member: StructField) -> tuple[str, int] | None:
