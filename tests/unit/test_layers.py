@@ -43,7 +43,7 @@ KERNEL = (
     ("checkpoint", "checksum", "history", "row_tracking", "skipping"),
     ("cleanup",),
     ("log", "validation"),
-    ("attempt", "change_feed", "contenders", "vacuum"),
+    ("attempt", "change_feed", "extremes", "contenders", "vacuum"),
     ("memory",),
     ("conflicts", "cut"),
     ("transaction",),

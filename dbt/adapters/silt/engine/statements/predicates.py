@@ -186,7 +186,7 @@ class _Translator:
         parts = column_path(self.tokens, operand)
         path = None if parts is None else self.resolve(parts)
         found = None if path is None else field_at(self.schema, path)
-        if path is None or found is None or _compares_otherwise(self.schema, path):
+        if path is None or found is None or compares_otherwise(self.schema, path):
             return None
         return Column(path), found.type
 
@@ -237,7 +237,7 @@ class _Translator:
         return Comparison("=", column[0], True)
 
 
-def _compares_otherwise(schema: StructType, path: Name) -> bool:
+def compares_otherwise(schema: StructType, path: Name) -> bool:
     """Whether a column on the path is of a collated or blank-padded kind of string."""
     for length in range(1, len(path) + 1):
         found = field_at(schema, path[:length])

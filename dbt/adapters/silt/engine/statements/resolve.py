@@ -8,7 +8,8 @@ less those that the text's own predicates rule out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, timezone
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -16,15 +17,18 @@ import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.commit import merged
+from dbt.adapters.silt.engine.commands.types import kernel_schema
 from dbt.adapters.silt.engine.kernel import skipping
 from dbt.adapters.silt.engine.kernel.changes import ReadSet
 from dbt.adapters.silt.engine.kernel.cut import consistent_cut
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.expressions import TRUE, Expression
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.schema import PrimitiveType
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
-from dbt.adapters.silt.engine.statements import table_changes
+from dbt.adapters.silt.engine.statements import metadata_answers, table_changes
 from dbt.adapters.silt.engine.statements.kinds import Name, TimeTravel
+from dbt.adapters.silt.engine.statements.metadata_answers import Answer
 from dbt.adapters.silt.engine.statements.namespace import (
     Foreign,
     Namespace,
@@ -38,6 +42,8 @@ from dbt.adapters.silt.engine.statements.pruning import pruning_predicates
 from dbt.adapters.silt.engine.statements.references import Reference, Replacement, rewrite, table_references
 from dbt.adapters.silt.engine.statements.table_changes import Bound
 from dbt.adapters.silt.engine.statements.tokens import quoted
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 @dataclass(frozen=True)
@@ -132,6 +138,7 @@ class Resolver:
         cut = consistent_cut([*logs, *([] if target is None else [target])])
         earlier = self._earlier(target, cut)
         reads: list[Read] = []
+        opened = [self._answered(node, cut, reads) for node in opened]
         sql = tuple(self._render(node, cut, reads) for node in opened)
         only_ours = all(node.only_ours for node in opened)
         if target is None:
@@ -161,7 +168,7 @@ class Resolver:
             child.opened.only_ours if isinstance(child, _View) else isinstance(child, _Table)
             for child in children.values()
         )
-        return _Opened(text, children, inner and len(children) == len(references))
+        return _Opened(text, children, inner and len(children) == len(references), namespace, inside)
 
     def _open_reference(self, reference: Reference, namespace: Namespace, inside: tuple[str, ...]) -> _Child | None:
         meaning = namespace.meaning(reference.parts)
@@ -235,6 +242,45 @@ class Resolver:
         """A constant's value; Spark folds it without a job."""
         return self.namespace.spark.sql(f"select cast({expression} as {type_name})").collect()[0][0]
 
+    def _answered(self, node: _Opened, cut: Mapping[DeltaLog, Snapshot], reads: list[Read]) -> _Opened:
+        """The text, and those of its views, with what the log alone can answer answered."""
+        sql = node.text.sql
+        answers = []
+        for question in metadata_answers.questions(sql, self._relations(node, cut), self.time_zone):
+            table = node.children[question.reference]
+            assert isinstance(table, _Table)
+            snapshot = table.snapshot(cut)
+            found = metadata_answers.answer(question, sql, snapshot, table.log.store)
+            if found is not None:
+                answers.append(self._folded(found) if question.is_scalar else found)
+                nothing = snapshot.files.slice(0, 0)
+                reads.append(Read(table.log, snapshot, nothing, found.read, is_latest=table.fixed is None))
+        if answers:
+            text = replace(node.text, sql=metadata_answers.rewritten(sql, answers))
+            node = self._open(text, node.namespace, node.inside)
+        children = {
+            reference: replace(child, opened=self._answered(child.opened, cut, reads))
+            if isinstance(child, _View)
+            else child
+            for reference, child in node.children.items()
+        }
+        return replace(node, children=children)
+
+    def _folded(self, answer: Answer) -> Answer:
+        """A scalar answer as one literal, by which files can be ruled out; Spark folds it without a job."""
+        if answer.question.items[0].is_one_call:
+            return answer
+        spark = self.namespace.spark
+        (member,) = kernel_schema(spark.sql(f"select {answer.sql} as value").schema)
+        if member.type == PrimitiveType("timestamp"):
+            # As a Python value it would go through the machine's time zone.
+            value = self._value(f"unix_micros({answer.sql})", "bigint")
+            value = _EPOCH + timedelta(microseconds=value) if isinstance(value, int) else None
+        else:
+            value = spark.sql(f"select {answer.sql}").collect()[0][0]
+        text = metadata_answers.literal(value, member.type)
+        return answer if text is None else replace(answer, sql=text)
+
     def _render(self, node: _Opened, cut: Mapping[DeltaLog, Snapshot], reads: list[Read]) -> str:
         predicates = self._predicates(node, cut)
         replacements: dict[Reference, Replacement] = {}
@@ -266,12 +312,14 @@ class Resolver:
         return f"(select * from ({inner}\n) as __silt_view({columns}))"
 
     def _predicates(self, node: _Opened, cut: Mapping[DeltaLog, Snapshot]) -> Mapping[Reference, Expression]:
-        relations = {
+        return pruning_predicates(node.text.sql, self._relations(node, cut), self.time_zone)
+
+    def _relations(self, node: _Opened, cut: Mapping[DeltaLog, Snapshot]) -> Mapping[Reference, Relation]:
+        return {
             reference: Relation(child.snapshot(cut).schema, _full(child.meaning.name))
             for reference, child in node.children.items()
             if isinstance(child, _Table)
         }
-        return pruning_predicates(node.text.sql, relations, self.time_zone)
 
 
 @dataclass(frozen=True)
@@ -317,6 +365,8 @@ class _Opened:
     text: Text
     children: Mapping[Reference, _Child]
     only_ours: bool
+    namespace: Namespace
+    inside: tuple[str, ...]
 
     def latest_tables(self) -> Iterable[_Table | _Changed]:
         for child in self.children.values():

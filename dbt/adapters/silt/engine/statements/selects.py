@@ -41,9 +41,19 @@ class Item:
 
 @dataclass(frozen=True)
 class Select:
+    """What stands behind the FROM of a SELECT.
+
+    Attributes:
+        where: the text of the condition.
+        clauses: the words that begin the other clauses and WHERE.
+        list_after: the index of the token FROM.
+    """
+
     items: tuple[Item, ...]
     where: str | None
     has_lateral_view: bool
+    clauses: frozenset[str]
+    list_after: int
 
 
 def read_select(text: str, block: Block) -> Select | None:
@@ -94,15 +104,16 @@ class _Reader:
     def read(self, start: int) -> Select:
         stop = self._next_clause(start + 1)
         where = None
-        has_lateral_view = False
+        clauses: set[str] = set()
         clause = stop
         while clause < len(self.words):
             following = self._next_clause(clause + 1)
-            has_lateral_view |= self.words[clause] == "LATERAL"
+            clauses.add(self.words[clause])
             if self.words[clause] == "WHERE" and where is None:
                 where = self._text(clause + 1, following)
             clause = following
-        return Select(self._items(start + 1, stop), where, has_lateral_view)
+        items = self._items(start + 1, stop)
+        return Select(items, where, "LATERAL" in clauses, frozenset(clauses), self.places[start])
 
     def _at(self, place: int) -> str:
         return self.words[place] if 0 <= place < len(self.words) else ""

@@ -60,6 +60,8 @@ def read_literal(tokens: Tokens, operand: Operand) -> SqlLiteral | None:
         return _cast(_single(found[2:3]), found[4].word)
     if len(found) == 3 and found[1].word == "::":
         return _cast(_single(found[:1]), found[2].word)
+    if len(found) > 3 and (found[0].word, found[1].word) == ("COALESCE", "("):
+        return _first_of(tokens, operand)
     return None
 
 
@@ -101,6 +103,18 @@ def _single(found: Tokens) -> SqlLiteral | None:
         return _number(token.text.upper())
     kind = _WORDS.get(token.word)
     return None if kind is None else SqlLiteral(kind, token.word)
+
+
+def _first_of(tokens: Tokens, call: Operand) -> SqlLiteral | None:
+    """The first of literals of one kind, which COALESCE is if it is not NULL."""
+    choices: list[SqlLiteral | None] = []
+    first = call.first + 2
+    for at in range(first, call.after):
+        if tokens[at].word == "," or at == call.after - 1:
+            choices.append(read_literal(tokens, Operand(first, at)))
+            first = at + 1
+    kinds = {None if choice is None else choice.kind for choice in choices}
+    return choices[0] if len(kinds) == 1 and kinds != {LiteralKind.NULL} else None
 
 
 def _number(text: str) -> SqlLiteral | None:
