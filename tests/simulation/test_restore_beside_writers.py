@@ -47,7 +47,7 @@ def _compact(writer: Writer) -> Committed:
 def test_a_commit_between_the_restores_read_and_its_own_is_a_conflict(other, level) -> None:  # type: ignore[no-untyped-def]
     writer = _setup(MemoryStore(), 0, level)
     target = Target(writer.log.name, writer.log, writer.log.snapshot())
-    other(Writer(writer.store, 1, level))
+    other(Writer(writer.log.store, 1, level))
     settings = WriteSettings(commit=CommitSettings(isolation_level=level))
     with pytest.raises(ConcurrentModificationError):
         restore(target, RestorePoint(0), settings)

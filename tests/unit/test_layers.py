@@ -34,6 +34,7 @@ KERNEL = (
     ("columns", "faulty_store", "footers", "local_store", "log_segment", "stats_json"),
     ("checkpoint_read", "deletion_vectors", "memory_store", "object_store", "statistics"),
     ("data_files",),
+    ("parquet_schema",),
     ("commit_file",),
     ("compaction",),
     ("bounds", "replay"),

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from dbt.adapters.silt.engine.commands.restore import RestorePoint, restore
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel import transaction
-from dbt.adapters.silt.engine.kernel.actions import CommitInfo, Protocol, SetTransaction
+from dbt.adapters.silt.engine.kernel.actions import AddFile, CommitInfo, DeletionVector, Protocol, SetTransaction
 from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentTransactionError,
@@ -16,6 +17,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     VersionNotFoundError,
 )
 from dbt.adapters.silt.engine.kernel.expressions import TRUE
+from dbt.adapters.silt.engine.kernel.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.schema import PrimitiveType, StructField, StructType
@@ -136,7 +138,7 @@ def test_the_restores_own_unit_is_recorded(bank: Writer) -> None:
 def test_what_a_restore_forgets_stays_forgotten_after_a_checkpoint(bank: Writer) -> None:
     restored(bank, 0)
     bank.log.checkpoint(bank.log.snapshot())
-    reopened = DeltaLog(bank.store, bank.log.name, bank.log.clock)
+    reopened = DeltaLog(bank.log.store, bank.log.name, bank.log.clock)
     assert reopened.snapshot().transaction_version("append") == -1
 
 
@@ -147,7 +149,7 @@ def test_a_version_whose_files_are_gone_is_refused_before_anything_is_written(ba
     (lost,) = set(bank.log.snapshot_at(1).files["path"].to_pylist()) - set(
         bank.log.snapshot().files["path"].to_pylist()
     )
-    bank.store.delete(lost)
+    bank.log.store.delete(lost)
     with pytest.raises(DataFileMissingError, match="version 1 cannot be restored: 1 file is gone that it needs") as e:
         restored(bank, 1)
     assert e.value.details["files"] == (lost,)
@@ -169,7 +171,7 @@ def test_files_that_vacuum_may_delete_at_any_moment_are_not_brought_back(bank: W
 def test_files_whose_tombstones_a_checkpoint_has_dropped_are_not_brought_back_either(bank: Writer) -> None:
     bank.log.clock.sleep(8 * DAY_MS / 1000)
     bank.log.checkpoint(bank.log.snapshot())
-    bank.log = DeltaLog(bank.store, bank.log.name, bank.log.clock)
+    bank.log = DeltaLog(bank.log.store, bank.log.name, bank.log.clock)
     with pytest.raises(VersionNotFoundError, match="removed more than"):
         restored(bank, 1)
 
@@ -190,3 +192,40 @@ def test_the_protocol_is_never_lowered_and_what_grows_is_kept() -> None:
     change(bank.log, protocol=Protocol(3, 7, ("deletionVectors",), ("appendOnly", "invariants", "deletionVectors")))
     restored(bank, 0)
     assert bank.log.snapshot().protocol.writer_features is not None
+
+
+def test_paths_that_the_log_spells_otherwise_are_the_same_files(tmp_path: Path) -> None:
+    """A file of a partition with a space in its value, and one elsewhere."""
+    bank = Writer(LocalStore(tmp_path / "table"), seed=1)
+    bank.create({1: 10})
+    elsewhere = LocalStore(tmp_path / "else")
+    for store, folder in ((bank.log.store, "a b"), (elsewhere, "")):
+        store.make_folder(folder)
+        store.put(f"{folder}/x" if folder else "x", b"[]")
+    odd = (AddFile("a%20b/x", {}, 2, 1), AddFile(f"file://{tmp_path}/else/x", {}, 2, 1))
+    change(bank.log, adds=odd)
+    change(bank.log, removes=tuple(add.remove(bank.log.clock.now_ms()) for add in odd))
+    assert restored(bank, 1).files_added == 2
+    elsewhere.delete("x")
+    change(bank.log, removes=tuple(add.remove(bank.log.clock.now_ms()) for add in odd))
+    with pytest.raises(DataFileMissingError, match="else/x"):
+        restored(bank, 1)
+
+
+def test_a_file_with_another_deletion_vector_is_another_file() -> None:
+    """Looked at in the commit itself."""
+    bank = Writer(MemoryStore(), seed=1)
+    bank.create({1: 10})
+    change(bank.log, protocol=Protocol(3, 7, ("deletionVectors",), ("appendOnly", "invariants", "deletionVectors")))
+    (add,) = bank.log.snapshot().add_files()
+    vector = DeletionVector("i", "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L", 40, 6)
+    marked: AddFile = replace(add, deletion_vector=vector, data_change=True)
+    change(bank.log, adds=(marked,), removes=(add.remove(0),))
+    restored(bank, 1)
+    (commit,) = bank.log.commits(3)
+    files = {
+        type(each).__name__: each.deletion_vector
+        for each in commit.actions
+        if type(each).__name__ in ("AddFile", "RemoveFile")
+    }
+    assert files == {"AddFile": None, "RemoveFile": vector}

@@ -6,7 +6,10 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.kernel import errors
@@ -196,3 +199,115 @@ def test_a_version_or_a_time_stands_behind_a_name_or_an_at_sign(orders: House) -
         f"delta.`{path}` version as of 1",
     ):
         assert len(orders.rows(f"select * from {reference}")) == 2, reference
+
+
+# CLONE
+
+
+@pytest.mark.parametrize("kind", ["shallow", "deep"])
+def test_a_clone_is_a_table_of_its_own(orders: House, kind: str) -> None:
+    orders.sql("alter table orders set tblproperties ('a' = '1')")
+    row = orders.sql(f"create table copy {kind} clone orders version as of 1").collect()[0]
+    assert (row.operation, row.version) == ("CLONE", 0)
+    assert orders.rows("select id from copy") == [(1,), (2,)]
+    orders.sql("update copy set name = 'z' where id = 1")
+    orders.sql("delete from copy where id = 2")
+    assert orders.rows("select * from copy") == [(1, "z")]
+    assert len(orders.rows("select * from orders")) == 3
+    orders.sql(f"create or replace table `copy` {kind} clone delta.`{orders.root}/main/orders`")
+    assert len(orders.rows("select * from copy")) == 3
+    assert not is_skipped(orders, "load", "copy(id)")
+    if kind == "deep":
+        assert len(other_rows(orders, "copy")) == 4
+
+
+def test_a_partitioned_clone_is_pruned_and_changed_as_its_source(house: House) -> None:
+    house.sql("create table t (id int, day string, at timestamp) partitioned by (day, at)")
+    house.sql("insert into t values (1, 'a b/c%', timestamp'2024-01-01 00:00:00'), (2, null, null)")
+    expected = house.rows("select * from t")
+    for kind in ("shallow", "deep"):
+        house.sql(f"create table {kind}_copy {kind} clone t")
+        assert house.rows(f"select * from {kind}_copy") == expected
+        assert house.rows(f"select id from {kind}_copy where day = 'a b/c%'") == [(1,)]
+        house.sql(f"delete from {kind}_copy where day is null")
+        assert house.rows(f"select id from {kind}_copy") == [(1,)]
+    assert [row[:2] for row in other_rows(house, "deep_copy")] == [(1, "a b/c%")]
+
+
+def test_a_shallow_clone_whose_source_is_gone_says_so(orders: House) -> None:
+    orders.sql("create table copy shallow clone orders")
+    orders.sql("drop table orders")
+    with pytest.raises(errors.DataFileMissingError, match="is a shallow clone, and the file was its source's"):
+        orders.sql("select * from copy").collect()
+
+
+def test_what_cannot_be_cloned_is_refused(orders: House) -> None:
+    orders.sql("create view v as select * from orders")
+    for text in (
+        "create table c shallow clone v",
+        "create or replace table orders shallow clone orders version as of 1",
+        "create table c shallow clone orders location '/tmp/elsewhere'",
+        "create table orders shallow clone orders",
+        "create table c shallow clone nothing",
+    ):
+        with pytest.raises(errors.InvalidStatementError):
+            orders.sql(text)
+
+
+# CONVERT TO DELTA
+
+
+def test_a_folder_of_parquet_files_becomes_a_table_that_is_found_by_its_name(house: House) -> None:
+    folder = house.root / "main" / "events"
+    rows = house.warehouse.spark.sql("select 1L as id, timestamp'2024-01-01 00:00:00' as at, 'a b' as day, 7 as n")
+    more = house.warehouse.spark.sql("select 2L as id, null as at, null as day, cast(8 as int) as n, 'new' as word")
+    for query in (rows, more):
+        query.write.mode("append").option("compression", "none").partitionBy("n", "day").parquet(str(folder))
+    (folder / "_SUCCESS").touch()
+    (folder / ".hidden.parquet").write_text("no file of the table")
+    with pytest.raises(errors.InvalidStatementError, match="the partition columns"):
+        house.sql(f"convert to delta parquet.`{folder}`")
+    with pytest.raises(errors.ValueNotCastableError, match="day=a b"):
+        house.sql(f"convert to delta parquet.`{folder}` partitioned by (n int, day date)")
+    row = house.sql(f"convert to delta parquet.`{folder}` partitioned by (n int, day string)").collect()[0]
+    assert (row.operation, row.version) == ("CONVERT", 0)
+    expected = [(1, 7, "a b", None), (2, 8, None, "new")]
+    assert (
+        house.rows("select id, n, day, word from events")
+        == expected
+        == other_rows(house, "events", "id", "n", "day", "word")
+    )
+    assert house.rows("select id from events where day = 'a b' and id < 2") == [(1,)]
+    assert house.sql(f"convert to delta parquet.`{folder}`").collect()[0].version == 0
+    house.sql("insert into events (id, n, day) values (3, 7, 'c')")
+    house.sql("update events set word = 'x' where id = 1")
+    assert house.rows("select id, word from events") == [(1, "x"), (2, "new"), (3, None)]
+
+
+def test_partition_values_are_spelled_as_the_log_has_them(house: House) -> None:
+    folder = house.root / "elsewhere"
+    for name in ("at=2024-01-01 00%3A00%3A00", "at=__HIVE_DEFAULT_PARTITION__"):
+        (folder / name).mkdir(parents=True)
+        pq.write_table(pa.table({"id": [1]}), folder / name / "x.parquet")
+    house.sql("set spark.sql.session.timeZone = America/New_York")
+    house.sql(f"convert to delta parquet.`{folder}` partitioned by (at timestamp)")
+    found = house.rows(f"select cast(at as string) from delta.`{folder}`")
+    assert sorted(found, key=repr) == [("2024-01-01 00:00:00",), (None,)]
+    values = DeltaTable(str(folder)).get_add_actions(flatten=True).to_pydict()["partition.at"]
+    assert any("2024-01-01 05:00:00" in str(value) for value in values)
+
+
+def test_columns_of_different_types_are_an_error_that_names_both_files(house: House) -> None:
+    folder = house.root / "elsewhere"
+    folder.mkdir()
+    pq.write_table(pa.table({"a": [1], "b": ["x"]}), folder / "1.parquet")
+    pq.write_table(pa.table({"a": [1], "b": [2]}), folder / "2.parquet")
+    with pytest.raises(errors.TypeMismatchError, match=r"`b` is .*: 1\.parquet and 2\.parquet"):
+        house.sql(f"convert to delta parquet.`{folder}`")
+    (folder / "2.parquet").write_text("no Parquet")
+    with pytest.raises(errors.TableDamagedError, match=r"2\.parquet is not a Parquet file"):
+        house.sql(f"convert to delta parquet.`{folder}`")
+    assert not (folder / "_delta_log").exists()
+    for bad in ("parquet.`/no/such/folder`", "delta.`/no/such/folder`", "main.orders"):
+        with pytest.raises(errors.SiltError):
+            house.sql(f"convert to delta {bad}")

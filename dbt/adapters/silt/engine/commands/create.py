@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -13,19 +12,20 @@ from dbt.adapters.silt.engine.commands import defaults, files, generated, row_ch
 from dbt.adapters.silt.engine.commands.assign import Assigned, assign
 from dbt.adapters.silt.engine.commands.checks import table_checks
 from dbt.adapters.silt.engine.commands.commit import commit, replaced_whole
+from dbt.adapters.silt.engine.commands.creation import CreateMode as CreateMode
+from dbt.adapters.silt.engine.commands.creation import Place as Place
+from dbt.adapters.silt.engine.commands.creation import check_mode, ended_domains
 from dbt.adapters.silt.engine.commands.files import Written
 from dbt.adapters.silt.engine.commands.partitions import check_partitionable
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.commands.types import check_storable, column_type, query_schema
-from dbt.adapters.silt.engine.kernel.actions import DomainMetadata, Json, Metadata, Protocol
+from dbt.adapters.silt.engine.kernel.actions import Json, Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.column_mapping import mapped, successor
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
     InvalidPropertyError,
     InvalidStatementError,
-    RelationExistsError,
-    RelationNotFoundError,
 )
 from dbt.adapters.silt.engine.kernel.features import needed_features, protocol_for, upgraded
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
@@ -36,32 +36,6 @@ from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 
 _COMMANDS = frozenset(("delta.minreaderversion", "delta.minwriterversion", "delta.ignoreprotocoldefaults"))
 """Properties that ask for something once and are not kept."""
-
-_ROW_TRACKING = "delta.rowTracking"
-
-
-class CreateMode(Enum):
-    """What happens where the table is there already, or, for REPLACE, is not."""
-
-    CREATE = "CREATE TABLE"
-    IF_NOT_EXISTS = "CREATE TABLE IF NOT EXISTS"
-    OR_REPLACE = "CREATE OR REPLACE TABLE"
-    REPLACE = "REPLACE TABLE"
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where the table is to be.
-
-    Args:
-        log: of the table, whose folder must be there.
-        base: the table that is there now, pinned; None where there is none.
-        is_managed: whether the table is named, not given by its path.
-    """
-
-    log: DeltaLog
-    base: Snapshot | None
-    is_managed: bool = True
 
 
 @dataclass(frozen=True)
@@ -122,10 +96,7 @@ def create(
     operation = _operation_name(mode, query)
     if base is not None and mode is CreateMode.IF_NOT_EXISTS:
         return Outcome(operation, name, base.version, rows_inserted=0)
-    if base is not None and mode is CreateMode.CREATE:
-        raise RelationExistsError("there is already a table of that name", table=name)
-    if base is None and mode is CreateMode.REPLACE:
-        raise RelationNotFoundError("there is no such table to replace", table=name)
+    check_mode(place, mode)
     metadata, protocol = _described(place, definition, query)
     schema = StructType.from_json(metadata.schema_string)
     generated.check_expressions(spark, schema, name)
@@ -243,7 +214,7 @@ def _commit(
         removes=() if base is None else tuple(add.remove(now) for add in base.add_files()),
         metadata=metadata,
         protocol=None if base is not None and protocol == base.protocol else protocol,
-        domains=() if base is None else _forgotten(base),
+        domains=() if base is None else ended_domains(base),
     )
     changes = replaced_whole(base, changes, settings)
     reads = ReadSet(whole_table=base is not None, transactions=base is not None)
@@ -256,15 +227,6 @@ def _commit(
         files_added=len(changes.adds),
         files_removed=len(changes.removes),
         attempts=committed.attempts,
-    )
-
-
-def _forgotten(base: Snapshot) -> tuple[DomainMetadata, ...]:
-    """What other features kept of the table that is replaced, such as its clustering."""
-    return tuple(
-        DomainMetadata(domain.domain, domain.configuration, removed=True)
-        for domain in base.domains.values()
-        if domain.domain != _ROW_TRACKING
     )
 
 

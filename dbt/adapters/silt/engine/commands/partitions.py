@@ -25,7 +25,7 @@ from dbt.adapters.silt.engine.kernel.schema import ArrayType, DataType, DecimalT
 IN_FILE_TAG: Final = "SILT_PARTITION_COLUMNS_IN_FILE"
 """Tag of an `add` whose file holds the partition columns themselves."""
 
-_SPARK_NULL = "__HIVE_DEFAULT_PARTITION__"
+SPARK_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 _MARK = "="
 """Put before a text that Spark, or this module, would take for something else."""
 
@@ -78,7 +78,7 @@ def copy(member: StructField) -> Column:
     text = (F.unix_micros(column) if name == "timestamp" else column).cast("string")
     if name != "string":
         return text
-    unclear = (text == "") | text.startswith(_MARK) | text.startswith(_SPARK_NULL)
+    unclear = (text == "") | text.startswith(_MARK) | text.startswith(SPARK_NULL)
     return F.when(unclear, F.concat(F.lit(_MARK), text)).otherwise(text)
 
 
@@ -90,7 +90,7 @@ def values_of_folders(folders: Sequence[str], types: Mapping[str, DataType]) -> 
         types: the partition columns' types by name.
     """
     texts = (unquote(folder.partition("=")[2]) for folder in folders)
-    return {name: _log_value(text, types[name]) for name, text in zip(types, texts, strict=True)}
+    return {name: log_value(text, types[name]) for name, text in zip(types, texts, strict=True)}
 
 
 def typed(text: Column, data_type: DataType) -> Column:
@@ -106,8 +106,9 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _log_value(text: str, data_type: DataType) -> str | None:
-    if text == _SPARK_NULL:
+def log_value(text: str, data_type: DataType) -> str | None:
+    """The log's spelling of a value in a folder's name: of a timestamp its microseconds, of others Spark's text."""
+    if text == SPARK_NULL:
         return None
     if isinstance(data_type, DecimalType):
         return format(Decimal(text), "f")

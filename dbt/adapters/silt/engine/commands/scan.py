@@ -27,6 +27,7 @@ from dbt.adapters.silt.engine.commands.scan_vectors import WORDS, RowFilter
 from dbt.adapters.silt.engine.commands.types import is_void, nullable_schema, spark_schema
 from dbt.adapters.silt.engine.kernel import column_mapping, deletion_vectors, type_widening
 from dbt.adapters.silt.engine.kernel.deletion_vectors import Positions
+from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.paths import decode_path, encode_path, is_absolute
 from dbt.adapters.silt.engine.kernel.schema import PrimitiveType, StructField, StructType
@@ -258,8 +259,27 @@ def _table_columns(scan: _Scan, given: Mapping[str, Column]) -> list[Column]:
 def _open(scan: _Scan, files: _Files) -> DataFrame:
     held = StructType(tuple(stored for member, stored in scan.pairs(files.columns) if not is_void(member.type)))
     reader = scan.spark.read.schema(spark_schema(held)).options(ignoreMissingFiles=False, ignoreCorruptFiles=False)
-    with spark_errors.mapped(scan.table, scan.version):
-        return reader.parquet(*(spark_path(scan.root, path) for path in files.paths))
+    try:
+        with spark_errors.mapped(scan.table, scan.version):
+            return reader.parquet(*(spark_path(scan.root, path) for path in files.paths))
+    except DataFileMissingError as error:
+        raise _named_source(scan, files, error) from error
+
+
+def _named_source(scan: _Scan, files: _Files, error: DataFileMissingError) -> DataFileMissingError:
+    """The error; of a shallow clone it says whose the file was."""
+    elsewhere = [name for path in files.paths if is_absolute(name := decode_path(path))]
+    missing = next((name for name in elsewhere if str(error.details.get("path", "")).endswith(name)), None)
+    if missing is None:
+        return error
+    return DataFileMissingError(
+        f"the data file {missing} is not there: the table is a shallow clone, and the file was its source's, which "
+        "VACUUM or a drop has deleted",
+        remedy="Restore the source's file from a copy, or clone the source again; a deep clone has files of its own",
+        table=scan.table,
+        version=scan.version,
+        details=error.details,
+    )
 
 
 def _voids(schema: StructType) -> bool:

@@ -151,6 +151,8 @@ def _batch_without(batch: pa.RecordBatch, keys: pa.Array, tails: pa.Array) -> pa
 
 
 def _decoded(paths: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    if isinstance(paths, pa.ChunkedArray):
+        return pa.chunked_array([_decoded(chunk) for chunk in paths.chunks], paths.type)
     spelled = pc.or_(pc.match_substring(paths, "%"), pc.starts_with(paths, "file:"))
     if not pc.any(spelled).as_py():
         return paths

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import functools
+import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from dbt.adapters.silt.engine.kernel.errors import UnsupportedFeatureError
+from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError, StorageError, UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.paths import is_absolute
-from dbt.adapters.silt.engine.kernel.store import Store
+from dbt.adapters.silt.engine.kernel.store import FileStatus, ObjectMissing, Store
 
 _WORKERS = 16
+_PART = 4 << 20
 
 
 def located(store: Store, name: str) -> tuple[Store, str]:
@@ -54,3 +56,33 @@ def missing(store: Store, names: Sequence[str]) -> list[str]:
 def _is_there(store: Store, name: str) -> bool:
     where, path = located(store, name)
     return where.status(path) is not None
+
+
+def copy(source: Store, name: str, target: Store, path: str) -> FileStatus:
+    """Copies a file, in parts where the target is a local folder, else in one piece; what it wrote is not durable yet.
+
+    Args:
+        source: of the table that names the file.
+        name: as `located` takes it.
+        path: in the target, where nothing is; its folder must be there.
+
+    Raises:
+        DataFileMissingError: the file is not there.
+        StorageError: it cannot be read or written.
+    """
+    where, own = located(source, name)
+    try:
+        with where.open_input(own) as data:
+            if isinstance(target, LocalStore):
+                with open(target.local_path(path), "xb") as copied:
+                    shutil.copyfileobj(data, copied, _PART)
+            else:
+                target.put(path, data.read())
+    except ObjectMissing as error:
+        raise DataFileMissingError(f"the data file {name} is not there", details={"path": name}) from error
+    except OSError as error:
+        raise StorageError(f"copying {name} to {target.root}/{path} failed: {error.strerror or error}") from error
+    status = target.status(path)
+    if status is None:
+        raise StorageError(f"the copy {target.root}/{path} went away")
+    return status

@@ -666,9 +666,11 @@ class Clone(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class ConvertToDelta(Statement):
-    """CONVERT TO DELTA parquet.`path` [PARTITIONED BY (...)]."""
+    """CONVERT TO DELTA parquet.`path` [NO STATISTICS] [PARTITIONED BY (...)]."""
 
     source: Name
+    partitioned_by: tuple[ColumnDefinition, ...] = ()
+    statistics: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

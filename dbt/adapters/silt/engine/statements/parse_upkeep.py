@@ -7,6 +7,7 @@ from dataclasses import replace
 from dbt.adapters.silt.engine.statements.cursor import Cursor
 from dbt.adapters.silt.engine.statements.kinds import (
     Analyze,
+    ColumnDefinition,
     ConvertToDelta,
     ObjectKind,
     Optimize,
@@ -79,13 +80,23 @@ def restore(cursor: Cursor) -> Statement:
 
 
 def convert(cursor: Cursor) -> Statement | None:
-    """CONVERT TO DELTA name ..."""
+    """CONVERT TO DELTA name [NO STATISTICS] [PARTITIONED BY (column type, ...)]"""
     if not cursor.take("CONVERT", "TO", "DELTA"):
         return None
-    source = cursor.name_or_path()
-    if not cursor.at_end:
-        cursor.rest("NO STATISTICS or PARTITIONED BY")
-    return ConvertToDelta(text=cursor.statement, source=source)
+    statement = ConvertToDelta(text=cursor.statement, source=cursor.name_or_path())
+    while not cursor.at_end:
+        if cursor.take("NO", "STATISTICS"):
+            statement = replace(statement, statistics=False)
+        elif cursor.take("PARTITIONED", "BY"):
+            statement = replace(statement, partitioned_by=cursor.listed(_typed_column))
+        else:
+            raise cursor.expected("NO STATISTICS or PARTITIONED BY")
+    return statement
+
+
+def _typed_column(cursor: Cursor) -> ColumnDefinition:
+    (name,) = cursor.dotted("a column")[:1]
+    return ColumnDefinition(name, cursor.until(",", what="a type"))
 
 
 def _column_path(cursor: Cursor) -> tuple[str, ...]:

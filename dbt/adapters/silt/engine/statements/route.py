@@ -117,7 +117,7 @@ _ROUTES: Mapping[type[Statement], Callable[[Context, Any], Result]] = {
     kinds.Optimize: upkeep.optimize,
     kinds.Vacuum: upkeep.vacuum,
     kinds.Restore: past.restore,
-    kinds.Clone: _not_yet("CLONE", lambda s: s.name),
-    kinds.ConvertToDelta: _not_yet("CONVERT TO DELTA", lambda s: s.source),
+    kinds.Clone: past.clone,
+    kinds.ConvertToDelta: past.convert,
     kinds.Call: foreign.pass_to_spark,
 }

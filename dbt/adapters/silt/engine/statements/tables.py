@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from dbt.adapters.silt.engine.catalog.catalog import RelationKind
-from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands import create
 from dbt.adapters.silt.engine.commands.create import ColumnSpec, Definition, Place
 from dbt.adapters.silt.engine.commands.types import kernel_schema
-from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, UnsupportedStatementError
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER
+from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.statements import kinds
 from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.foreign import pass_to_spark, pass_with_query
-from dbt.adapters.silt.engine.statements.kinds import ConstraintKind, CreateMode, Name
+from dbt.adapters.silt.engine.statements.kinds import ConstraintKind
 from dbt.adapters.silt.engine.statements.resolve import Text
+from dbt.adapters.silt.engine.statements.sites import MODES, site_of
 from dbt.adapters.silt.engine.statements.targets import (
     already_applied,
     changed,
@@ -26,40 +21,11 @@ from dbt.adapters.silt.engine.statements.targets import (
 from dbt.adapters.silt.engine.statements.tokens import quoted
 
 _FORMATS = (None, "delta", "silt")
-_MODES = {
-    CreateMode.CREATE: create.CreateMode.CREATE,
-    CreateMode.CREATE_IF_NOT_EXISTS: create.CreateMode.IF_NOT_EXISTS,
-    CreateMode.CREATE_OR_REPLACE: create.CreateMode.OR_REPLACE,
-    CreateMode.REPLACE: create.CreateMode.REPLACE,
-}
-
-
-@dataclass(frozen=True)
-class _Site:
-    """Where a table is to be: by its name, or by its path; `log` is None where nothing is there yet."""
-
-    name: RelationName | None
-    path: str | None
-    log: DeltaLog | None
-
-    @property
-    def label(self) -> str:
-        return str(self.name) if self.name is not None else f"delta.`{self.path}`"
-
-    def ready(self, context: Context) -> DeltaLog:
-        """The table's handle; its folder is made."""
-        if self.log is not None:
-            return self.log
-        if self.name is not None:
-            return context.catalog.new_table(self.name)
-        log = context.catalog.table_at(str(self.path))
-        log.store.make_folder(LOG_FOLDER)
-        return log
 
 
 def create_table(context: Context, statement: kinds.CreateTable) -> Result:
     """CREATE [OR REPLACE] TABLE [AS]."""
-    site = _site(context, statement.name)
+    site = site_of(context, statement.name)
     if site is None:
         return pass_with_query(context, statement, statement.query)
     _refuse(statement, site.label)
@@ -73,14 +39,14 @@ def create_table(context: Context, statement: kinds.CreateTable) -> Result:
     log = site.ready(context)
     place = Place(log, resolved.target, is_managed=site.path is None)
     outcome = create.create(
-        context.spark, place, _definition(statement), query, _MODES[statement.mode], settings_with(context, resolved)
+        context.spark, place, _definition(statement), query, MODES[statement.mode], settings_with(context, resolved)
     )
     return changed(context, log, outcome)
 
 
 def create_table_like(context: Context, statement: kinds.CreateTableLike) -> Result:
     """CREATE TABLE ... LIKE: the schema of another relation, none of its rows."""
-    site = _site(context, statement.name)
+    site = site_of(context, statement.name)
     if site is None:
         if context.namespace.may_be_ours(statement.source):
             raise UnsupportedStatementError(
@@ -98,27 +64,8 @@ def create_table_like(context: Context, statement: kinds.CreateTableLike) -> Res
     )
     base = None if site.log is None else site.log.snapshot()
     log = site.ready(context)
-    outcome = create.create(context.spark, Place(log, base), like, None, _MODES[statement.mode], context.settings)
+    outcome = create.create(context.spark, Place(log, base), like, None, MODES[statement.mode], context.settings)
     return changed(context, log, outcome)
-
-
-def _site(context: Context, name: Name) -> _Site | None:
-    """Where the table is to be; None where the name is Spark's.
-
-    Raises:
-        RelationExistsError: a view has the name.
-        SchemaNotFoundError: there is no such schema.
-    """
-    if kinds.is_path(name):
-        log = context.catalog.table_at(name[1])
-        return _Site(None, name[1], log if log.exists() else None)
-    full = context.namespace.writable(name)
-    if full is None:
-        return None
-    entry = context.catalog.find(full)
-    if entry is not None and entry.kind is RelationKind.VIEW:
-        raise RelationExistsError("a view has that name", table=str(full), remedy="Drop the view first")
-    return _Site(full, None, None if entry is None else context.catalog.table(full))
 
 
 def _refuse(statement: kinds.CreateTable | kinds.CreateTableLike, table: str) -> None:

@@ -1,0 +1,58 @@
+"""What every statement that makes a table has: where it is to be, and what happens where one is already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from dbt.adapters.silt.engine.kernel.actions import DomainMetadata
+from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, RelationNotFoundError
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+
+_ROW_TRACKING = "delta.rowTracking"
+
+
+class CreateMode(Enum):
+    """What happens where the table is there already, or, for REPLACE, is not."""
+
+    CREATE = "CREATE TABLE"
+    IF_NOT_EXISTS = "CREATE TABLE IF NOT EXISTS"
+    OR_REPLACE = "CREATE OR REPLACE TABLE"
+    REPLACE = "REPLACE TABLE"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the table is to be.
+
+    Args:
+        log: of the table, whose folder must be there.
+        base: the table that is there now, pinned; None where there is none.
+        is_managed: whether the table is named, not given by its path.
+    """
+
+    log: DeltaLog
+    base: Snapshot | None
+    is_managed: bool = True
+
+
+def check_mode(place: Place, mode: CreateMode) -> None:
+    """Passes where the table may be made, or replaced.
+
+    Raises:
+        RelationExistsError, RelationNotFoundError: as `mode` says.
+    """
+    if place.base is not None and mode is CreateMode.CREATE:
+        raise RelationExistsError("there is already a table of that name", table=place.log.name)
+    if place.base is None and mode is CreateMode.REPLACE:
+        raise RelationNotFoundError("there is no such table to replace", table=place.log.name)
+
+
+def ended_domains(base: Snapshot) -> tuple[DomainMetadata, ...]:
+    """What other features kept of a table that is replaced, such as its clustering, as removed."""
+    return tuple(
+        DomainMetadata(domain.domain, domain.configuration, removed=True)
+        for domain in base.domains.values()
+        if domain.domain != _ROW_TRACKING
+    )

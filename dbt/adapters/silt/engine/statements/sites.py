@@ -1,0 +1,66 @@
+"""Where a statement is to make a table, and what it does where one is already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from dbt.adapters.silt.engine.catalog.catalog import RelationKind
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.commands import creation
+from dbt.adapters.silt.engine.kernel.errors import RelationExistsError
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER
+from dbt.adapters.silt.engine.statements import kinds
+from dbt.adapters.silt.engine.statements.context import Context
+from dbt.adapters.silt.engine.statements.kinds import CreateMode, Name
+
+MODES: Final[Mapping[CreateMode, creation.CreateMode]] = {
+    CreateMode.CREATE: creation.CreateMode.CREATE,
+    CreateMode.CREATE_IF_NOT_EXISTS: creation.CreateMode.IF_NOT_EXISTS,
+    CreateMode.CREATE_OR_REPLACE: creation.CreateMode.OR_REPLACE,
+    CreateMode.REPLACE: creation.CreateMode.REPLACE,
+}
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a table is to be: by its name, or by its path; `log` is None where nothing is there yet."""
+
+    name: RelationName | None
+    path: str | None
+    log: DeltaLog | None
+
+    @property
+    def label(self) -> str:
+        return str(self.name) if self.name is not None else f"delta.`{self.path}`"
+
+    def ready(self, context: Context) -> DeltaLog:
+        """The table's handle; its folder is made."""
+        if self.log is not None:
+            return self.log
+        if self.name is not None:
+            return context.catalog.new_table(self.name)
+        log = context.catalog.table_at(str(self.path))
+        log.store.make_folder(LOG_FOLDER)
+        return log
+
+
+def site_of(context: Context, name: Name) -> Site | None:
+    """Where the table is to be; None where the name is Spark's.
+
+    Raises:
+        RelationExistsError: a view has the name.
+        SchemaNotFoundError: there is no such schema.
+    """
+    if kinds.is_path(name):
+        log = context.catalog.table_at(name[1])
+        return Site(None, name[1], log if log.exists() else None)
+    full = context.namespace.writable(name)
+    if full is None:
+        return None
+    entry = context.catalog.find(full)
+    if entry is not None and entry.kind is RelationKind.VIEW:
+        raise RelationExistsError("a view has that name", table=str(full), remedy="Drop the view first")
+    return Site(full, None, None if entry is None else context.catalog.table(full))
