@@ -133,6 +133,22 @@ def test_a_checkpoint_has_one_action_a_row_and_nothing_that_changes_data() -> No
     assert files[0]["stats"] == '{"numRecords":1}'
 
 
+def test_a_checkpoint_forgets_what_has_expired_of_the_transactions_and_keeps_every_domain() -> None:
+    log = new_log(
+        configuration={"delta.setTransactionRetentionDuration": "interval 1 hour"},
+        protocol=Protocol(1, 7, None, ("domainMetadata",)),
+    )
+    clock = log.clock
+    assert isinstance(clock, FixedClock)
+    put(log, 1, SetTransaction("old", 1, clock.at_ms), SetTransaction("untimed", 1), DomainMetadata("unknown.x", "{}"))
+    clock.at_ms += 3_600_000
+    put(log, 2, SetTransaction("new", 2, clock.at_ms))
+    log.checkpoint(reopened(log).snapshot())
+    rows = rows_of(log.store, 2)
+    assert [txn["appId"] for txn in rows["txn"].to_pylist() if txn] == ["new"]
+    assert [domain["domain"] for domain in rows["domainMetadata"].to_pylist() if domain] == ["unknown.x"]
+
+
 def test_the_hint_points_to_the_checkpoint() -> None:
     log = new_log(extra=[add("a")])
     log.checkpoint(log.snapshot())

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
-from dbt.adapters.silt.engine.kernel.actions import DomainMetadata, SetTransaction
+from dbt.adapters.silt.engine.kernel.actions import DeletionVector, DomainMetadata, Protocol, SetTransaction
 from dbt.adapters.silt.engine.kernel.checksum import write_checksum
 from dbt.adapters.silt.engine.kernel.paths import checksum_path
 from dbt.adapters.silt.engine.kernel.store import PutResult
@@ -39,3 +40,21 @@ def test_a_checksum_is_of_the_version_it_is_named_after() -> None:
     log.after_commit(1)
     assert log.store.status(checksum_path(1)) is None
     assert log.store.status(checksum_path(2)) is None
+
+
+def test_a_checksum_counts_deleted_rows_where_the_table_has_deletion_vectors() -> None:
+    log = new_log(protocol=Protocol(3, 7, ("deletionVectors",), ("deletionVectors",)))
+    first, second = (DeletionVector("u", name, 40, rows, 1) for name, rows in (("v1", 3), ("v2", 4)))
+    stats = '{"numRecords":9}'
+    put(
+        log,
+        1,
+        *(replace(add(n, stats=stats), deletion_vector=v) for n, v in (("a", first), ("b", second), ("c", None))),
+    )
+    log.after_commit(1)
+    found = json.loads(log.store.read(checksum_path(1)))
+    assert (found["numDeletedRecordsOpt"], found["numDeletionVectorsOpt"]) == (7, 2)
+    put(log, 2, *(add.remove(1) for add in log.snapshot().add_files()))
+    log.after_commit(2)
+    found = json.loads(log.store.read(checksum_path(2)))
+    assert (found["numDeletedRecordsOpt"], found["numDeletionVectorsOpt"]) == (0, 0)

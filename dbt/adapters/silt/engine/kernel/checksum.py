@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import json
 
+import pyarrow.compute as pc
+
 from dbt.adapters.silt.engine.kernel.actions import Json
+from dbt.adapters.silt.engine.kernel.features import has_feature
 from dbt.adapters.silt.engine.kernel.paths import checksum_path
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.store import PutResult, Store
@@ -35,6 +38,10 @@ def checksum(snapshot: Snapshot) -> bytes:
         "setTransactions": [transaction.to_json() for transaction in snapshot.transactions.values()],
         "domainMetadata": [domain.to_json() for domain in snapshot.domains.values()],
     }
+    if has_feature(snapshot.protocol, "deletionVectors"):
+        vectors = snapshot.files["deletion_vector"].combine_chunks().drop_null()
+        body["numDeletedRecordsOpt"] = pc.sum(pc.struct_field(vectors, "cardinality")).as_py() or 0
+        body["numDeletionVectorsOpt"] = len(vectors)
     if snapshot.properties.enable_in_commit_timestamps:
         body["inCommitTimestampOpt"] = snapshot.timestamp
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()

@@ -47,6 +47,7 @@ def clean_up(store: Store, snapshot: Snapshot, now_ms: int) -> int:
         How many files were deleted.
 
     Raises:
+        NotATableError, ObjectMissing: the log is gone.
         StorageError: the log cannot be listed, or a file of it not deleted.
     """
     if not snapshot.properties.enable_expired_log_cleanup:
@@ -59,7 +60,7 @@ def clean_up(store: Store, snapshot: Snapshot, now_ms: int) -> int:
         if not expired:
             return 0
         if _is_whole(store, checkpoint, snapshot.table):
-            _keep_old_readers_informed(store, listing)
+            _keep_old_readers_informed(store, listing, snapshot)
             return _delete(store, expired, snapshot, now_ms)
     return 0
 
@@ -110,7 +111,7 @@ def _is_whole(store: Store, checkpoint: CheckpointFiles, table: str) -> bool:
     return True
 
 
-def _keep_old_readers_informed(store: Store, listing: LogListing) -> None:
+def _keep_old_readers_informed(store: Store, listing: LogListing, snapshot: Snapshot) -> None:
     """A reader that knows no UUID-named checkpoints finds the protocol, and so the feature it lacks, in a classic one.
 
     Source: "Handling Backward compatibility while moving to UUID-named v2 Checkpoints".
@@ -121,7 +122,7 @@ def _keep_old_readers_informed(store: Store, listing: LogListing) -> None:
         for checkpoint in listing.checkpoints
     )
     if not has_classic and newest.name.endswith(".parquet"):
-        store.put_if_absent(checkpoint_path(newest.version), store.read(newest.files[0].path))
+        snapshot.put_in_log(store, checkpoint_path(newest.version), store.read(newest.files[0].path))
 
 
 def _delete(store: Store, expired: Sequence[tuple[LogFileName, FileStatus]], snapshot: Snapshot, now_ms: int) -> int:
