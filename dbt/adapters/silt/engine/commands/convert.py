@@ -37,7 +37,7 @@ from dbt.adapters.silt.engine.kernel.features import protocol_for
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER, encode_path
 from dbt.adapters.silt.engine.kernel.properties import TableProperties
-from dbt.adapters.silt.engine.kernel.schema import StructField, StructType
+from dbt.adapters.silt.engine.kernel.schema import PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.kernel.store import FileStatus, ObjectMissing, Store
 
 OPERATION: Final = "CONVERT"
@@ -226,11 +226,13 @@ def _log_values(
 ) -> Mapping[str | None, str | None]:
     """How the log spells each text that stands in a folder's name, which must be a value of the column's type."""
     given = sorted(text for text in texts if text is not None)
+    if not given or member.type == PrimitiveType("string"):
+        return {text: text for text in texts}
     kind = spark_type(member.type)
     frame = spark.createDataFrame([(text,) for text in given], "text string")
     value = F.col("text").try_cast(kind)
-    spelled = F.unix_micros(value) if getattr(member.type, "name", "") == "timestamp" else value
-    rows = frame.select("text", spelled.cast("string").alias("value")).collect() if given else []
+    spelled = F.unix_micros(value) if member.type == PrimitiveType("timestamp") else value
+    rows = frame.select("text", spelled.cast("string").alias("value")).collect()
     for row in rows:
         if row.value is None:
             raise ValueNotCastableError(

@@ -268,13 +268,14 @@ def _open(scan: _Scan, files: _Files) -> DataFrame:
 
 def _named_source(scan: _Scan, files: _Files, error: DataFileMissingError) -> DataFileMissingError:
     """The error; of a shallow clone it says whose the file was."""
-    elsewhere = [name for path in files.paths if is_absolute(name := decode_path(path))]
-    missing = next((name for name in elsewhere if str(error.details.get("path", "")).endswith(name)), None)
+    reported = str(error.details.get("path", ""))
+    elsewhere = [path for path in files.paths if is_absolute(decode_path(path))]
+    missing = next((path for path in elsewhere if reported.endswith(spark_path(scan.root, path))), None)
     if missing is None:
         return error
     return DataFileMissingError(
-        f"the data file {missing} is not there: the table is a shallow clone, and the file was its source's, which "
-        "VACUUM or a drop has deleted",
+        f"the data file {decode_path(missing)} is not there: the table is a shallow clone, and the file was its "
+        "source's, which VACUUM or a drop has deleted",
         remedy="Restore the source's file from a copy, or clone the source again; a deep clone has files of its own",
         table=scan.table,
         version=scan.version,
