@@ -137,6 +137,34 @@ class TestInsertOverwrite:
         assert snapshot_of(project, "parted").version == 1
 
 
+class TestMappedColumns:
+    """`on_schema_change` on a table with column mapping: columns come and go, and no data file is touched."""
+
+    MODEL = (
+        "{{ config(materialized='incremental', on_schema_change='sync_all_columns',"
+        " tblproperties={'delta.columnMapping.mode': 'name'}) }}"
+        " select {columns} from range({rows}) {% if is_incremental() %} where id > 2 {% endif %}"
+    )
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"events.sql": self.model("id, id as old, 'x' as kept", 3)}
+
+    def model(self, columns: str, rows: int) -> str:
+        return self.MODEL.replace("{columns}", columns).replace("{rows}", str(rows))
+
+    def test_syncing_all_columns_writes_no_file_anew(self, project: Any) -> None:
+        run_dbt(["run"])
+        before = set(snapshot_of(project, "events").files["path"].to_pylist())
+        write_file(self.model("id, 'x' as kept, 'n' as new", 4), project.project_root, "models", "events.sql")
+        run_dbt(["run"])
+        after = snapshot_of(project, "events")
+        assert before < set(after.files["path"].to_pylist())
+        assert set(after.schema.names) == {"id", "kept", "new"}
+        found = rows(project, "select id, kept, new from {schema}.events order by id")
+        assert found == [(0, "x", None), (1, "x", None), (2, "x", None), (3, "x", "n")]
+
+
 class TestPythonModels:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
