@@ -8,6 +8,7 @@ nothing here lets requests for one key run side by side; that one of many gets i
 from __future__ import annotations
 
 import itertools
+import logging
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -46,6 +47,7 @@ class S3:
 
 @contextmanager
 def running_s3() -> Iterator[S3]:
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     try:

@@ -61,10 +61,11 @@ class Fault:
         kind: what to do.
         path: shell pattern of the paths it holds for; `*` also stands for `/`.
         times: how often it strikes at most; None means without end.
+        skip: how often it could strike before it does so first.
         probability: of striking, each time.
         seconds: of waiting.
         count: how many of the files written last a late answer does not know of.
-        share: of the content that a torn read gives, from 0 to 1.
+        share: of the content that a torn read gives, from 0 to 1; -1 gives all but the last line.
     """
 
     operation: str
@@ -75,6 +76,7 @@ class Fault:
     seconds: float = 0.0
     count: int = 1
     share: float = 0.5
+    skip: int = 0
 
     def holds(self, operation: str, path: str) -> bool:
         """Whether it may strike there, chance and number aside."""
@@ -211,7 +213,11 @@ class FaultyStore:
     def _strike(self, operation: str, path: str) -> Fault | None:
         with self._lock:
             for fault in self.faults:
-                if fault.holds(operation, path) and self._random.random() < fault.probability:
+                if not fault.holds(operation, path):
+                    continue
+                if fault.skip > 0:
+                    fault.skip -= 1
+                elif self._random.random() < fault.probability:
                     fault.times = None if fault.times is None else fault.times - 1
                     return fault
         return None
@@ -226,8 +232,7 @@ class FaultyStore:
             case FaultKind.TWICE if operation in _LISTINGS:
                 return self._random.sample([*result, *result], 2 * len(result))
             case FaultKind.TORN:
-                content = _bytes(result)
-                return _as(operation, content[: int(len(content) * fault.share)])
+                return _as(operation, _torn(_bytes(result), fault.share))
             case FaultKind.WRONG if result is not None:
                 return replace(result, size=result.size + 1, modified_ms=result.modified_ms + 1)
         return result
@@ -282,6 +287,12 @@ def _bytes(result: bytes | IO[bytes]) -> bytes:
         return result
     with result:
         return result.read()
+
+
+def _torn(content: bytes, share: float) -> bytes:
+    if share >= 0:
+        return content[: int(len(content) * share)]
+    return content[: content.rstrip(b"\n").rfind(b"\n") + 1]
 
 
 def _as(operation: str, content: bytes) -> bytes | IO[bytes]:

@@ -3,6 +3,11 @@
 A conditional write makes a temporary file in the same folder, forces it to disk, and links it to its name: `link`
 fails where the name is taken, on every POSIX file system, also between processes and hosts, where a rename would
 overwrite. Then the folder is forced to disk.
+
+A writer that is killed leaves at most one such file a write, `.<name>.<32 hexadecimal digits>.tmp` beside the name that
+it was for: in `_delta_log` (commits, checksums, checkpoints, `_last_checkpoint`) and wherever else a store puts files.
+Its name begins with a dot, so it is nothing of the log and no data to any reader; `is_temporary_name` tells it, and
+once it is old enough VACUUM deletes it. No other file that a store puts is ever there in part.
 """
 
 from __future__ import annotations

@@ -71,7 +71,8 @@ class ObjectStore:
     """
 
     def __init__(self, url: str, options: Mapping[str, str] | None = None) -> None:
-        self._url = url.rstrip("/")
+        bare = url.rstrip("/")
+        self._url = f"{bare}//" if bare.endswith(":") else bare
         self._base = ""
         self._client, self._once = _clients(url, dict(options or {}))
 

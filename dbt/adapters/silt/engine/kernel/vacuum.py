@@ -8,13 +8,15 @@ a younger file may be about to be committed. A writer that keeps files back for 
 Hidden names, those that begin with `_` or `.`, are somebody else's and stay, with the exceptions of what Delta's own
 writers leave behind: `_change_data`, folders of partitions `_column=value`, Spark's `_temporary`, Hadoop's checksums
 `.name.crc`, a store's temporary files, and everything in the folders that this engine's writes make, each named by a
-universally unique id. `_delta_log` stays, and so does every folder that holds a log of its own: it is another table.
+universally unique id. `_delta_log` stays, but for a store's temporary files, and so does every folder that holds a log
+of its own: it is another table.
 
 Source: the Delta specification, "Vacuum Protocol Check"; the reference's VacuumCommand.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import re
@@ -29,7 +31,7 @@ from dbt.adapters.silt.engine.kernel.actions import AddCDCFile, DeletionVector, 
 from dbt.adapters.silt.engine.kernel.errors import SiltError, UnsupportedStatementError, VersionNotFoundError
 from dbt.adapters.silt.engine.kernel.local_store import is_temporary_name
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.paths import LAST_VACUUM_INFO, LOG_FOLDER, decode_path, is_absolute
+from dbt.adapters.silt.engine.kernel.paths import LAST_VACUUM_INFO, LOG_FOLDER, SIDECAR_FOLDER, decode_path, is_absolute
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.store import FileStatus, ObjectMissing, Store
 
@@ -114,7 +116,17 @@ def untracked(store: Store, snapshot: Snapshot, keep: Needed, cutoff_ms: int) ->
     """
     search = _Search(store, tuple(_partition_names(snapshot)), keep, cutoff_ms)
     search.look_into("", is_ours=False)
+    search.files.extend(_left_in_log(store, cutoff_ms))
     return Garbage(tuple(search.files), tuple(search.folders), search.folders_seen)
+
+
+def _left_in_log(store: Store, cutoff_ms: int) -> Iterator[FileStatus]:
+    """What writers that were killed left in the log's folders."""
+    for folder in (LOG_FOLDER, SIDECAR_FOLDER):
+        with contextlib.suppress(ObjectMissing):
+            for file in store.list_from(folder):
+                if is_temporary_name(file.name) and file.modified_ms < cutoff_ms:
+                    yield file
 
 
 def named_by_log(log: DeltaLog, keep: Needed, cutoff_ms: int) -> Garbage:
