@@ -7,7 +7,7 @@ import pytest
 
 from dbt.adapters.silt.engine.commands.restore import RestorePoint, restore
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.kernel import transaction
+from dbt.adapters.silt.engine.kernel import column_mapping, transaction
 from dbt.adapters.silt.engine.kernel.actions import AddFile, CommitInfo, DeletionVector, Protocol, SetTransaction
 from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -186,7 +186,27 @@ def test_rows_cannot_be_taken_from_a_table_that_is_to_be_append_only() -> None:
         restored(bank, 1)
 
 
-def test_the_protocol_is_never_lowered_and_what_grows_is_kept() -> None:
+def test_column_ids_are_never_given_twice() -> None:
+    bank = Writer(MemoryStore(), seed=1)
+    bank.create({1: 10})
+    before = bank.log.snapshot().metadata
+    features = ("appendOnly", "invariants", "columnMapping")
+    by_name = replace(before, configuration={"delta.columnMapping.mode": "name"})
+    first = column_mapping.mapped(by_name, before, bank.log.clock.new_id, "bank")
+    change(bank.log, metadata=first, protocol=Protocol(3, 7, ("columnMapping",), features))
+    wider = StructType((*bank.log.snapshot().schema, StructField("note", PrimitiveType("string"))))
+    more = column_mapping.mapped(replace(first, schema_string=wider.to_json()), first, bank.log.clock.new_id, "bank")
+    change(bank.log, metadata=more)
+    restored(bank, 1)
+    now = bank.log.snapshot()
+    assert now.schema.names == ("id", "amount")
+    assert now.metadata.configuration["delta.columnMapping.maxColumnId"] == "3"
+    restored(bank, 0)
+    assert bank.log.snapshot().properties.column_mapping_mode == "none"
+    assert bank.rows() == {1: 10}
+
+
+def test_the_protocol_is_never_lowered() -> None:
     bank = Writer(MemoryStore(), seed=1)
     bank.create({1: 10})
     change(bank.log, protocol=Protocol(3, 7, ("deletionVectors",), ("appendOnly", "invariants", "deletionVectors")))

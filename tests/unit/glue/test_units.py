@@ -43,6 +43,14 @@ def test_only_microbatches_go_with_the_rows_of_their_table(context: RunContext) 
     assert not goes_with_rows("silt/a/b/c/d@e/load") and not goes_with_rows("load")
 
 
+def test_a_unit_carries_what_its_nodes_configuration_says_of_the_commit() -> None:
+    unit = main_unit(
+        CONTEXT, model(config={"user_metadata": "from dbt", "isolation_level": "Serializable"}), False, None
+    )
+    assert (unit.user_metadata, unit.isolation_level) == ("from dbt", "Serializable")
+    assert unit == main_unit(CONTEXT, model(), False, None)
+
+
 def test_a_full_refresh_is_a_later_version_of_the_same_unit() -> None:
     first, refreshed = (main_unit(CONTEXT, model(), full, None) for full in (False, True))
     assert first.app_id == refreshed.app_id

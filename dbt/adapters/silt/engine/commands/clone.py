@@ -21,6 +21,7 @@ from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.kernel import columns
 from dbt.adapters.silt.engine.kernel.actions import AddFile, DomainMetadata, Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.column_mapping import MAX_COLUMN_ID, max_column_id
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.features import check_writable, merged, needed_features, upgraded
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
@@ -152,7 +153,10 @@ def _configuration(source: Snapshot, base: Snapshot | None) -> dict[str, str]:
     configuration = dict(source.metadata.configuration)
     own = (ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP, *(() if base is None else (_IN_COMMIT_TIMESTAMPS,)))
     kept = {} if base is None else {k: v for k, v in base.metadata.configuration.items() if k in own}
-    return {key: value for key, value in configuration.items() if key not in own} | kept
+    configuration = {key: value for key, value in configuration.items() if key not in own} | kept
+    if base is not None and MAX_COLUMN_ID in configuration:
+        configuration[MAX_COLUMN_ID] = str(max(map(max_column_id, (base.metadata, source.metadata))))
+    return configuration
 
 
 def _check_mapping_kept(place: Place, source: Snapshot, metadata: Metadata) -> None:

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dbt.adapters.silt.engine.commands import files
 from dbt.adapters.silt.engine.commands.files import Written
 from dbt.adapters.silt.engine.kernel import data_files, z85
 from dbt.adapters.silt.engine.kernel.actions import AddFile, DeletionVector
@@ -57,7 +56,7 @@ def copied(source: Store, target: DeltaLog, adds: Iterable[AddFile]) -> Written:
     try:
         found = _copy_all(source, target.store, copies)
     except BaseException:
-        files.discard(target, Written(folder, (), 0))
+        Written(folder, (), 0).discard(target)
         raise
     done = []
     for add, name in zip(chosen, names, strict=True):

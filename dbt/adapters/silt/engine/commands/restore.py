@@ -19,11 +19,12 @@ from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSetti
 from dbt.adapters.silt.engine.kernel import columns, data_files
 from dbt.adapters.silt.engine.kernel.actions import AddFile, DomainMetadata, Metadata, SetTransaction
 from dbt.adapters.silt.engine.kernel.changes import NOT_DONE, Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.column_mapping import MAX_COLUMN_ID, max_column_id
 from dbt.adapters.silt.engine.kernel.deletion_vectors import file_name
 from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError, VersionNotFoundError
 from dbt.adapters.silt.engine.kernel.features import check_writable, merged
 from dbt.adapters.silt.engine.kernel.paths import decode_path
-from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
+from dbt.adapters.silt.engine.kernel.properties import ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION, IsolationLevel
 from dbt.adapters.silt.engine.kernel.schema import StructField, StructType
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 
@@ -32,13 +33,8 @@ OPERATION: Final = "RESTORE"
 _CLUSTERING = "delta.clustering"
 _HIGH_WATER_MARK = "delta.identity.highWaterMark"
 _IDENTITY_STEP = "delta.identity.step"
-_MAX_COLUMN_ID = "delta.columnMapping.maxColumnId"
 # The log's own clock goes on: the commits that carry their time are those since these were set.
-_IN_COMMIT_TIMESTAMPS = (
-    "delta.enableInCommitTimestamps",
-    "delta.inCommitTimestampEnablementVersion",
-    "delta.inCommitTimestampEnablementTimestamp",
-)
+_IN_COMMIT_TIMESTAMPS = ("delta.enableInCommitTimestamps", ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP)
 _FILES_NAMED = 100
 
 
@@ -117,9 +113,8 @@ def _restored_metadata(now: Snapshot, then: Snapshot) -> Metadata:
     """The earlier metadata, with what only ever grows, and what belongs to the log itself, as it is now."""
     configuration = {k: v for k, v in then.metadata.configuration.items() if k not in _IN_COMMIT_TIMESTAMPS}
     configuration |= {k: v for k, v in now.metadata.configuration.items() if k in _IN_COMMIT_TIMESTAMPS}
-    ids = [each.metadata.configuration.get(_MAX_COLUMN_ID) for each in (now, then)]
-    if ids[1] is not None:
-        configuration[_MAX_COLUMN_ID] = str(max(int(each) for each in ids if each is not None))
+    if MAX_COLUMN_ID in configuration:
+        configuration[MAX_COLUMN_ID] = str(max(map(max_column_id, (now.metadata, then.metadata))))
     schema = _with_high_water_marks(then.schema, now.schema)
     text = then.metadata.schema_string if schema == then.schema else schema.to_json()
     return replace(then.metadata, schema_string=text, configuration=configuration)

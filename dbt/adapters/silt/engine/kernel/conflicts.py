@@ -48,6 +48,9 @@ The errors: ConcurrentDropError, ProtocolChangedError, MetadataChangedError, Con
 ConcurrentTransactionError, ConcurrentAppendError (Add), ConcurrentDeleteReadError (Del), ConcurrentDeleteDeleteError
 (Twice).
 
+A transaction that has read every transaction identifier, as RESTORE has and what replaces a whole table, conflicts with
+every winner that records one ("Txn SWI").
+
 Finer than the reference implementation: it takes any added file for read where no partition predicate says otherwise,
 and its readers conflict with commits that change no data.
 """
