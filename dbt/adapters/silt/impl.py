@@ -38,6 +38,7 @@ from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.handle import split_statements
 from dbt.adapters.silt.python_models import run_python_model
 from dbt.adapters.silt.relation import SiltRelation, quote, unquote
+from dbt.adapters.silt.text_table import text_table
 from dbt.adapters.silt.units import Unit, main_unit, model_hook_scope
 
 logger = AdapterLogger("Silt")
@@ -155,6 +156,11 @@ class SiltAdapter(SparkAdapter):
         """The comment of a table."""
         with self.connections.exception_handler(f"get the comment of {relation}"):
             return self._snapshot(relation).metadata.description
+
+    @available
+    def text_table(self, rows: agate.Table) -> str:
+        """A result as text for a terminal."""
+        return text_table(rows)
 
     # Documentation and freshness
 

@@ -1,0 +1,66 @@
+"""Rows as text that a person reads in a terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import agate
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+_LEAST_WIDTH = 120
+
+
+def text_table(rows: agate.Table) -> str:
+    """The rows below their columns' names; a single row as names and values below each other, structs taken apart."""
+    if len(rows.rows) == 1:
+        names = ["", ""]
+        lines = [
+            pair for name, value in zip(rows.column_names, rows.rows[0], strict=True) for pair in _pairs(name, value)
+        ]
+    else:
+        names = list(rows.column_names)
+        lines = [[_text(value) for value in row] for row in rows.rows]
+    return _rendered(names, lines)
+
+
+def _pairs(name: str, value: Any) -> Iterator[list[str]]:
+    """The names and values of a value's fields; itself where it has none."""
+    fields = _fields(value)
+    if fields is None:
+        yield [name, _text(value)]
+        return
+    for field, inner in fields.items():
+        yield from _pairs(f"{name}.{field}", inner)
+
+
+def _fields(value: Any) -> dict[str, Any] | None:
+    """A struct's fields; a result holds structs as JSON."""
+    if isinstance(value, str) and value.startswith("{"):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return None
+    return value if isinstance(value, dict) else None
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _rendered(names: list[str], lines: list[list[str]]) -> str:
+    table = Table(box=box.SIMPLE, show_header=any(names), show_edge=False, pad_edge=False)
+    for name in names:
+        table.add_column(Text(name), overflow="fold")
+    for line in lines:
+        table.add_row(*map(Text, line))
+    width = max(_LEAST_WIDTH, shutil.get_terminal_size().columns)
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    console.print(table)
+    return console.file.getvalue().rstrip()

@@ -1,0 +1,61 @@
+{#-- Looking after tables: as an operation, which carries the statement out and prints what came of it,
+
+       dbt run-operation silt_optimize --args '{table: shop.orders, zorder_by: [customer_id]}'
+
+     and in a hook, where the same macro gives the statement's text, which the hook then runs as its unit of work:
+
+       {{ config(post_hook="{{ silt_optimize(this) }}") }} --#}
+
+{#-- Small files become few. `where`: a condition on partition columns; `zorder_by`: a column, or a list of them. --#}
+{% macro silt_optimize(table, where=none, zorder_by=none) %}
+  {%- set columns = [zorder_by] if zorder_by is string else (zorder_by or []) -%}
+  {%- set parts = ['optimize ' ~ table] -%}
+  {%- do parts.append('where ' ~ where) if where -%}
+  {%- do parts.append('zorder by (' ~ columns | join(', ') ~ ')') if columns -%}
+  {{ return(silt_carry_out(parts | join(' '))) }}
+{% endmacro %}
+
+
+{#-- Files go that no version within the retention needs. `dry_run` only lists them; `lite` looks for none but those that
+     the log names. --#}
+{% macro silt_vacuum(table, retain_hours=none, dry_run=false, lite=false) %}
+  {%- set parts = ['vacuum ' ~ table] -%}
+  {%- do parts.append('lite') if lite -%}
+  {%- do parts.append('retain ' ~ retain_hours ~ ' hours') if retain_hours is not none -%}
+  {%- do parts.append('dry run') if dry_run -%}
+  {{ return(silt_carry_out(parts | join(' '))) }}
+{% endmacro %}
+
+
+{#-- The table is as it was: give either a version or a timestamp. --#}
+{% macro silt_restore(table, version=none, timestamp=none) %}
+  {%- if (version is none) == (timestamp is none) -%}
+    {%- do exceptions.raise_compiler_error('silt_restore takes either a version or a timestamp') -%}
+  {%- endif -%}
+  {%- if version is not none -%}
+    {%- set place = 'version as of ' ~ version -%}
+  {%- else -%}
+    {%- set place = 'timestamp as of ' ~ adapter.string_literal(timestamp | string) -%}
+  {%- endif -%}
+  {{ return(silt_carry_out('restore table ' ~ table ~ ' to ' ~ place)) }}
+{% endmacro %}
+
+
+{#-- The versions of the table, the newest first. --#}
+{% macro silt_history(table, limit=none) %}
+  {%- set shown = ['version', 'timestamp', 'operation', 'operationParameters', 'operationMetrics', 'userMetadata'] -%}
+  {%- set statement = 'describe history ' ~ table ~ (' limit ' ~ limit if limit is not none else '') -%}
+  {{ return(silt_carry_out(statement, shown)) }}
+{% endmacro %}
+
+
+{#-- In an operation, `model` is the macro that is run; in a hook it is a node. `shown`: the columns to print, by default all. --#}
+{% macro silt_carry_out(statement, shown=none) %}
+  {%- if model is defined and model['resource_type'] != 'macro' -%}
+    {{ return(statement) }}
+  {%- endif -%}
+  {%- if execute -%}
+    {%- set rows = run_query(statement) -%}
+    {%- do print(adapter.text_table(rows.select(shown) if shown else rows)) -%}
+  {%- endif -%}
+{% endmacro %}
