@@ -19,6 +19,7 @@ from dbt.adapters.silt.engine.kernel.actions import CommitInfo
 from dbt.adapters.silt.engine.kernel.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER
+from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 
 PLAIN = WriteSettings()
 
@@ -59,6 +60,9 @@ class Tables:
 
     def read(self, log: DeltaLog) -> DataFrame:
         return scan.read(self.spark, log, log.snapshot())
+
+    def read_at(self, log: DeltaLog, snapshot: Snapshot) -> DataFrame:
+        return scan.read(self.spark, log, snapshot)
 
     def rows(self, log: DeltaLog) -> list[Row]:
         """All rows, in some fixed order, which another reader must find as well."""

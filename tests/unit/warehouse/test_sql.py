@@ -178,7 +178,7 @@ def test_a_table_is_renamed_truncated_and_dropped(orders: House) -> None:
         ("insert into orders values ('one', 'x', 1)", errors.ValueNotCastableError),
         ("insert into orders by name select 1 as nothing", errors.ColumnNotFoundError),
         ("select * from orders version as of 77", errors.VersionNotFoundError),
-        ("optimize orders", errors.UnsupportedStatementError),
+        ("optimize orders full", errors.UnsupportedStatementError),
         ("create table csv_table (a int) using csv", errors.UnsupportedStatementError),
         ("alter table orders partition (a = 1) compact", errors.UnsupportedStatementError),
         ("merge into orders t using (select 1L id union all select 1L) s on t.id = s.id "

@@ -27,6 +27,7 @@ from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSetti
 from dbt.adapters.silt.engine.kernel import columns
 from dbt.adapters.silt.engine.kernel.actions import AddFile
 from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.clustering import clustering_columns
 from dbt.adapters.silt.engine.kernel.errors import (
     CommitStateUnknownError,
     ConcurrentDeleteDeleteError,
@@ -39,7 +40,6 @@ from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.transaction import Committed
 
 OPERATION: Final = "OPTIMIZE"
-CLUSTERING_DOMAIN: Final = "delta.clustering"
 
 _logger = logging.getLogger(__name__)
 
@@ -160,8 +160,7 @@ def optimize(spark: SparkSession, target: Target, layout: Layout, settings: Writ
 
 
 def _check_not_clustered(snapshot: Snapshot) -> None:
-    domain = snapshot.domains.get(CLUSTERING_DOMAIN)
-    if domain is not None and json.loads(domain.configuration or "{}").get("clusteringColumns"):
+    if clustering_columns(snapshot.domains):
         raise UnsupportedStatementError(
             "OPTIMIZE of a table with clustering columns (CLUSTER BY) is not supported",
             remedy="Optimize it with the engine that clusters it",
