@@ -124,8 +124,8 @@ def test_a_shorter_retention_is_possible_where_the_check_is_off_or_the_table_say
 
 def test_a_table_that_may_not_be_written_is_not_vacuumed() -> None:
     log, _ = aged()
-    put(log, 3, CommitInfo(operation="UPGRADE"), Protocol(1, 7, None, ("icebergCompatV2",)))
-    with pytest.raises(UnsupportedFeatureError, match="icebergCompatV2"):
+    put(log, 3, CommitInfo(operation="UPGRADE"), Protocol(1, 7, None, ("aFeatureToCome",)))
+    with pytest.raises(UnsupportedFeatureError, match="aFeatureToCome"):
         run(log, dry_run=True)
 
 
