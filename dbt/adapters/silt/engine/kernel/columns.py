@@ -140,7 +140,9 @@ def keys_of(batch: pa.RecordBatch | pa.Table) -> pa.Array | pa.ChunkedArray:
 def _batch_without(batch: pa.RecordBatch, keys: pa.Array, tails: pa.Array) -> pa.RecordBatch:
     # Decoding is slow, and leaves a tail without quotes as it is: what has another tail is another file.
     tail = pc.utf8_slice_codeunits(batch.column("path"), start=-_TAIL)
-    spelled = pc.or_(pc.match_substring(tail, "%"), pc.starts_with(tail, "file:"))
+    # The tail may begin in the middle of a quoted character, or of the scheme.
+    longer = pc.utf8_slice_codeunits(batch.column("path"), start=-_TAIL - len("file:///"))
+    spelled = pc.or_(pc.match_substring(longer, "%"), pc.starts_with(longer, "file:"))
     candidates = pc.or_(spelled, pc.is_in(tail, value_set=tails))
     if not pc.any(candidates).as_py():
         return batch
