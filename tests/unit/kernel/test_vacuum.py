@@ -384,7 +384,7 @@ STEPS: st.SearchStrategy[Step] = st.one_of(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(STEPS, min_size=5, max_size=25), st.sampled_from([1, 24]))
 def test_all_that_is_old_goes_but_what_a_version_within_the_retention_needs(steps: list[Step], hours: int) -> None:
     history = History()
