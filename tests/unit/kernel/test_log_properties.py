@@ -213,7 +213,7 @@ def steps(with_domains: bool) -> st.SearchStrategy[list[tuple[Any, ...]]]:
 
 
 @given(st.booleans().flatmap(lambda domains: st.tuples(st.just(domains), steps(domains))))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_every_version_is_what_its_commits_make_it(case: tuple[bool, list[tuple[Any, ...]]]) -> None:
     with_domains, todo = case
     clock = FixedClock()

@@ -85,13 +85,13 @@ def through_columns(texts: Sequence[str | None]) -> list[str | None]:
 
 
 @given(st.lists(st.one_of(st.none(), documents(junk=False).map(json.dumps)), min_size=1, max_size=4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_typed_statistics_prove_what_the_texts_prove(texts: list[str | None]) -> None:
     assert bounds(through_columns(texts)) == bounds(texts)
 
 
 @given(st.lists(st.one_of(st.sampled_from([None, "", "{", "[]"]), documents(junk=True).map(json.dumps)), max_size=4))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_what_is_no_statistic_proves_nothing_more_as_a_column(texts: list[str | None]) -> None:
     before, after = bounds(texts), bounds(through_columns(texts))
     for name, (lows, highs, *_) in after.items():
