@@ -9,5 +9,6 @@ from tests.unit.commands.spark_tables import Tables
 
 
 @pytest.fixture
-def tables(spark: SparkSession, warehouse: Path) -> Tables:
-    return Tables(spark, warehouse)
+def tables(request: pytest.FixtureRequest, spark: SparkSession, warehouse: Path) -> Tables:
+    """Tables whose properties the test may give (`BOTH_KINDS`)."""
+    return Tables(spark, warehouse, getattr(request, "param", {}))

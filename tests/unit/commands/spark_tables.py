@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import deltalake
 import pyarrow as pa
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.silt.engine.commands import create, insert, scan
@@ -22,6 +23,9 @@ from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 
 PLAIN = WriteSettings()
+VECTORS = {"delta.enableDeletionVectors": "true"}
+BOTH_KINDS = pytest.mark.parametrize("tables", [{}, VECTORS], ids=["rewritten", "marked"], indirect=True)
+"""For tests of what DELETE, UPDATE and MERGE mean, however they do it."""
 
 Row = tuple[Any, ...]
 
@@ -32,6 +36,7 @@ class Tables:
 
     spark: SparkSession
     folder: Path
+    properties: Mapping[str, str] = field(default_factory=dict)
 
     def log(self, name: str = "orders") -> DeltaLog:
         """The log of a table that is not there yet."""

@@ -19,9 +19,8 @@ from dbt.adapters.silt.engine.kernel.expressions import UNKNOWN, Column, Compari
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction import CommitSettings
-from tests.unit.commands.spark_tables import PLAIN, Tables
+from tests.unit.commands.spark_tables import PLAIN, VECTORS, Tables
 
-VECTORS = {"delta.enableDeletionVectors": "true"}
 LEVELS = (IsolationLevel.SERIALIZABLE, IsolationLevel.WRITE_SERIALIZABLE, IsolationLevel.SNAPSHOT)
 
 

@@ -22,10 +22,11 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.expressions import Column, Comparison
 from tests.unit.commands.merging import BY_ID, STEP_BY_STEP, UPSERT, inserts, merge, plan, sets
-from tests.unit.commands.spark_tables import Tables
+from tests.unit.commands.spark_tables import BOTH_KINDS, Tables
 
 ROWS = "select * from values (1, 'a'), (2, 'b'), (null, 'n') as x(id, name)"
 NEW = "select * from values (2, 'B'), (3, 'C'), (null, 'N') as x(id, name)"
+pytestmark = BOTH_KINDS
 STEPS = pytest.mark.parametrize("limits", [Limits(), STEP_BY_STEP])
 
 

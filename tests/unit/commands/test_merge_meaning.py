@@ -30,7 +30,9 @@ from tests.unit.commands.merging import (
     plan,
     sets,
 )
-from tests.unit.commands.spark_tables import Tables, in_order
+from tests.unit.commands.spark_tables import BOTH_KINDS, Tables, in_order
+
+pytestmark = BOTH_KINDS
 
 _names = itertools.count()
 

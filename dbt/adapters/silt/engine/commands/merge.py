@@ -2,7 +2,8 @@
 
 Few bytes of target are one job: all candidate files are joined with the source and written anew. For more, the source
 is made stable first, the range of its keys rules files out, and where much is still left a job finds the touched files.
-A MERGE that only inserts never rewrites a file.
+A MERGE that only inserts never rewrites a file, and one into a table that asks for deletion vectors only those that few
+rows are left of (`merge_marking`).
 
 Whether a row of the target is matched more than once shows without a job of its own: the joined rows that carry a row
 of the target are then more than the files hold.
@@ -19,14 +20,17 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands import (
     assign,
     files,
+    marking,
     merge_clauses,
     merge_join,
+    merge_marking,
     merge_plan,
     merge_source,
     row_changes,
 )
 from dbt.adapters.silt.engine.commands.merge_clauses import ACTION, COPY, IGNORE, IN_SOURCE, IN_TARGET, Clauses
 from dbt.adapters.silt.engine.commands.merge_join import Sides, Source
+from dbt.adapters.silt.engine.commands.merge_marking import Merged
 from dbt.adapters.silt.engine.commands.merge_plan import Delete, Insert, Match, MergePlan, Update
 from dbt.adapters.silt.engine.commands.row_changes import FileChanges, Limits
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings, with_schema
@@ -61,19 +65,6 @@ class _Found:
     predicate: Expression
 
 
-@dataclass(frozen=True)
-class _Result:
-    """What was written, and how many rows took each clause, by its number."""
-
-    changes: FileChanges
-    counts: dict[int, int]
-    copied: int
-
-    def of(self, clauses: Clauses, action: type, *matches: Match) -> int:
-        """Rows that clauses of that kind took."""
-        return sum(self.counts.get(number, 0) for match in matches for number in clauses.numbers(match, action))
-
-
 def merge(
     spark: SparkSession,
     target: Target,
@@ -102,6 +93,7 @@ def merge(
     clauses = merge_clauses.number_clauses(plan, target.snapshot.schema, new, source_schema, target.name)
     bounds = limits or Limits()
     found = _find(Sides(spark, target, clauses, _as_it_is(source, plan, bounds), target.snapshot.files), source, bounds)
+    found = _as_wanted(found)
     result = _run(found, metadata, bounds)
     operation = Operation(
         OPERATION, merge_plan.operation_parameters(plan), _metrics(found, result, target.log.clock.now_ms() - started)
@@ -160,18 +152,27 @@ def _find(sides: Sides, source: DataFrame, limits: Limits) -> _Found:
             candidates = skipping.prune(snapshot, predicate)
     rows = Source(stable.frame, stable.rows, is_small=stable.rows <= limits.single_task_rows)
     chosen = replace(sides, source=rows, chosen=candidates)
-    if row_changes.size(candidates) > limits.at_once and not plan.inserts_only:
+    if row_changes.size(candidates) > limits.at_once and not (plan.inserts_only or marking.is_asked_for(snapshot)):
         chosen = replace(chosen, chosen=merge_join.touched(chosen))
     return _Found(chosen, candidates, predicate)
 
 
-def _run(found: _Found, metadata: Metadata, limits: Limits) -> _Result:
+def _as_wanted(found: _Found) -> _Found:
+    """What takes part, with a stable source where rows are marked: that takes more than one job."""
+    if found.sides.plan.inserts_only or not marking.is_asked_for(found.sides.target.snapshot):
+        return found
+    return replace(found, sides=merge_marking.stable(found.sides))
+
+
+def _run(found: _Found, metadata: Metadata, limits: Limits) -> Merged:
     sides, plan = found.sides, found.sides.plan
     nothing = sides.chosen.slice(0, 0)
     if plan.inserts_only or sides.chosen.num_rows == 0:
         if not plan.of(Match.NOT_MATCHED):
-            return _Result(FileChanges(found.opened, nothing), {}, 0)
+            return Merged(FileChanges(found.opened, nothing), {}, 0)
         return _insert(found, metadata)
+    if marking.is_asked_for(sides.target.snapshot):
+        return _unless_unchanged(found, merge_marking.mark(sides, found.opened, metadata, limits))
     if plan.deletes_every_match and len(plan.clauses) == 1:
         return _delete(found, metadata)
     total = row_changes.row_count(sides.target, sides.chosen)
@@ -194,17 +195,14 @@ def _unambiguous(found: _Found) -> _Found:
     Raises:
         MultipleSourceRowsError: more than one row does.
     """
-    sides = found.sides
-    if sides.source.rows is None:
-        stable = merge_source.stabilise(sides.source.frame, sides.plan, sides.target.snapshot.schema)
-        sides = replace(sides, source=Source(stable.frame, stable.rows))
+    sides = merge_marking.stable(found.sides)
     error = merge_join.multiple_matches(sides)
     if error is not None:
         raise error
     return replace(found, sides=sides)
 
 
-def _insert(found: _Found, metadata: Metadata) -> _Result:
+def _insert(found: _Found, metadata: Metadata) -> Merged:
     """Adds the source's rows that match nothing; removes no file."""
     sides = found.sides
     inserts = tuple(clause for clause in sides.clauses.all if clause.clause.match is Match.NOT_MATCHED)
@@ -214,7 +212,7 @@ def _insert(found: _Found, metadata: Metadata) -> _Result:
     return replace(result, changes=replace(result.changes, removed=sides.chosen.slice(0, 0)))
 
 
-def _delete(found: _Found, metadata: Metadata) -> _Result:
+def _delete(found: _Found, metadata: Metadata) -> Merged:
     """Keeps the target's rows that nothing matches; how often the others are matched does not matter."""
     sides = found.sides
     clauses = replace(sides.clauses, all=())
@@ -224,7 +222,7 @@ def _delete(found: _Found, metadata: Metadata) -> _Result:
     return _unless_unchanged(found, replace(result, counts={number: deleted}))
 
 
-def _rewrite(found: _Found, metadata: Metadata, joined: DataFrame, total: int) -> tuple[_Result, int]:
+def _rewrite(found: _Found, metadata: Metadata, joined: DataFrame, total: int) -> tuple[Merged, int]:
     """Writes the joined rows; also says how many of them carry a row of the target, of `total` that the files hold."""
     clauses = found.sides.clauses
     gone = ", ".join(str(number) for number in (*clauses.deletions, IGNORE))
@@ -251,7 +249,7 @@ def _rewrite(found: _Found, metadata: Metadata, joined: DataFrame, total: int) -
     return replace(result, counts=counts | {number: total - int(observed[_UNMATCHED])}), total
 
 
-def _write(rows: DataFrame, clauses: Clauses, found: _Found, metadata: Metadata) -> tuple[_Result, int]:
+def _write(rows: DataFrame, clauses: Clauses, found: _Found, metadata: Metadata) -> tuple[Merged, int]:
     target = found.sides.target
     new_rows, rules = merge_clauses.new_rows(rows, clauses, target.snapshot.properties, target.name)
     numbers = [clause.number for clause in clauses.all if not clause.deletes]
@@ -260,21 +258,21 @@ def _write(rows: DataFrame, clauses: Clauses, found: _Found, metadata: Metadata)
     written = files.write(new_rows, target.log, metadata, rules, metrics)
     counts = {number: int(written.metrics[str(number)]) for number in numbers}
     changes = FileChanges(found.opened, found.sides.chosen, written)
-    return _Result(changes, counts, int(written.metrics[str(COPY)])), int(written.metrics[_PAIRS])
+    return Merged(changes, counts, int(written.metrics[str(COPY)])), int(written.metrics[_PAIRS])
 
 
 def _count(condition: str) -> Column:
     return F.expr(f"count_if({condition})")
 
 
-def _unless_unchanged(found: _Found, result: _Result) -> _Result:
+def _unless_unchanged(found: _Found, result: Merged) -> Merged:
     """The result; one without changes has no files either."""
     if any(result.counts.values()):
         return result
     return replace(result, changes=row_changes.drop_written(found.sides.target, result.changes), copied=0)
 
 
-def _metrics(found: _Found, result: _Result, elapsed_ms: int) -> dict[str, str]:
+def _metrics(found: _Found, result: Merged, elapsed_ms: int) -> dict[str, str]:
     """`operationMetrics` by the reference's names."""
     clauses, changes = found.sides.clauses, result.changes
     by_source = Match.NOT_MATCHED_BY_SOURCE
@@ -295,9 +293,7 @@ def _metrics(found: _Found, result: _Result, elapsed_ms: int) -> dict[str, str]:
             "numTargetBytesAdded": 0 if changes.written is None else changes.written.size,
             "numTargetBytesRemoved": row_changes.size(changes.removed),
             "numTargetChangeFilesAdded": 0,
-            "numTargetDeletionVectorsAdded": 0,
-            "numTargetDeletionVectorsRemoved": 0,
-            "numTargetDeletionVectorsUpdated": 0,
+            **changes.vector_metrics("numTarget"),
             "executionTimeMs": elapsed_ms,
         }
     )

@@ -127,12 +127,13 @@ def action(clauses: Clauses) -> Column:
 
 
 def new_rows(
-    joined: DataFrame, clauses: Clauses, properties: TableProperties, table: str
+    joined: DataFrame, clauses: Clauses, properties: TableProperties, table: str, carried: Sequence[str] = ()
 ) -> tuple[DataFrame, tuple[Check, ...]]:
     """The rows that the table is to have in place of the joined ones, and what the changed ones must keep.
 
     Args:
-        joined: with `ACTION`; without the rows that are deleted or ignored.
+        joined: with `ACTION`; without the rows that are ignored.
+        carried: columns of `joined` that are kept besides.
 
     Raises:
         TypeMismatchError: a value's type cannot be stored in its column.
@@ -146,7 +147,7 @@ def new_rows(
     )
     rules = checks.table_checks(clauses.new, properties, table)
     of_changed = tuple(replace(rule, violation=F.expr(f"{ACTION} > {COPY}") & rule.violation) for rule in rules)
-    rows = joined.select(*columns, ACTION, IN_TARGET, *lost.values())
+    rows = joined.select(*columns, ACTION, IN_TARGET, *lost.values(), *carried)
     return generated.computed(rows, clauses.new, _computed(clauses)), (*lost_checks, *of_changed)
 
 
