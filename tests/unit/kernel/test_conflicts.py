@@ -312,3 +312,14 @@ def test_a_missing_blind_append_flag_means_that_the_winner_has_read() -> None:
     assert isinstance(
         outcome(lambda: check_conflicts(Winner(5, (file("new", 8, 12),)), reads_under_w)), ConcurrentAppendError
     )
+
+
+def test_winners_that_turn_features_on_one_after_the_other_are_followed() -> None:
+    protocol = upgraded(PROTOCOL, ["deletionVectors"])
+    one = replace(METADATA, configuration={"delta.checkpointPolicy": "v2"})
+    two = replace(one, configuration={**one.configuration, "delta.enableDeletionVectors": "true"})
+    mine = check_conflicts(winner(one), pending(ReadSet()))
+    mine = check_conflicts(winner(protocol, two), mine)
+    assert (mine.base.metadata, mine.base.protocol, mine.base.version) == (two, protocol, BASE.version)
+    with pytest.raises(MetadataChangedError):
+        check_conflicts(winner(one), mine)
