@@ -8,22 +8,25 @@ from typing import Any
 
 import deltalake
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands import alter, alter_columns, insert, scan
+from dbt.adapters.silt.engine.commands import alter, alter_columns, files, insert, scan
 from dbt.adapters.silt.engine.commands.alter_columns import ColumnChange, NewColumn
 from dbt.adapters.silt.engine.commands.create import CreateMode, Definition, Place, create
 from dbt.adapters.silt.engine.commands.placement import Placement
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel import expressions, skipping
-from dbt.adapters.silt.engine.kernel.actions import Protocol
+from dbt.adapters.silt.engine.kernel.actions import AddFile, CommitInfo, Protocol, serialize
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidPropertyError,
     InvalidStatementError,
+    TableDamagedError,
     UnsupportedStatementError,
 )
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.paths import commit_path
 from tests.unit.commands.spark_tables import PLAIN, Row, Tables, in_order
 
 BY_NAME = {"delta.columnMapping.mode": "name"}
@@ -80,7 +83,7 @@ def test_a_renamed_and_a_dropped_column_leave_the_files_as_they_are(tables: Tabl
 def test_files_have_physical_names_and_field_ids(tables: Tables) -> None:
     log = tables.made(NESTED.replace("select", "select /*+ coalesce(1) */"), properties=BY_NAME)
     (add,) = log.snapshot().add_files()
-    schema = pa.parquet.read_schema(Path(log.store.root) / add.path)
+    schema = pq.read_schema(Path(log.store.root) / add.path)
     field_id = b"PARQUET:field_id"
     assert [field.metadata[field_id] for field in schema] == [b"1", b"2", b"3", b"7"]
     assert schema.names == [member.physical_name for member in log.snapshot().schema]
@@ -90,18 +93,40 @@ def test_files_have_physical_names_and_field_ids(tables: Tables) -> None:
     assert log.snapshot().protocol == Protocol(2, 5)
 
 
+def test_files_of_other_writers_are_read_by_their_field_ids(tables: Tables) -> None:
+    log = tables.made("select 1L as id, 'x' as t", properties={"delta.columnMapping.mode": "id"})
+    text = pa.field("whatever", pa.string(), metadata={"PARQUET:field_id": "2"})
+    number = pa.field("other", pa.int64(), metadata={"PARQUET:field_id": "1"})
+    add_file(log, 1, pa.table([["y"], [2]], schema=pa.schema([text, number])))
+    # delta-rs looks for the names alone.
+    assert in_order([tuple(row) for row in tables.read(log).collect()]) == [(1, "x"), (2, "y")]
+    names = [member.physical_name for member in log.snapshot().schema]
+    add_file(log, 2, pa.table([pa.array([3]), pa.array(["z"])], names=names))
+    with pytest.raises(TableDamagedError):
+        files.write(tables.read(log), log, log.snapshot().metadata)
+
+
+def add_file(log: DeltaLog, version: int, data: pa.Table) -> None:
+    """A commit of another writer that adds a file."""
+    name = f"{version}.parquet"
+    pq.write_table(data, Path(log.store.root) / name)
+    size = (Path(log.store.root) / name).stat().st_size
+    add = AddFile(name, {}, size, 0, stats=json.dumps({"numRecords": data.num_rows}))
+    log.store.put_if_absent(commit_path(version), serialize((CommitInfo(operation="WRITE"), add)))
+
+
 def test_statistics_and_partitions_of_renamed_columns_rule_files_out(tables: Tables) -> None:
     log = tables.made("select id, id % 2 as `p q` from range(4)", partition_columns=("p q",), properties=BY_NAME)
     change(tables, log, "id", new_name="key")
     change(tables, log, "p q", new_name="part")
     snapshot = log.snapshot()
     assert snapshot.partition_columns == ("part",)
-    for column, value, files in (("key", 0, 1), ("key", 9, 0), ("part", 1, 1), ("part", 2, 0)):
+    for column, value, number in (("key", 0, 1), ("key", 9, 0), ("part", 1, 1), ("part", 2, 0)):
         predicate = expressions.Comparison("=", expressions.Column.of(column), value)
         chosen = skipping.prune(snapshot, predicate)
-        assert chosen.num_rows == files
+        assert chosen.num_rows == number
         frame = scan.read(tables.spark, log, snapshot, chosen, with_position=True)
-        assert frame.where(F.col(column) == value).count() == (0 if not files else 1 if column == "key" else 2)
+        assert frame.where(F.col(column) == value).count() == (0 if not number else 1 if column == "key" else 2)
     tables.append(log, "values (7L, 1L)")
     assert rows(tables, log) == [(0, 0), (1, 1), (2, 0), (3, 1), (7, 1)]
 

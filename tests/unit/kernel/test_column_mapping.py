@@ -15,6 +15,7 @@ from dbt.adapters.silt.engine.kernel.column_mapping import (
     MODE,
     PARQUET_FIELD_ID,
     check_mapping,
+    effective,
     mapped,
     stored_schema,
     successor,
@@ -121,6 +122,13 @@ def test_a_table_without_mapping_is_left_alone() -> None:
     assert mapped(plain, plain, ids(), "t") is plain
     assert stored_schema(plain) == PLAIN
     check_mapping(plain, "t")
+
+
+def test_what_an_earlier_mapping_left_behind_counts_for_nothing() -> None:
+    left_behind = replace(mapped(metadata(PLAIN), None, ids(), "t"), configuration={})
+    assert schema_of(effective(left_behind)) == PLAIN
+    for other in (metadata(PLAIN, {}), mapped(metadata(PLAIN), None, ids(), "t")):
+        assert effective(other) is other
 
 
 def test_the_ids_of_a_table_that_takes_anothers_place_go_on() -> None:

@@ -61,6 +61,14 @@ def stored_schema(metadata: Metadata, with_ids: bool = True) -> StructType:
     return map_fields(schema, lambda field: _stored(field, with_ids))
 
 
+def effective(metadata: Metadata) -> Metadata:
+    """The metadata without what an earlier mapping has left in it: in mode `none` display names are what counts."""
+    if PHYSICAL_NAME not in metadata.schema_string or is_mapped(metadata.configuration):
+        return metadata
+    schema = without_mapping(StructType.from_json(metadata.schema_string))
+    return replace(metadata, schema_string=schema.to_json())
+
+
 def mapped(metadata: Metadata, before: Metadata | None, new_id: Callable[[], str], table: str) -> Metadata:
     """A table's next metadata, with an id and a physical name for every column that has none.
 

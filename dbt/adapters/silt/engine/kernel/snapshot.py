@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.kernel import columns
 from dbt.adapters.silt.engine.kernel.actions import AddFile, DomainMetadata, Metadata, Protocol, SetTransaction
+from dbt.adapters.silt.engine.kernel.column_mapping import effective
 from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER
 from dbt.adapters.silt.engine.kernel.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.replay import TableState
@@ -55,7 +56,7 @@ class Snapshot:
             table,
             version,
             timestamp,
-            state.metadata,
+            effective(state.metadata),
             state.protocol,
             state.files,
             _unexpired(state, now_ms),
