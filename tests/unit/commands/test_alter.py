@@ -61,7 +61,6 @@ def test_a_property_that_cannot_be_set_is_refused(tables: Tables, key: str, valu
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("delta.enableChangeDataFeed", "true"),
         ("delta.enableIcebergCompatV2", "true"),
         ("delta.minWriterVersion", "7"),
     ],

@@ -20,6 +20,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ChangeDataNotRecordedError,
     DataFileMissingError,
     InternalError,
+    InvalidNameError,
     InvalidStatementError,
     UnsupportedStatementError,
     VersionNotFoundError,
@@ -171,3 +172,31 @@ def test_one_commit_names_a_change_file_once() -> None:
     log = new_log()
     with pytest.raises(InternalError, match="added as change data twice"):
         commit(log, log.snapshot(), Changes(DELETE, change_files=(CHANGED, CHANGED)), ReadSet(), CommitSettings())
+
+
+@pytest.mark.parametrize("name", ["_change_type", "_Commit_Version", "_commit_timestamp"])
+def test_a_table_that_records_its_changes_has_no_column_of_the_feeds_names(name: str) -> None:
+    schema = StructType((StructField(name, PrimitiveType("string")),))
+    metadata = replace(METADATA, configuration=RECORDING, schema_string=schema.to_json())
+    log = new_log(protocol=Protocol(1, 4))
+    with pytest.raises(InvalidNameError, match=name.lower()):
+        commit(log, log.snapshot(), Changes(DELETE, metadata=metadata), ReadSet(), CommitSettings())
+
+
+def test_mapped_columns_go_in_a_commit_without_data_where_changes_are_recorded() -> None:
+    mapped = RECORDING | {"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "2"}
+    fields = tuple(
+        StructField(
+            name, PrimitiveType("long"), metadata={PHYSICAL_NAME: f"col-{number}", "delta.columnMapping.id": number}
+        )
+        for number, name in enumerate(("id", "day"), start=1)
+    )
+    whole = replace(METADATA, configuration=mapped, schema_string=StructType(fields).to_json())
+    log = new_log(protocol=Protocol(2, 5))
+    put(log, 1, whole, add("f0"))
+    fewer = replace(whole, schema_string=StructType(fields[:1]).to_json())
+    gone = tuple(file.remove(1) for file in log.snapshot().add_files())
+    with pytest.raises(UnsupportedStatementError, match="in the same commit as its data"):
+        commit(log, log.snapshot(), Changes(DELETE, removes=gone, metadata=fewer), ReadSet(), CommitSettings())
+    commit(log, log.snapshot(), Changes(DELETE, metadata=fewer), ReadSet(), CommitSettings())
+    assert log.snapshot().schema.names == ("id",)

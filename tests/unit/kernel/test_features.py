@@ -74,7 +74,6 @@ def test_legacy_writer_versions_are_written_where_the_table_uses_nothing_unusual
 @pytest.mark.parametrize(
     ("writer_version", "used", "name"),
     [
-        (4, metadata(enableChangeDataFeed="true"), "changeDataFeed"),
         (6, with_column_metadata(**{"delta.identity.start": 1, "delta.identity.step": 1}), "identityColumns"),
     ],
 )
@@ -146,17 +145,14 @@ def test_a_new_table_has_the_least_protocol_that_is_enough() -> None:
     assert protocol_for(PLAIN, {"delta.constraints.c": "a > 0"}) == Protocol(1, 3)
     ntz = protocol_for(WITH_NTZ, {"delta.constraints.c": "a is not null"})
     assert ntz == Protocol(3, 7, ("timestampNtz",), ("appendOnly", "invariants", "checkConstraints", "timestampNtz"))
+    assert protocol_for(PLAIN, {"delta.enableChangeDataFeed": "true"}) == Protocol(1, 4)
     domains = protocol_for(PLAIN, {"delta.feature.domainMetadata": "supported"})
     assert domains == Protocol(1, 7, None, ("appendOnly", "invariants", "domainMetadata"))
 
 
 def test_a_new_table_cannot_ask_for_what_is_not_written_here() -> None:
-    for configuration in (
-        {"delta.enableChangeDataFeed": "true"},
-        {"delta.enableIcebergCompatV2": "true"},
-    ):
-        with pytest.raises(UnsupportedFeatureError):
-            protocol_for(PLAIN, configuration)
+    with pytest.raises(UnsupportedFeatureError):
+        protocol_for(PLAIN, {"delta.enableIcebergCompatV2": "true"})
 
 
 def test_an_upgrade_keeps_all_that_the_old_protocol_implied() -> None:

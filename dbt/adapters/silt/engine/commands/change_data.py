@@ -20,6 +20,7 @@ from dbt.adapters.silt.engine.commands.files import Written
 from dbt.adapters.silt.engine.kernel.actions import AddCDCFile, Metadata
 from dbt.adapters.silt.engine.kernel.change_feed import FEED_COLUMNS
 from dbt.adapters.silt.engine.kernel.errors import InternalError
+from dbt.adapters.silt.engine.kernel.features import has_feature
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.schema import CHANGE_TYPE, StructType
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
@@ -47,7 +48,7 @@ class ChangeData:
 
 def is_recorded(snapshot: Snapshot) -> bool:
     """Whether the table records its changes."""
-    return snapshot.properties.enable_change_data_feed
+    return snapshot.properties.enable_change_data_feed and has_feature(snapshot.protocol, "changeDataFeed")
 
 
 def stable(rows: DataFrame) -> DataFrame:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands import files, marking, row_changes, scan
+from dbt.adapters.silt.engine.commands import change_data, files, marking, row_changes, scan
 from dbt.adapters.silt.engine.commands.row_changes import FileChanges, Limits, RowResult, Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel import skipping
@@ -51,24 +51,33 @@ def _run(spark: SparkSession, target: Target, rows: Rows, limits: Limits) -> Row
     deleted = row_changes.known_rows(whole)
     if others.num_rows == 0:
         return RowResult(FileChanges(nothing, whole), deleted)
-    if marking.is_asked_for(target.snapshot):
-        result = _mark(spark, target, rows, others, limits)
-    else:
-        result = _rewrite(spark, target, rows, others, limits)
+    if marking.is_by_position(target.snapshot):
+        return _mark(spark, target, rows, whole, others, limits)
+    result = _rewrite(spark, target, rows, others, limits)
     changes = replace(result.changes, removed=pa.concat_tables([whole, result.changes.removed]))
     changed = None if deleted is None or result.changed is None else deleted + result.changed
     return RowResult(changes, changed, result.copied)
 
 
-def _mark(spark: SparkSession, target: Target, rows: Rows, candidates: pa.Table, limits: Limits) -> RowResult:
-    """Marks the rows where they are."""
+def _mark(
+    spark: SparkSession, target: Target, rows: Rows, whole: pa.Table, candidates: pa.Table, limits: Limits
+) -> RowResult:
+    """Removes the whole files, and marks the rows of the others where they are, or writes these anew without them."""
     found = _read(spark, target, rows, candidates, with_position=True).filter(_matches(rows))
     plan = marking.plan(target, candidates, marking.positions(found))
     written = None
     if plan.worn.num_rows:
         left = scan.read(spark, target.log, target.snapshot, plan.worn, only=plan.left)
         written = files.write(marking.gathered(left, plan.worn, limits), target.log, target.snapshot.metadata)
-    return RowResult(marking.changes(target, candidates, plan, written), plan.num_going, plan.num_left)
+    changes = marking.changes(target, candidates, plan, written)
+    changes = replace(changes, removed=pa.concat_tables([whole, changes.removed]))
+    deleted = plan.num_going + row_changes.row_count(target, whole)
+    if change_data.is_recorded(target.snapshot) and (plan.worn.num_rows or plan.staying.num_rows):
+        going = scan.read(spark, target.log, target.snapshot, plan.touched, only=plan.going)
+        gone = scan.read(spark, target.log, target.snapshot, whole).unionAll(going)
+        deletions, expected = {change_data.DELETE: gone}, {change_data.DELETE: deleted}
+        changes = row_changes.record(target, changes, target.snapshot.metadata, deletions, expected)
+    return RowResult(changes, deleted, plan.num_left)
 
 
 def _rewrite(spark: SparkSession, target: Target, rows: Rows, candidates: pa.Table, limits: Limits) -> RowResult:

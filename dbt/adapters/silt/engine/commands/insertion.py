@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands import files, row_changes
+from dbt.adapters.silt.engine.commands import change_data, files, row_changes
+from dbt.adapters.silt.engine.commands.change_data import ChangeData
 from dbt.adapters.silt.engine.commands.commit import commit, replaced_whole
 from dbt.adapters.silt.engine.commands.files import Written
 from dbt.adapters.silt.engine.commands.placement import Placed
+from dbt.adapters.silt.engine.commands.row_changes import FileChanges
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel.actions import Json
 from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
@@ -34,6 +36,7 @@ class Replacement:
         opened: how many files were read; None where that says nothing.
         reads: what of the table the result hangs on.
         parameters: of the operation, besides those that every INSERT has.
+        gone: the rows that leave the table, to be recorded as changes; None where there is nothing to record.
     """
 
     mode: str
@@ -41,6 +44,7 @@ class Replacement:
     opened: int | None = None
     reads: ReadSet = field(default_factory=ReadSet)
     parameters: Mapping[str, Json] = field(default_factory=dict)
+    gone: DataFrame | None = None
 
 
 def write(target: Target, placed: Placed, kept: DataFrame | None = None) -> Written:
@@ -63,10 +67,39 @@ def write(target: Target, placed: Placed, kept: DataFrame | None = None) -> Writ
     return files.write(rows, target.log, placed.metadata, placed.checks, {_INSERTED: inserted})
 
 
-def finish(
-    target: Target, placed: Placed, written: Written, replacement: Replacement, settings: WriteSettings
+def replace_rows(
+    target: Target, placed: Placed, kept: DataFrame | None, replacement: Replacement, settings: WriteSettings
 ) -> Outcome:
-    """Commits the written files in the place of those that are removed."""
+    """Writes the query's rows and those that stay, records what that changes, and commits all in the removed's place.
+
+    Raises:
+        As `files.write` and `commit`.
+    """
+    if replacement.gone is None or replacement.removed is None:
+        return finish(target, placed, write(target, placed, kept), replacement, settings)
+    placed = replace(placed, df=change_data.stable(placed.df))
+    written = write(target, placed, kept)
+    inserted = int(written.metrics[_INSERTED])
+    deleted = row_changes.row_count(target, replacement.removed) - (written.rows - inserted)
+    changes = row_changes.record(
+        target,
+        FileChanges(replacement.removed, replacement.removed, written),
+        placed.metadata,
+        {change_data.DELETE: replacement.gone, change_data.INSERT: placed.df},
+        {change_data.DELETE: deleted, change_data.INSERT: inserted},
+    )
+    return finish(target, placed, written, replacement, settings, changes.recorded)
+
+
+def finish(
+    target: Target,
+    placed: Placed,
+    written: Written,
+    replacement: Replacement,
+    settings: WriteSettings,
+    recorded: ChangeData | None = None,
+) -> Outcome:
+    """Commits the written files in the place of those that are removed, with the change files of what is recorded."""
     snapshot = target.snapshot
     removed = snapshot.files.slice(0, 0) if replacement.removed is None else replacement.removed
     inserted = int(written.metrics[_INSERTED])
@@ -81,10 +114,12 @@ def finish(
         adds=written.adds,
         removes=tuple(add.remove(now) for add in snapshot.add_files(removed)),
         metadata=placed.new_metadata(),
+        change_files=() if recorded is None else recorded.files,
     )
     if replacement.reads.whole_table:
         changes = replaced_whole(snapshot, changes, settings)
-    committed = commit(target.log, snapshot, changes, replacement.reads, settings, (written,))
+    uncommitted = (written,) if recorded is None else (written, recorded)
+    committed = commit(target.log, snapshot, changes, replacement.reads, settings, uncommitted)
     return Outcome(
         OPERATION,
         target.name,

@@ -16,7 +16,7 @@ from pyroaring import BitMap64
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands import row_changes, scan, spark_errors
+from dbt.adapters.silt.engine.commands import change_data, row_changes, scan, spark_errors
 from dbt.adapters.silt.engine.commands.files import Written
 from dbt.adapters.silt.engine.commands.row_changes import FileChanges, Limits, Marked
 from dbt.adapters.silt.engine.commands.target import Target
@@ -80,6 +80,21 @@ def is_asked_for(snapshot: Snapshot) -> bool:
     return snapshot.properties.enable_deletion_vectors and has_feature(snapshot.protocol, FEATURE)
 
 
+def is_by_position(snapshot: Snapshot) -> bool:
+    """Whether rows that go are to be found by their positions first: to be marked, or to be recorded as changes.
+
+    What was found once can be read again: change files hold exactly the rows that go from the data files.
+    """
+    return is_asked_for(snapshot) or change_data.is_recorded(snapshot)
+
+
+def all_positions(target: Target, chosen: pa.Table) -> dict[str, BitMap64]:
+    """Where all rows of files are."""
+    marked = deletion_vectors.read_all(target.log.store, chosen, target.name)
+    sizes = zip(chosen["path"].to_pylist(), row_changes.records(target, chosen), strict=True)
+    return {path: marked.get(path, BitMap64()).flip(0, size) for path, size in sizes}
+
+
 def positions(rows: DataFrame) -> dict[str, BitMap64]:
     """Where rows are in their files, by the columns `scan.FILE` and `scan.ROW`; runs a job."""
     of_files = rows.groupBy(scan.FILE).agg(F.collect_list(scan.ROW).alias(scan.ROW))
@@ -91,11 +106,14 @@ def positions(rows: DataFrame) -> dict[str, BitMap64]:
     }
 
 
-def plan(target: Target, candidates: pa.Table, going: Positions) -> Plan:
+def plan(target: Target, candidates: pa.Table, going: Positions, may_stay: bool = True) -> Plan:
     """What becomes of files that lose these rows, none of which is marked already.
+
+    Where the table does not ask for deletion vectors, no file stays.
 
     Args:
         candidates: files that hold them, and others; rows of the snapshot's files.
+        may_stay: whether a file may stay without some of its rows.
     """
     touched = candidates.filter(pc.is_in(candidates["path"], value_set=pa.array(going, pa.string())))
     before = deletion_vectors.read_all(target.log.store, touched, target.name)
@@ -103,9 +121,10 @@ def plan(target: Target, candidates: pa.Table, going: Positions) -> Plan:
     sizes = dict(zip(paths, row_changes.records(target, touched), strict=True))
     after = {path: before[path] | going[path] if path in before else going[path] for path in paths}
     shares = [len(after[path]) / sizes[path] for path in paths]
+    most = _WORN if may_stay and is_asked_for(target.snapshot) else 0.0
     gone = touched.filter(pa.array([share >= 1 for share in shares], pa.bool_()))
-    worn = touched.filter(pa.array([_WORN < share < 1 for share in shares], pa.bool_()))
-    staying = touched.filter(pa.array([share <= _WORN for share in shares], pa.bool_()))
+    worn = touched.filter(pa.array([most < share < 1 for share in shares], pa.bool_()))
+    staying = touched.filter(pa.array([share <= most for share in shares], pa.bool_()))
     left = {path: after[path].flip(0, sizes[path]) for path in worn["path"].to_pylist()}
     return Plan(going, gone, worn, staying, left, {path: after[path] for path in staying["path"].to_pylist()})
 

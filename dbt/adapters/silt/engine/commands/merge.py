@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands import (
     assign,
+    change_data,
     files,
     marking,
     merge_clauses,
@@ -38,7 +39,7 @@ from dbt.adapters.silt.engine.commands.types import check_storable, query_schema
 from dbt.adapters.silt.engine.kernel import skipping
 from dbt.adapters.silt.engine.kernel.actions import Metadata
 from dbt.adapters.silt.engine.kernel.changes import Operation
-from dbt.adapters.silt.engine.kernel.errors import InternalError
+from dbt.adapters.silt.engine.kernel.errors import InternalError, UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.expressions import TRUE, And, Expression
 from dbt.adapters.silt.engine.kernel.features import check_writable
 from dbt.adapters.silt.engine.kernel.schema import StructType
@@ -89,6 +90,12 @@ def merge(
     row_changes.check_names(source_schema, target.name, "source's column")
     metadata = _evolved(target, plan, source_schema)
     check_writable(target.snapshot.protocol, target.name, metadata)
+    if change_data.is_recorded(target.snapshot) and not plan.inserts_only:
+        raise UnsupportedFeatureError(
+            "a MERGE into a table that records its changes (changeDataFeed) is not supported yet",
+            remedy="Use DELETE, UPDATE and INSERT",
+            table=target.name,
+        )
     new = StructType.from_json(metadata.schema_string)
     clauses = merge_clauses.number_clauses(plan, target.snapshot.schema, new, source_schema, target.name)
     bounds = limits or Limits()

@@ -7,7 +7,7 @@ are written anew, in the same job as the new rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
@@ -15,7 +15,15 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands import insertion, merge_source, partition_match, row_changes, scan
+from dbt.adapters.silt.engine.commands import (
+    change_data,
+    insertion,
+    marking,
+    merge_source,
+    partition_match,
+    row_changes,
+    scan,
+)
 from dbt.adapters.silt.engine.commands.checks import Check, counted, example_row, shown
 from dbt.adapters.silt.engine.commands.insertion import Replacement
 from dbt.adapters.silt.engine.commands.merge_plan import KeyEquality, MergePlan
@@ -58,24 +66,22 @@ def replace_where(
     is_whole = skipping.fully_matched(target.snapshot, rows.predicate, candidates)
     whole, others = candidates.filter(is_whole), candidates.filter(pc.invert(is_whole))
     matches = _is_true(rows.condition)
-    partly = _with_rows_to_replace(spark, target, others, lambda frame: frame.alias(rows.alias).filter(matches))
-    kept = None
-    if partly.num_rows:
-        kept = scan.read(spark, target.log, target.snapshot, partly).alias(rows.alias).filter(~matches)
-    written = insertion.write(target, placed, kept)
-    return insertion.finish(
+    split = _split(
+        spark,
         target,
-        placed,
-        written,
-        Replacement(
-            _OVERWRITE,
-            pa.concat_tables([whole, partly]),
-            opened=others.num_rows,
-            reads=ReadSet(predicates=(rows.predicate,), paths=_paths(others)),
-            parameters={"predicate": rows.condition},
-        ),
-        settings,
+        others,
+        going=lambda frame: frame.alias(rows.alias).filter(matches),
+        staying=lambda frame: frame.alias(rows.alias).filter(~matches),
     )
+    replacement = Replacement(
+        _OVERWRITE,
+        pa.concat_tables([whole, split.removed]),
+        opened=others.num_rows,
+        reads=ReadSet(predicates=(rows.predicate,), paths=_paths(others)),
+        parameters={"predicate": rows.condition},
+        gone=split.gone_with(whole, spark, target),
+    )
+    return insertion.replace_rows(target, placed, split.kept, replacement, settings)
 
 
 def replace_using(
@@ -143,6 +149,52 @@ def _is_true(condition: str) -> Column:
     return F.expr(f"(({condition}\n) <=> true)")
 
 
+@dataclass(frozen=True)
+class _Split:
+    """What becomes of files some of whose rows are replaced.
+
+    Args:
+        removed: the files that are written anew, rows of the snapshot's files.
+        kept: their rows that stay; None where there are no such files.
+        gone: their rows that go; None where the table does not record its changes.
+    """
+
+    removed: pa.Table
+    kept: DataFrame | None = None
+    gone: DataFrame | None = None
+
+    def gone_with(self, whole: pa.Table, spark: SparkSession, target: Target) -> DataFrame | None:
+        """The rows that go, those of whole files too; None where nothing is to be recorded."""
+        if self.gone is None:
+            return None
+        return scan.read(spark, target.log, target.snapshot, whole).unionAll(self.gone)
+
+
+def _split(
+    spark: SparkSession,
+    target: Target,
+    candidates: pa.Table,
+    going: Callable[[DataFrame], DataFrame],
+    staying: Callable[[DataFrame], DataFrame],
+) -> _Split:
+    """Tells the rows to replace from the others.
+
+    Args:
+        going: the rows of a frame that are replaced.
+        staying: the others.
+    """
+    log, snapshot = target.log, target.snapshot
+    if not change_data.is_recorded(snapshot):
+        partly = _with_rows_to_replace(spark, target, candidates, going)
+        return _Split(partly, staying(scan.read(spark, log, snapshot, partly)) if partly.num_rows else None)
+    found = marking.positions(going(scan.read(spark, log, snapshot, candidates, with_position=True)))
+    plan = marking.plan(target, candidates, found, may_stay=False)
+    if not plan.worn.num_rows:
+        return _Split(plan.removed)
+    kept = scan.read(spark, log, snapshot, plan.worn, only=plan.left)
+    return _Split(plan.removed, kept, scan.read(spark, log, snapshot, plan.touched, only=plan.going))
+
+
 def _with_rows_to_replace(
     spark: SparkSession, target: Target, candidates: pa.Table, to_replace: Callable[[DataFrame], DataFrame]
 ) -> pa.Table:
@@ -179,21 +231,21 @@ def _replace_rows(
     source = merge_source.with_values(source, snapshot.schema, snapshot.partition_columns)
     wanted = source.frame.select(*(F.col(f"{_SOURCE}.{quoted(name)}") for name in names)).distinct()
     candidates = skipping.prune(snapshot, source.predicate)
-    partly = _with_rows_to_replace(
-        spark, target, candidates, lambda frame: frame.join(wanted, list(names), "left_semi")
+    split = _split(
+        spark,
+        target,
+        candidates,
+        going=lambda frame: frame.join(wanted, list(names), "left_semi"),
+        staying=lambda frame: frame.join(wanted, list(names), "left_anti"),
     )
-    kept = None
-    if partly.num_rows:
-        kept = scan.read(spark, target.log, snapshot, partly).join(wanted, list(names), "left_anti")
-    stable = replace(placed, df=source.frame)
-    written = insertion.write(target, stable, kept)
     done = replace(
         replacement,
-        removed=partly,
+        removed=split.removed,
         opened=candidates.num_rows,
         reads=ReadSet(predicates=(source.predicate,), paths=_paths(candidates)),
+        gone=split.gone,
     )
-    return insertion.finish(target, stable, written, done, settings)
+    return insertion.replace_rows(target, replace(placed, df=source.frame), split.kept, done, settings)
 
 
 def _paths(chosen: pa.Table) -> frozenset[str]:

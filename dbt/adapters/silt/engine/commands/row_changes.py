@@ -18,12 +18,13 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands import commit, scan, spark_errors
+from dbt.adapters.silt.engine.commands import change_data, commit, scan, spark_errors
+from dbt.adapters.silt.engine.commands.change_data import ChangeData
 from dbt.adapters.silt.engine.commands.commit import Uncommitted
 from dbt.adapters.silt.engine.commands.files import Written
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel import deletion_vectors, stats_json
-from dbt.adapters.silt.engine.kernel.actions import AddFile, Metadata
+from dbt.adapters.silt.engine.kernel.actions import AddCDCFile, AddFile, Metadata
 from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, is_needed
 from dbt.adapters.silt.engine.kernel.errors import InternalError, InvalidNameError, SiltError
 from dbt.adapters.silt.engine.kernel.expressions import Expression
@@ -107,21 +108,27 @@ class FileChanges:
         removed: the files that leave the table.
         written: the files that come into it.
         marked: the files that stay with fewer rows.
+        recorded: the change files.
     """
 
     opened: pa.Table
     removed: pa.Table
     written: Written | None = None
     marked: Marked | None = None
+    recorded: ChangeData | None = None
 
     @property
     def added(self) -> int:
         return 0 if self.written is None else len(self.written.adds)
 
     @property
+    def change_files(self) -> tuple[AddCDCFile, ...]:
+        return () if self.recorded is None else self.recorded.files
+
+    @property
     def uncommitted(self) -> tuple[Uncommitted, ...]:
         """What is to be deleted again where the changes are not committed."""
-        return tuple(each for each in (self.written, self.marked) if each is not None)
+        return tuple(each for each in (self.written, self.marked, self.recorded) if each is not None)
 
     def vector_metrics(self, prefix: str) -> dict[str, int]:
         """What became of deletion vectors, by the reference's names."""
@@ -218,6 +225,7 @@ def finish(
         ),
         removes=tuple(add.remove(now) for add in removed),
         metadata=metadata,
+        change_files=changes.change_files,
     )
     isolation = settings.commit.isolation_level or target.snapshot.properties.isolation_level
     if settings.txn is None and not is_needed(actions, isolation):
@@ -243,7 +251,7 @@ def end(
         "numAddedFiles": changes.added,
         "numAddedBytes": 0 if changes.written is None else changes.written.size,
         "numCopiedRows": None if result.changed is None else result.copied,
-        "numAddedChangeFiles": 0,
+        "numAddedChangeFiles": len(changes.change_files),
         **changes.vector_metrics("num"),
         "executionTimeMs": target.log.clock.now_ms() - started,
     }
@@ -264,6 +272,28 @@ def end(
         files_skipped=target.snapshot.num_files - changes.opened.num_rows,
         attempts=0 if committed is None else committed.attempts,
     )
+
+
+def record(
+    target: Target,
+    changes: FileChanges,
+    metadata: Metadata,
+    rows: Mapping[str, DataFrame],
+    expected: Mapping[str, int],
+) -> FileChanges:
+    """The changes with the change files of these rows; where they cannot be written, all that was written is deleted.
+
+    Args:
+        metadata: of the version that the files are meant for.
+        rows: by how they changed.
+        expected: how many there are of each kind.
+    """
+    try:
+        return replace(changes, recorded=change_data.write(target.log, metadata, rows, expected))
+    except BaseException:
+        for each in changes.uncommitted:
+            each.discard(target.log)
+        raise
 
 
 def check_kept(target: Target, changes: FileChanges, expected: int) -> None:

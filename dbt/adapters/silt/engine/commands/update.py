@@ -9,7 +9,16 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands import assignments, checks, files, generated, marking, row_changes, scan
+from dbt.adapters.silt.engine.commands import (
+    assignments,
+    change_data,
+    checks,
+    files,
+    generated,
+    marking,
+    row_changes,
+    scan,
+)
 from dbt.adapters.silt.engine.commands.assignments import Assignment, Name
 from dbt.adapters.silt.engine.commands.checks import Check
 from dbt.adapters.silt.engine.commands.partitions import quoted
@@ -58,7 +67,8 @@ def update(
 def _run(spark: SparkSession, target: Target, assigned: Sequence[Assignment], rows: Rows, limits: Limits) -> RowResult:
     everything = target.snapshot.files
     candidates = everything if rows.condition is None else skipping.prune(target.snapshot, rows.predicate)
-    if rows.condition is not None and marking.is_asked_for(target.snapshot):
+    is_marked = rows.condition is not None and marking.is_asked_for(target.snapshot)
+    if is_marked or change_data.is_recorded(target.snapshot):
         return _mark(spark, target, assigned, rows, candidates, limits)
     chosen = candidates
     if rows.condition is not None and row_changes.size(candidates) > limits.at_once:
@@ -85,23 +95,32 @@ def _mark(
     candidates: pa.Table,
     limits: Limits,
 ) -> RowResult:
-    """Marks the rows where they are, and writes only them as they are to be.
+    """Marks the rows where they are, or removes their files, and writes what is then missing.
 
     The condition is evaluated once: what is written is read by its position, so that a condition whose answer differs
     from time to time (`rand()`) cannot mark one row and write another.
     """
-    found = _read(spark, target, rows, candidates, with_position=True).filter(F.col(_CHANGED))
-    plan = marking.plan(target, candidates, marking.positions(found))
-    changed = scan.read(spark, target.log, target.snapshot, plan.touched, only=plan.going)
-    left = scan.read(spark, target.log, target.snapshot, plan.worn, only=plan.left)
-    both = changed.withColumn(_CHANGED, F.lit(True)).unionAll(left.withColumn(_CHANGED, F.lit(False)))
-    gathered = marking.gathered(both, plan.touched, limits)
-    frame, rules = _new_rows(gathered.alias(rows.alias), target, assigned)
+    if rows.condition is None:
+        plan = marking.plan(target, candidates, marking.all_positions(target, candidates))
+    else:
+        found = _read(spark, target, rows, candidates, with_position=True).filter(F.col(_CHANGED))
+        plan = marking.plan(target, candidates, marking.positions(found))
+    before = scan.read(spark, target.log, target.snapshot, plan.touched, only=plan.going)
+    new, rules = _new_rows(before.withColumn(_CHANGED, F.lit(True)).alias(rows.alias), target, assigned)
     if plan.num_going == 0:
         return RowResult(FileChanges(candidates, plan.touched))
-    written = files.write(frame, target.log, target.snapshot.metadata, rules)
+    if change_data.is_recorded(target.snapshot):
+        new = change_data.stable(new)
+    left = scan.read(spark, target.log, target.snapshot, plan.worn, only=plan.left)
+    both = new.unionByName(left.withColumn(_CHANGED, F.lit(False)), allowMissingColumns=True)
+    metadata = target.snapshot.metadata
+    written = files.write(marking.gathered(both, plan.touched, limits), target.log, metadata, rules)
     row_changes.check_kept(target, FileChanges(candidates, plan.removed, written), plan.num_going + plan.num_left)
-    return RowResult(marking.changes(target, candidates, plan, written), plan.num_going, plan.num_left)
+    changes = marking.changes(target, candidates, plan, written)
+    if change_data.is_recorded(target.snapshot):
+        images = {change_data.UPDATE_PREIMAGE: before, change_data.UPDATE_POSTIMAGE: new}
+        changes = row_changes.record(target, changes, metadata, images, dict.fromkeys(images, plan.num_going))
+    return RowResult(changes, plan.num_going, plan.num_left)
 
 
 def _read(spark: SparkSession, target: Target, rows: Rows, chosen: pa.Table, with_position: bool = False) -> DataFrame:

@@ -251,7 +251,7 @@ _FEATURES: Mapping[str, Feature] = {
         Feature("appendOnly", _property_is_true("delta.appendOnly"), True, True, writer_version=2),
         Feature("invariants", _field_has("delta.invariants"), True, True, writer_version=2),
         Feature("checkConstraints", _has_checks, True, True, writer_version=3),
-        Feature("changeDataFeed", _property_is_true("delta.enableChangeDataFeed"), True, False, writer_version=4),
+        Feature("changeDataFeed", _property_is_true("delta.enableChangeDataFeed"), True, True, writer_version=4),
         Feature("generatedColumns", _field_has(GENERATION_EXPRESSION), True, True, writer_version=4),
         Feature("columnMapping", _maps_columns, True, True, reader_version=2, writer_version=5),
         Feature(
