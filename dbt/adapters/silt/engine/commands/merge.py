@@ -3,7 +3,7 @@
 Few bytes of target are one job: all candidate files are joined with the source and written anew. For more, the source
 is made stable first, the range of its keys rules files out, and where much is still left a job finds the touched files.
 A MERGE that only inserts never rewrites a file, and one into a table that asks for deletion vectors only those that few
-rows are left of (`merge_marking`).
+rows are left of (`merge_marking`). A table that records its changes has its rows found by position in the same way.
 
 Whether a row of the target is matched more than once shows without a job of its own: the joined rows that carry a row
 of the target are then more than the files hold.
@@ -19,7 +19,6 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands import (
     assign,
-    change_data,
     files,
     marking,
     merge_clauses,
@@ -39,7 +38,7 @@ from dbt.adapters.silt.engine.commands.types import check_storable, query_schema
 from dbt.adapters.silt.engine.kernel import skipping
 from dbt.adapters.silt.engine.kernel.actions import Metadata
 from dbt.adapters.silt.engine.kernel.changes import Operation
-from dbt.adapters.silt.engine.kernel.errors import InternalError, UnsupportedFeatureError
+from dbt.adapters.silt.engine.kernel.errors import InternalError
 from dbt.adapters.silt.engine.kernel.expressions import TRUE, And, Expression
 from dbt.adapters.silt.engine.kernel.features import check_writable
 from dbt.adapters.silt.engine.kernel.schema import StructType
@@ -90,12 +89,6 @@ def merge(
     row_changes.check_names(source_schema, target.name, "source's column")
     metadata = _evolved(target, plan, source_schema)
     check_writable(target.snapshot.protocol, target.name, metadata)
-    if change_data.is_recorded(target.snapshot) and not plan.inserts_only:
-        raise UnsupportedFeatureError(
-            "a MERGE into a table that records its changes (changeDataFeed) is not supported yet",
-            remedy="Use DELETE, UPDATE and INSERT",
-            table=target.name,
-        )
     new = StructType.from_json(metadata.schema_string)
     clauses = merge_clauses.number_clauses(plan, target.snapshot.schema, new, source_schema, target.name)
     bounds = limits or Limits()
@@ -159,14 +152,14 @@ def _find(sides: Sides, source: DataFrame, limits: Limits) -> _Found:
             candidates = skipping.prune(snapshot, predicate)
     rows = Source(stable.frame, stable.rows, is_small=stable.rows <= limits.single_task_rows)
     chosen = replace(sides, source=rows, chosen=candidates)
-    if row_changes.size(candidates) > limits.at_once and not (plan.inserts_only or marking.is_asked_for(snapshot)):
+    if row_changes.size(candidates) > limits.at_once and not (plan.inserts_only or marking.is_by_position(snapshot)):
         chosen = replace(chosen, chosen=merge_join.touched(chosen))
     return _Found(chosen, candidates, predicate)
 
 
 def _as_wanted(found: _Found) -> _Found:
     """What takes part, with a stable source where rows are marked: that takes more than one job."""
-    if found.sides.plan.inserts_only or not marking.is_asked_for(found.sides.target.snapshot):
+    if found.sides.plan.inserts_only or not marking.is_by_position(found.sides.target.snapshot):
         return found
     return replace(found, sides=merge_marking.stable(found.sides))
 
@@ -178,7 +171,7 @@ def _run(found: _Found, metadata: Metadata, limits: Limits) -> Merged:
         if not plan.of(Match.NOT_MATCHED):
             return Merged(FileChanges(found.opened, nothing), {}, 0)
         return _insert(found, metadata)
-    if marking.is_asked_for(sides.target.snapshot):
+    if marking.is_by_position(sides.target.snapshot):
         return _unless_unchanged(found, merge_marking.mark(sides, found.opened, metadata, limits))
     if plan.deletes_every_match and len(plan.clauses) == 1:
         return _delete(found, metadata)
@@ -299,7 +292,7 @@ def _metrics(found: _Found, result: Merged, elapsed_ms: int) -> dict[str, str]:
             "numTargetFilesRemoved": changes.removed.num_rows,
             "numTargetBytesAdded": 0 if changes.written is None else changes.written.size,
             "numTargetBytesRemoved": row_changes.size(changes.removed),
-            "numTargetChangeFilesAdded": 0,
+            "numTargetChangeFilesAdded": len(changes.change_files),
             **changes.vector_metrics("numTarget"),
             "executionTimeMs": elapsed_ms,
         }

@@ -1,5 +1,7 @@
 """MERGE into a table that asks for deletion vectors: rows that change are marked where they are, and written elsewhere.
 
+Into a table that records its changes as well: what it is to record is known by then, row by row.
+
 The pairs of rows that match are joined once, and kept with the row that comes out of each. Which rows of the target go,
 which of the source match nothing, and what is written are all taken from there, so that a condition whose answer
 differs from time to time (`rand()`) cannot mark one row and write another.
@@ -7,23 +9,26 @@ differs from time to time (`rand()`) cannot mark one row and write another.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyroaring import BitMap64
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands import (
+    change_data,
     files,
     marking,
     merge_clauses,
     merge_join,
     merge_source,
+    row_changes,
     scan,
     spark_errors,
 )
@@ -79,19 +84,23 @@ def mark(sides: Sides, opened: pa.Table, metadata: Metadata, limits: Limits) -> 
     numbered = sides.source.frame.withColumn(_SOURCE_ROW, F.monotonically_increasing_id())
     sides = replace(sides, source=replace(sides.source, frame=numbered))
     pairs, rules = _pairs(sides)
-    going, counts = _going(sides, pairs)
-    plan = marking.plan(sides.target, sides.chosen, going)
+    by_clause = _going(sides, pairs)
+    counts = {number: sum(map(len, going.values())) for number, going in by_clause.items()}
+    plan = marking.plan(sides.target, sides.chosen, _together(by_clause.values()))
     changed = pairs.filter(f"{ACTION} not in ({', '.join(map(str, (*sides.clauses.deletions, COPY)))})")
-    parts = _parts(sides, pairs, plan)
+    new = _inserted(sides, pairs)
+    parts = [each for each in (new, _left(sides, plan)) if each is not None]
     if any(number not in sides.clauses.deletions for number in counts):
         parts.append(changed.drop(*_PLACE))
     written = _write(sides, parts, metadata, rules, limits)
-    counts = dict(counts)
     if written is not None:
         _check(sides, written, counts, plan.num_left)
         inserts = (c.number for c in sides.clauses.all if c.clause.match is Match.NOT_MATCHED)
         counts |= {number: int(written.metrics[str(number)]) for number in inserts}
-    return Merged(marking.changes(sides.target, opened, plan, written), counts, plan.num_left)
+    changes = marking.changes(sides.target, opened, plan, written)
+    if change_data.is_recorded(sides.target.snapshot) and by_clause:
+        changes = _recorded(sides, changes, metadata, by_clause, counts, (changed, new))
+    return Merged(changes, counts, plan.num_left)
 
 
 def _pairs(sides: Sides) -> tuple[DataFrame, tuple[Check, ...]]:
@@ -104,8 +113,8 @@ def _pairs(sides: Sides) -> tuple[DataFrame, tuple[Check, ...]]:
         return rows.localCheckpoint(), rules
 
 
-def _going(sides: Sides, pairs: DataFrame) -> tuple[Positions, Mapping[int, int]]:
-    """The rows of the target that change, and how many take each clause; runs a job."""
+def _going(sides: Sides, pairs: DataFrame) -> Mapping[int, Positions]:
+    """The rows of the target that change, by the clause that they take; runs a job."""
     of_rows = pairs.groupBy(scan.FILE, scan.ROW).agg(F.max(ACTION).alias(ACTION), F.count(IN_SOURCE).alias(_MATCHES))
     of_files = (
         of_rows.filter(f"{ACTION} > {COPY}")
@@ -118,35 +127,83 @@ def _going(sides: Sides, pairs: DataFrame) -> tuple[Positions, Mapping[int, int]
         raise merge_join.multiple_matches(sides) or MultipleSourceRowsError(
             "a row of the table is matched by more than one row of the source", table=sides.target.name
         )
-    going: dict[str, BitMap64] = {}
-    counts: Counter[int] = Counter()
+    by_clause: dict[int, dict[str, BitMap64]] = defaultdict(dict)
     for file, number, places in zip(
         found[scan.FILE].to_pylist(), found[ACTION].to_pylist(), found[scan.ROW], strict=True
     ):
-        rows = deletion_vectors.of_positions(places.values)
-        going[file] = going[file] | rows if file in going else rows
-        counts[number] += len(rows)
-    return going, counts
+        by_clause[number][file] = deletion_vectors.of_positions(places.values)
+    return by_clause
 
 
-def _parts(sides: Sides, pairs: DataFrame, plan: marking.Plan) -> list[DataFrame]:
-    """The rows that are inserted, and those that are left in files that go."""
+def _together(parts: Iterable[Positions]) -> Positions:
+    """The rows of all of them."""
+    together: dict[str, BitMap64] = {}
+    for part in parts:
+        for file, rows in part.items():
+            together[file] = together[file] | rows if file in together else rows
+    return together
+
+
+def _inserted(sides: Sides, pairs: DataFrame) -> DataFrame | None:
+    """The rows that are inserted; to be computed once where they are recorded too."""
     clauses, merge_plan = sides.clauses, sides.plan
-    parts = []
-    if merge_plan.of(Match.NOT_MATCHED):
-        matched = pairs.filter(IN_SOURCE).select(_SOURCE_ROW)
-        unmatched = sides.source_rows().join(matched, _SOURCE_ROW, "left_anti").alias(merge_plan.source_alias)
-        nothing = replace(sides, chosen=sides.chosen.slice(0, 0)).target_rows()
-        new = unmatched.join(nothing, F.lit(False), "left_outer")
-        new = new.withColumn(ACTION, merge_clauses.action(clauses)).filter(f"{ACTION} <> {IGNORE}")
-        parts.append(_new_rows(sides, new)[0])
-    if plan.worn.num_rows:
-        target = sides.target
-        left = scan.read(sides.spark, target.log, target.snapshot, plan.worn, only=plan.left)
-        left = left.withColumn(IN_TARGET, F.lit(True)).alias(merge_plan.target_alias)
-        both = left.join(sides.source_rows().filter("false"), F.lit(False), "left_outer")
-        parts.append(_new_rows(sides, both.withColumn(ACTION, F.lit(COPY)))[0])
-    return parts
+    if not merge_plan.of(Match.NOT_MATCHED):
+        return None
+    matched = pairs.filter(IN_SOURCE).select(_SOURCE_ROW)
+    unmatched = sides.source_rows().join(matched, _SOURCE_ROW, "left_anti").alias(merge_plan.source_alias)
+    nothing = replace(sides, chosen=sides.chosen.slice(0, 0)).target_rows()
+    new = unmatched.join(nothing, F.lit(False), "left_outer")
+    new = new.withColumn(ACTION, merge_clauses.action(clauses)).filter(f"{ACTION} <> {IGNORE}")
+    rows = _new_rows(sides, new)[0]
+    return change_data.stable(rows) if change_data.is_recorded(sides.target.snapshot) else rows
+
+
+def _left(sides: Sides, plan: marking.Plan) -> DataFrame | None:
+    """The rows that are left in files that go."""
+    if not plan.worn.num_rows:
+        return None
+    target = sides.target
+    left = scan.read(sides.spark, target.log, target.snapshot, plan.worn, only=plan.left)
+    left = left.withColumn(IN_TARGET, F.lit(True)).alias(sides.plan.target_alias)
+    both = left.join(sides.source_rows().filter("false"), F.lit(False), "left_outer")
+    return _new_rows(sides, both.withColumn(ACTION, F.lit(COPY)))[0]
+
+
+def _recorded(
+    sides: Sides,
+    changes: FileChanges,
+    metadata: Metadata,
+    by_clause: Mapping[int, Positions],
+    counts: Mapping[int, int],
+    new: tuple[DataFrame, DataFrame | None],
+) -> FileChanges:
+    """The changes with their change files.
+
+    Args:
+        counts: rows by clause, the inserted ones too.
+        new: the rows that were updated, and those that were inserted.
+    """
+    target, deletions = sides.target, sides.clauses.deletions
+
+    def before(deleted: bool) -> DataFrame:
+        going = _together(rows for number, rows in by_clause.items() if (number in deletions) is deleted)
+        paths = pa.array(going, pa.string())
+        chosen = sides.chosen.filter(pc.is_in(sides.chosen["path"], value_set=paths))
+        return scan.read(sides.spark, target.log, target.snapshot, chosen, only=going)
+
+    def count(deleted: bool) -> int:
+        return sum(counts[number] for number in by_clause if (number in deletions) is deleted)
+
+    updated, inserted = new
+    rows = {change_data.DELETE: before(True), change_data.UPDATE_PREIMAGE: before(False)}
+    rows |= {change_data.UPDATE_POSTIMAGE: updated}
+    expected = {change_data.DELETE: count(True)}
+    expected |= dict.fromkeys((change_data.UPDATE_PREIMAGE, change_data.UPDATE_POSTIMAGE), count(False))
+    if inserted is not None:
+        rows[change_data.INSERT] = inserted
+        expected[change_data.INSERT] = sum(count for number, count in counts.items() if number not in by_clause)
+    present = {kind: frame for kind, frame in rows.items() if expected[kind]}
+    return row_changes.record(target, changes, metadata, present, {kind: expected[kind] for kind in present})
 
 
 def _new_rows(sides: Sides, joined: DataFrame, carried: Sequence[str] = ()) -> tuple[DataFrame, tuple[Check, ...]]:
