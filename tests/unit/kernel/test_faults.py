@@ -39,8 +39,8 @@ from dbt.adapters.silt.engine.kernel.transaction import Changes, CommitSettings,
 from tests.unit.kernel.log_builder import METADATA, PROTOCOL, add
 
 WRITE = Operation("WRITE")
-BASE_VERSION = 7
-INTERVAL = 4
+BASE_VERSION = 5
+INTERVAL = 3
 PROPERTIES = {
     "delta.checkpointInterval": str(INTERVAL),
     "delta.logRetentionDuration": "interval 1 day",
@@ -72,7 +72,7 @@ Scenario = Callable[[World], None]
 
 
 def prepare(world: World) -> None:
-    """Version n adds the file fn; there is a checkpoint, and a version that has two transactions."""
+    """Version n adds the file fn; there is a checkpoint, and the next version is to have one."""
     store = world.store
     for path, data in history().items():
         store.inner.make_folder(path.rpartition("/")[0])
@@ -88,8 +88,8 @@ def history() -> Mapping[str, bytes]:
     commit(log, None, Changes(Operation("CREATE TABLE"), (), (), metadata, PROTOCOL), ReadSet(), CommitSettings())
     for version in range(1, BASE_VERSION + 1):
         append(log, f"f{version}")
-    files = [*store.list_from(LOG_FOLDER), *store.list_from("")]
-    return {file.path: store.read(file.path) for file in files}
+    files = store.list_from(LOG_FOLDER)
+    return {file.path: store.read(file.path) for file in files if not file.name.endswith(".crc")}
 
 
 def append(log: DeltaLog, path: str, *transactions: SetTransaction, base: Snapshot | None = None) -> int:
@@ -141,8 +141,8 @@ def reads_anew(world: World) -> None:
     """Opening the table, its history and an old version, just after another commit."""
     append(world.log(), f"f{BASE_VERSION + 1}")
     log = world.log()
-    look(log.snapshot, least=BASE_VERSION)
-    look(lambda: log.snapshot_at(5))
+    look(log.snapshot, least=BASE_VERSION + 1)
+    look(lambda: log.snapshot_at(BASE_VERSION - 1))
     found = [commit.version for commit in log.commits()]
     assert found == list(range(found[0], found[-1] + 1)) and found[-1] >= BASE_VERSION
 
@@ -164,7 +164,7 @@ def look(read: Callable[[], Snapshot], least: int = 0) -> int:
         assert not isinstance(error, VersionNotFoundError), "a version that is there is said not to be"
         return -1
     assert files_of(snapshot) == expected(snapshot.version)
-    assert snapshot.version >= least, "a snapshot went back"
+    assert snapshot.version >= least, "a version that was there is not seen"
     return snapshot.version
 
 
@@ -261,7 +261,7 @@ FAULTS: Mapping[str, Fault] = {
     "delay": Fault("", FaultKind.DELAY, seconds=3.0),
 }
 # How many steps of each fault in each scenario are tried, chosen by a seed; set the variable to try more, or all.
-STEPS = {kind: int(os.environ.get("SILT_FAULT_STEPS", few)) for kind, few in (("memory", 8), ("local", 2), ("s3", 2))}
+STEPS = {kind: int(os.environ.get("SILT_FAULT_STEPS", few)) for kind, few in (("memory", 8), ("local", 2), ("s3", 1))}
 
 
 def cases(name: str, fault: Fault) -> list[Fault]:

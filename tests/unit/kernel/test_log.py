@@ -344,6 +344,41 @@ def test_without_a_retention_every_transaction_is_remembered() -> None:
     assert {app: txn.version for app, txn in log.snapshot().transactions.items()} == {"old": 0, "none": 3}
 
 
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_a_storage_that_forgets_what_it_has_shown_is_not_believed(count: int) -> None:
+    store = FaultyStore(MemoryStore())
+    log = log_of(3, store)
+    assert log.snapshot().version == 3
+    store.faults.append(Fault("*", FaultKind.LATE, count=count))
+    for _ in range(3):
+        with pytest.raises((StorageError, NotATableError)):
+            log.snapshot()
+    store.faults.clear()
+    assert log.snapshot().version == 3
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_commits_that_a_listing_does_not_show_yet_are_asked_for(count: int) -> None:
+    store = FaultyStore(MemoryStore())
+    log = log_of(3, store)
+    store.faults.append(Fault("list_from", FaultKind.LATE, count=count))
+    assert reopened(log).snapshot().version == 3
+    assert reopened(log).snapshot_at(3).version == 3
+    assert reopened(log).exists()
+    assert [commit.version for commit in reopened(log).commits()] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, -1])
+def test_a_commit_of_which_only_a_part_can_be_read_is_an_error_or_read_again(share: float) -> None:
+    store = FaultyStore(MemoryStore())
+    log = log_of(3, store)
+    store.faults.append(Fault("read", FaultKind.TORN, path=commit_path(2), times=1, share=share))
+    assert paths(reopened(log)) == {"f1", "f2", "f3"}
+    store.faults.append(Fault("read", FaultKind.TORN, path=commit_path(2), share=share))
+    with pytest.raises(StorageError, match="said to be"):
+        reopened(log).snapshot()
+
+
 def test_threads_that_share_a_log_see_every_version_whole() -> None:
     log = log_of(1)
     failures: list[str] = []
