@@ -134,7 +134,9 @@ class Simulation:
 
     def change(self, process: Process) -> None:
         """A statement on one of the tables, run again after conflicts."""
-        name = process.random.choice((ACCOUNTS, ACCOUNTS, LEDGER, QUEUE))
+        name = process.random.choice((ACCOUNTS, ACCOUNTS, ACCOUNTS, LEDGER, LEDGER, QUEUE))
+        if name is QUEUE and self._makes_queue(process):
+            return
         statement = statements.by_chance(process.random, self.new_key, KEYS)
         own_level = process.random.choice((None, None, None, *IsolationLevel))
         settings = CommitSettings(own_level, max_attempts=process.random.choice((1, 3, 20)))
@@ -250,16 +252,26 @@ class Simulation:
         except (SiltError, ObjectMissing) as error:
             self._judge(process, (name,), error, strikes)
 
-    def drop_or_create(self, process: Process) -> None:
-        """Drops the queue, or makes it where it is not there."""
+    def drop(self, process: Process) -> None:
+        """Drops the queue; where it is not there, makes it."""
         strikes = process.strikes
+        if self._makes_queue(process):
+            return
         try:
-            if process.catalog.find(QUEUE) is None:
-                self._create(process, QUEUE)
-            else:
-                process.catalog.drop_table(QUEUE)
+            process.catalog.drop_table(QUEUE)
         except (SiltError, ObjectMissing) as error:
             self._judge(process, (QUEUE,), error, strikes)
+
+    def _makes_queue(self, process: Process) -> bool:
+        """Makes the queue where it is not there; whether that was to do."""
+        strikes = process.strikes
+        try:
+            if process.catalog.find(QUEUE) is not None:
+                return False
+            self._create(process, QUEUE)
+        except (SiltError, ObjectMissing) as error:
+            self._judge(process, (QUEUE,), error, strikes)
+        return True
 
     def _create(self, process: Process, name: RelationName) -> None:
         def run(table: RowsTable) -> Any:
@@ -322,7 +334,7 @@ ACTIONS: dict[Callable[[Simulation, Process], None], float] = {
     Simulation.read_old: 1,
     Simulation.checkpoint: 0.7,
     Simulation.vacuum: 0.7,
-    Simulation.drop_or_create: 1.2,
+    Simulation.drop: 1,
 }
 
 

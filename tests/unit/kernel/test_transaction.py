@@ -265,6 +265,25 @@ def test_an_occupant_that_cannot_be_read_may_be_the_commit() -> None:
         append(log)
 
 
+def test_a_winner_read_torn_after_a_whole_line_is_not_taken_for_a_smaller_one() -> None:
+    class Torn(FaultyStore):
+        def around(self, operation: str, path: str, run: Any) -> Any:
+            result = run()
+            is_winner = operation == "read" and path == commit_path(1)
+            return result[: result.index(b"\n") + 1] if is_winner else result
+
+    log = new_log(Torn(MemoryStore()))
+    base = log.snapshot()
+    put(log, 1, CommitInfo(operation="WRITE"), add("theirs"))
+    changes = Changes(WRITE, (written(log),))
+    with pytest.raises(StorageError, match="could be read"):
+        commit(log, base, changes, ReadSet(whole_table=True), CommitSettings())
+    with pytest.raises(StorageError, match="could be read"):
+        log.snapshot()
+    with pytest.raises(StorageError, match="could be read"):
+        reopened(log).snapshot()
+
+
 def torn(times: int | None) -> Fault:
     return Fault("read", FaultKind.TORN, commit_path(1), times)
 

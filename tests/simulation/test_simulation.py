@@ -1,0 +1,58 @@
+"""Seeds of the simulation. `make simulate` runs more of them, or one with its schedule."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.simulation.simulation import History, simulate
+
+CHUNK = 50
+
+
+def run(chunk: int) -> list[History]:
+    return [simulate(seed) for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK)]
+
+
+# In four classes, so that workers share them.
+class TestFirstQuarter:
+    @pytest.mark.parametrize("chunk", range(10))
+    def test_what_must_hold_holds(self, chunk: int) -> None:
+        run(chunk)
+
+
+class TestSecondQuarter:
+    @pytest.mark.parametrize("chunk", range(10, 20))
+    def test_what_must_hold_holds(self, chunk: int) -> None:
+        run(chunk)
+
+
+class TestThirdQuarter:
+    @pytest.mark.parametrize("chunk", range(20, 30))
+    def test_what_must_hold_holds(self, chunk: int) -> None:
+        run(chunk)
+
+
+class TestLastQuarter:
+    @pytest.mark.parametrize("chunk", range(30, 40))
+    def test_what_must_hold_holds(self, chunk: int) -> None:
+        run(chunk)
+
+
+class TestSeeds:
+    @pytest.mark.parametrize("seed", [1, 2, 3])
+    def test_a_seed_gives_the_same_history_each_time(self, seed: int) -> None:
+        first, again = simulate(seed), simulate(seed)
+        assert first.schedule == again.schedule
+        assert [[version.rows for version in log] for log in first.logs] == [
+            [version.rows for version in log] for log in again.logs
+        ]
+
+    def test_much_of_all_kinds_happens(self) -> None:
+        counts = sum((history.counts for history in run(1)), Counter[str]())
+        kinds = ("append", "append once", "transfer", "update", "delete", "insert the total", "compact")
+        for kind in kinds:
+            assert counts[f"{kind}: committed"] > 5, counts
+            assert counts[f"{kind}: failed"] > 0, counts
+        assert counts["read"] > 50
