@@ -15,11 +15,11 @@ export PYTHON
 # Runs a command with the Java that Spark is to use.
 WITH_JAVA = JAVA_HOME="$$(cat $(VENV)/java-home)"
 
-.PHONY: help setup java demo test check bench clean
+.PHONY: help setup java demo test check bench simulate processes clean
 .DEFAULT_GOAL := help
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
 
 setup: $(SHARED) ## the virtual environment in .venv, and Java
 
@@ -37,6 +37,12 @@ check: $(STAMP) ## style, types and the order of the floors
 
 bench: $(SHARED) ## the benchmarks, beside bare Spark
 	@$(WITH_JAVA) $(BIN)/python -m benchmarks
+
+simulate: $(STAMP) ## SEEDS simulated histories of the kernel (2000), or the one of SEED with its schedule
+	@$(BIN)/python -m tests.simulation.simulation --seeds $(or $(SEEDS),2000) $(if $(SEED),--seed $(SEED))
+
+processes: $(STAMP) ## threads, processes and killed processes, 200 commits each, on one table
+	@$(BIN)/python -m tests.simulation.processes
 
 clean: ## remove what the other targets have left here, .venv included
 	@rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse logs target

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
-from tests.simulation.statements import PROPERTY, Statement
+from tests.simulation.statements import COUNT, Statement
 from tests.simulation.world import Landing, World
 
 ATTEMPT = "attempt"
@@ -181,8 +181,10 @@ def _check_step(before: Version, after: Version, attempt: Attempt) -> None:
         _require(sum(before.rows.values()) == sum(after.rows.values()), f"the sum changed by {what}")
     if statement.txn is not None:
         _require(statement.txn in after.transactions, f"no identifier is recorded by {what}")
-    if statement.counts:
-        _require(after.configuration[PROPERTY] == str(len(before.rows)), f"rows were overlooked by {what}")
+    if statement.property == COUNT:
+        _require(after.configuration[COUNT] == str(len(before.rows)), f"rows were overlooked by {what}")
+    others = [{k: v for k, v in each.configuration.items() if k != statement.property} for each in (before, after)]
+    _require(others[0] == others[1], f"other properties changed by {what}")
     if attempt.level is IsolationLevel.SERIALIZABLE:
         _require(after.rows == statement.apply(before.rows), f"not as if it ran alone: {what}")
     elif statement.by_row:

@@ -27,6 +27,7 @@ from dbt.adapters.silt.engine.kernel.transaction import (
 )
 
 SCHEMA = StructType((StructField("id", PrimitiveType("long")), StructField("amount", PrimitiveType("long"))))
+ALL = slice(None)
 Rows = Mapping[int, int]
 Change = Callable[[int, int], int | None]
 
@@ -69,7 +70,9 @@ class RowsTable:
 
         return self.rewrite_all(predicate, changed, name)
 
-    def rewrite_all(self, predicate: Expression, change: Callable[[Rows], Rows], name: str) -> Committed:
+    def rewrite_all(
+        self, predicate: Expression, change: Callable[[Rows], Rows], name: str, txn: SetTransaction | None = None
+    ) -> Committed:
         """Changes the rows for which the predicate holds, all at once; those left out are deleted."""
         base = self.log.snapshot()
         files = [(add, self._read([add])) for add in base.add_files(skipping.prune(base, predicate))]
@@ -82,7 +85,9 @@ class RowsTable:
                 removes.append(add.remove(self.log.clock.now_ms()))
                 adds += [self._write(new)] if new else []
         reads = ReadSet((predicate,), frozenset(add.path for add, _ in files), whole_table=predicate == TRUE)
-        return self._commit(base, Changes(Operation(name), tuple(adds), tuple(removes)), reads)
+        transactions = () if txn is None else (txn,)
+        changes = Changes(Operation(name), tuple(adds), tuple(removes), transactions=transactions)
+        return self._commit(base, changes, reads)
 
     def insert_if(self, read: Expression, decide: Callable[[Rows], Rows | None]) -> Committed | None:
         """Inserts what is decided on by the rows for which `read` holds."""
@@ -95,10 +100,10 @@ class RowsTable:
         reads = ReadSet((read,), frozenset(add.path for add in candidates))
         return self._commit(base, Changes(Operation("WRITE"), (self._write(new),)), reads)
 
-    def compact(self, most: int | None = None) -> Committed | None:
-        """Puts the rows of the first files, of all by default, into one."""
+    def compact(self, files: slice = ALL) -> Committed | None:
+        """Puts the rows of those files into one."""
         base = self.log.snapshot()
-        adds = base.add_files()[:most]
+        adds = base.add_files()[files]
         rows = self._read(adds)
         if not rows:
             return None

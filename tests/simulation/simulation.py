@@ -52,7 +52,7 @@ from tests.simulation.oracle import (
     Violation,
     check,
 )
-from tests.simulation.rows_table import RowsTable
+from tests.simulation.rows_table import RowsTable, RowTwice
 from tests.simulation.statements import Statement
 from tests.simulation.world import DATABASE, FAIR, FOUL, ROUGH, SCHEMA, Crash, Process, World
 
@@ -87,7 +87,8 @@ class Simulation:
         self.attempts: list[Attempt] = []
         self.looks: list[Look] = []
         self.counts: Counter[str] = Counter()
-        self.levels = {name: self.world.random.choice((IsolationLevel.SERIALIZABLE, *IsolationLevel)) for name in NAMES}
+        levels = (IsolationLevel.SERIALIZABLE, *IsolationLevel)
+        self.levels = {name: self.world.random.choice(levels) for name in NAMES}
         self._keys = 1000
         self._violation: Violation | None = None
 
@@ -106,7 +107,7 @@ class Simulation:
                     self.world.now_ms += _BETWEEN_ROUNDS_MS
             self._look_back()
             logs = check(self.world, self.attempts, self.looks)
-        except Violation as violation:
+        except (Violation, RowTwice) as violation:
             schedule = "\n".join(self.world.schedule)
             raise Violation(f"{schedule}\n\nseed {self.seed}: {violation}") from violation
         return History(self.seed, tuple(self.world.schedule), logs, self.counts)
@@ -123,6 +124,8 @@ class Simulation:
             self._create(founder, name)
 
     def _run_round(self, processes: list[Process]) -> None:
+        self._draw_theme()
+
         def life(process: Process) -> Callable[[], None]:
             chance = process.random
             todo = [chance.choices(list(ACTIONS), list(ACTIONS.values()))[0] for _ in range(chance.randrange(2, 6))]
@@ -132,12 +135,20 @@ class Simulation:
             if isinstance(result, Exception):
                 raise result if isinstance(result, Violation) else Violation(f"it broke: {result!r}") from result
 
+    def _draw_theme(self) -> None:
+        """In some rounds all do much the same to one table, so that they meet."""
+        chance = self.world.random
+        self._kinds, self._targets = frozenset(statements.KINDS), (ACCOUNTS, ACCOUNTS, LEDGER, QUEUE)
+        if chance.random() < 0.7:
+            self._kinds = frozenset(chance.sample(sorted(statements.KINDS), chance.choice((2, 3))))
+            self._targets = (chance.choice(NAMES),)
+
     def change(self, process: Process) -> None:
         """A statement on one of the tables, run again after conflicts."""
-        name = process.random.choice((ACCOUNTS, ACCOUNTS, ACCOUNTS, LEDGER, LEDGER, QUEUE))
+        name = process.random.choice(self._targets)
         if name is QUEUE and self._makes_queue(process):
             return
-        statement = statements.by_chance(process.random, self.new_key, KEYS)
+        statement = statements.by_chance(process.random, self.new_key, KEYS, self._kinds)
         own_level = process.random.choice((None, None, None, *IsolationLevel))
         settings = CommitSettings(own_level, max_attempts=process.random.choice((1, 3, 20)))
         while not self._ends(process, name, statement, settings):
@@ -253,14 +264,13 @@ class Simulation:
             self._judge(process, (name,), error, strikes)
 
     def drop(self, process: Process) -> None:
-        """Drops the queue; where it is not there, makes it."""
+        """Drops the queue and makes it anew."""
         strikes = process.strikes
-        if self._makes_queue(process):
-            return
         try:
             process.catalog.drop_table(QUEUE)
         except (SiltError, ObjectMissing) as error:
             self._judge(process, (QUEUE,), error, strikes)
+        self._makes_queue(process)
 
     def _makes_queue(self, process: Process) -> bool:
         """Makes the queue where it is not there; whether that was to do."""

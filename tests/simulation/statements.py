@@ -11,8 +11,25 @@ from dbt.adapters.silt.engine.kernel.expressions import TRUE, And, Column, Compa
 from dbt.adapters.silt.engine.kernel.transaction import Committed
 from tests.simulation.rows_table import Rows, RowsTable
 
+NEW, SHARED = 1000, 5000
 Apply = Callable[[Rows], dict[int, int]]
-PROPERTY = "silt.rows"
+COUNT, NOTE = "silt.rows", "silt.note"
+
+
+KINDS: Mapping[str, float] = {
+    "append": 2,
+    "transfer": 2.5,
+    "update": 1,
+    "delete": 1,
+    "delete new": 1,
+    "insert the total": 1.5,
+    "compact": 2,
+    "set a property": 0.5,
+    "count the rows": 0.5,
+    "append once": 1,
+    "append shared": 1,
+}
+"""What there is to choose from, with weights."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +42,7 @@ class Statement:
         by_row: whether it does the same to a row whatever the others are.
         keeps_total: whether the amounts have the same sum before and after.
         txn: the identifier of the work, which a rerun does not do again.
-        counts: whether it writes the number of rows into PROPERTY.
+        property: of the table, that it sets.
     """
 
     name: str
@@ -34,7 +51,7 @@ class Statement:
     by_row: bool = True
     keeps_total: bool = False
     txn: str | None = None
-    counts: bool = False
+    property: str | None = None
 
 
 def between(low: int, high: int) -> Expression:
@@ -95,44 +112,50 @@ def transfer(source: int, target: int, amount: int) -> Statement:
     )
 
 
-def compact(most: int | None) -> Statement:
-    return Statement("compact", lambda table: table.compact(most), lambda before: dict(before), keeps_total=True)
+def compact(files: slice) -> Statement:
+    return Statement("compact", lambda table: table.compact(files), lambda before: dict(before), keeps_total=True)
 
 
 def describe(text: str) -> Statement:
     return Statement(
         "set a property",
-        lambda table: table.set_property("silt.note", text),
+        lambda table: table.set_property(NOTE, text),
         lambda before: dict(before),
         keeps_total=True,
+        property=NOTE,
     )
 
 
 def count_rows() -> Statement:
     return Statement(
         "count the rows",
-        lambda table: table.set_property(PROPERTY, lambda rows: str(len(rows))),
+        lambda table: table.set_property(COUNT, lambda rows: str(len(rows))),
         lambda before: dict(before),
         keeps_total=True,
-        counts=True,
+        property=COUNT,
     )
 
 
-def by_chance(chance: random.Random, new_key: Callable[[], int], keys: int) -> Statement:
-    """A statement on a table that began with the keys from 0 to `keys`."""
+def by_chance(chance: random.Random, new_key: Callable[[], int], keys: int, kinds: frozenset[str]) -> Statement:
+    """A statement on a table that began with the keys from 0 to `keys`; new keys are from NEW on.
+
+    Args:
+        kinds: those of KINDS to choose from.
+    """
     low = chance.randrange(keys)
     high = low + chance.randrange(4)
-    kinds: Mapping[str, tuple[float, Callable[[], Statement]]] = {
-        "append": (2.0, lambda: append({new_key(): chance.randrange(100)})),
-        "transfer": (3.0, lambda: transfer(low, (low + 1 + chance.randrange(keys - 1)) % keys, chance.randrange(50))),
-        "update": (1.0, lambda: update(low, high, chance.randrange(10))),
-        "delete": (0.7, lambda: delete(low, high)),
-        "insert the total": (1.0, lambda: insert_total(new_key())),
-        "compact": (2.0, lambda: compact(chance.choice((None, 2, 3)))),
-        "set a property": (0.3, lambda: describe(f"note {chance.randrange(1000)}")),
-        "count the rows": (0.3, count_rows),
-        "append once": (1.5, lambda: append_once(f"silt/run/{(key := new_key())}", {key: 7})),
+    make: Mapping[str, Callable[[], Statement]] = {
+        "append": lambda: append({new_key(): chance.randrange(100)}),
+        "transfer": lambda: transfer(low, (low + 1 + chance.randrange(keys - 1)) % keys, chance.randrange(50)),
+        "update": lambda: update(low, high, chance.randrange(10)),
+        "delete": lambda: delete(low, high),
+        "delete new": lambda: delete(NEW, SHARED - 1),
+        "insert the total": lambda: insert_total(new_key()),
+        "compact": lambda: compact(chance.choice((slice(None), slice(2), slice(-2, None)))),
+        "set a property": lambda: describe(f"note {chance.randrange(1000)}"),
+        "count the rows": count_rows,
+        "append once": lambda: append_once(f"silt/run/{(key := new_key())}", {key: 7}),
+        "append shared": lambda: append_once("silt/shared", {SHARED: 7}),
     }
-    weights = [weight for weight, _ in kinds.values()]
-    make = chance.choices([make for _, make in kinds.values()], weights)[0]
-    return make()
+    chosen = sorted(kinds)
+    return make[chance.choices(chosen, [KINDS[kind] for kind in chosen])[0]]()

@@ -1,0 +1,230 @@
+"""Real processes, and threads of one, that write to one table in a local folder at the same time.
+
+python -m tests.simulation.processes --writers 4 --commits 200
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbt.adapters.silt.engine.kernel.actions import SetTransaction
+from dbt.adapters.silt.engine.kernel.clock import SystemClock
+from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, ConcurrentTransactionError
+from dbt.adapters.silt.engine.kernel.expressions import And, Column, Comparison
+from dbt.adapters.silt.engine.kernel.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER
+from dbt.adapters.silt.engine.kernel.transaction import CommitSettings, Committed
+from tests.simulation.rows_table import Rows, RowsTable
+
+ACCOUNTS = 40
+BALANCE = 1000
+_FILES = 8
+_SETTINGS = CommitSettings(max_attempts=1000)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What writers did.
+
+    Attributes:
+        commits: the units of work, each in one commit of its own.
+        attempts: to commit, of all those that ended.
+        reruns: of statements that lost to another commit.
+        kills: processes that were ended in the middle of their work.
+        most_reruns: of one unit.
+    """
+
+    commits: int
+    attempts: int
+    reruns: int
+    kills: int
+    most_reruns: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.commits} commits in {self.seconds:.1f} s, {self.attempts} attempts, {self.reruns} reruns "
+            f"(at most {self.most_reruns} of one unit), {self.kills} kills"
+        )
+
+
+def create(folder: Path) -> None:
+    """The table: accounts with a balance, a few in each file."""
+    table = _open(folder)
+    table.log.store.make_folder(LOG_FOLDER)
+    table.create(*(dict.fromkeys(range(first, ACCOUNTS, _FILES), BALANCE) for first in range(_FILES)))
+
+
+def work(table: RowsTable, writer: int, commits: int, report: Path) -> None:
+    """The units of one writer, in order; those that are recorded already are passed over.
+
+    Args:
+        report: gets a line of JSON for each unit: its number, attempts, reruns.
+    """
+    done = table.log.snapshot().transaction_version(_app(writer)) or 0
+    with report.open("a") as file:
+        for unit in range(done + 1, commits + 1):
+            committed, reruns = _until_it_lands(table, writer, unit)
+            attempts = 0 if committed is None else committed.attempts
+            file.write(json.dumps([unit, attempts, reruns]) + "\n")
+            file.flush()
+
+
+def run_threads(folder: Path, writers: int, commits: int) -> Outcome:
+    """Threads that share one handle of the table."""
+    create(folder)
+    table, began = _open(folder), time.monotonic()
+    failures: list[BaseException] = []
+
+    def live(writer: int) -> None:
+        try:
+            work(table, writer, commits, _report(folder, writer))
+        except BaseException as error:
+            failures.append(error)
+            raise
+
+    threads = [threading.Thread(target=live, args=(writer,)) for writer in range(writers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return _judged(folder, writers, commits, 0, time.monotonic() - began)
+
+
+def run_processes(folder: Path, writers: int, commits: int, kill_seed: int | None = None) -> Outcome:
+    """Processes, each with a handle of its own.
+
+    Args:
+        kill_seed: where given, processes are killed at random moments, and started again; each gets on by some units
+            before it is killed again, so that there is an end.
+    """
+    create(folder)
+    began, chance, kills = time.monotonic(), random.Random(kill_seed), 0
+    spared = {writer: chance.randrange(commits // 2) for writer in range(writers)}
+    running = {writer: _start(folder, writer, commits) for writer in range(writers)}
+    while running:
+        time.sleep(0.02 if kill_seed is None else chance.uniform(0.0, 0.2))
+        for writer, process in list(running.items()):
+            code = process.poll()
+            if code == 0:
+                del running[writer]
+            elif code is not None:
+                assert code == -signal.SIGKILL, f"writer {writer} ended with {code}"
+                running[writer] = _start(folder, writer, commits)
+        ready = [] if kill_seed is None else [each for each in running if _units(folder, each) > spared[each]]
+        if ready:
+            victim = chance.choice(ready)
+            kills += running[victim].poll() is None
+            running[victim].kill()
+            running[victim].wait()
+            spared[victim] = _units(folder, victim) + chance.randrange(commits // 2)
+    return _judged(folder, writers, commits, kills, time.monotonic() - began)
+
+
+def _judged(folder: Path, writers: int, commits: int, kills: int, seconds: float) -> Outcome:
+    """Every unit is there once, no money was made or lost, and no version is missing."""
+    table = _open(folder)
+    snapshot = table.log.snapshot()
+    rows = table.rows()
+    assert sum(rows[key] for key in range(ACCOUNTS)) == ACCOUNTS * BALANCE
+    expected = {_row(writer, unit) for writer in range(writers) for unit in range(1, commits + 1) if unit % 2}
+    assert set(rows) == expected | set(range(ACCOUNTS))
+    recorded = {writer: snapshot.transaction_version(_app(writer)) for writer in range(writers)}
+    assert recorded == dict.fromkeys(range(writers), commits)
+    assert snapshot.version == writers * commits
+    assert [commit.version for commit in table.log.commits()] == list(range(snapshot.version + 1))
+    lines = [json.loads(line) for w in range(writers) for line in _report(folder, w).read_text().splitlines()]
+    reruns = [reruns for _, _, reruns in lines]
+    return Outcome(
+        writers * commits, sum(attempts for _, attempts, _ in lines), sum(reruns), kills, max(reruns), seconds
+    )
+
+
+def _until_it_lands(table: RowsTable, writer: int, unit: int) -> tuple[Committed | None, int]:
+    """One unit: every other is a blind append, the rest are transfers, which read what they change."""
+    reruns = 0
+    while True:
+        try:
+            return _unit(table, writer, unit), reruns
+        except ConcurrentTransactionError:
+            raise  # nobody else does this writer's work
+        except ConcurrentModificationError:
+            reruns += 1
+
+
+def _unit(table: RowsTable, writer: int, unit: int) -> Committed:
+    txn = SetTransaction(_app(writer), unit)
+    if unit % 2:
+        return table.append({_row(writer, unit): unit}, txn)
+    chance = random.Random(writer * 1_000_003 + unit)
+    low = chance.randrange(ACCOUNTS - 1)
+    predicate = And((Comparison(">=", Column.of("id"), low), Comparison("<=", Column.of("id"), low + 1)))
+
+    def moved(rows: Rows) -> Rows:
+        return {low: rows[low] - 1, low + 1: rows[low + 1] + 1}
+
+    return table.rewrite_all(predicate, moved, "MERGE", txn)
+
+
+def _start(folder: Path, writer: int, commits: int) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", __spec__.name, "--work", str(folder), str(writer), str(commits)]
+    return subprocess.Popen(command, cwd=Path(__file__).parents[2])
+
+
+def _open(folder: Path) -> RowsTable:
+    return RowsTable(DeltaLog(LocalStore(folder / "accounts"), "bank.accounts", SystemClock()), _SETTINGS)
+
+
+def _report(folder: Path, writer: int) -> Path:
+    return folder / f"writer-{writer}.jsonl"
+
+
+def _units(folder: Path, writer: int) -> int:
+    """How many units the writer has reported."""
+    report = _report(folder, writer)
+    return report.read_bytes().count(b"\n") if report.exists() else 0
+
+
+def _app(writer: int) -> str:
+    return f"silt/bank/writer-{writer}"
+
+
+def _row(writer: int, unit: int) -> int:
+    return (writer + 1) * 100_000 + unit
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--writers", type=int, default=4)
+    arguments.add_argument("--commits", type=int, default=200)
+    arguments.add_argument("--work", nargs=3, metavar=("FOLDER", "WRITER", "COMMITS"), help=argparse.SUPPRESS)
+    chosen = arguments.parse_args()
+    if chosen.work is not None:
+        folder, writer = Path(chosen.work[0]), int(chosen.work[1])
+        work(_open(folder), writer, int(chosen.work[2]), _report(folder, writer))
+        return
+    runs = {
+        "threads": lambda folder: run_threads(folder, chosen.writers, chosen.commits),
+        "processes": lambda folder: run_processes(folder, chosen.writers, chosen.commits),
+        "killed processes": lambda folder: run_processes(folder, chosen.writers, chosen.commits, kill_seed=1),
+    }
+    for name, run in runs.items():
+        with tempfile.TemporaryDirectory() as folder:
+            print(f"{chosen.writers} {name}: {run(Path(folder))}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""The simulation goes red where a rule of the kernel is broken on purpose: each test breaks one, as its name says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from dbt.adapters.silt.engine.kernel import attempt, conflicts, cut, log, transaction, vacuum
+from dbt.adapters.silt.engine.kernel.errors import StorageError
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.memory_store import MemoryFolder
+from dbt.adapters.silt.engine.kernel.paths import commit_name
+from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.store import PinnedFolder, PutResult, Store
+from tests.simulation.oracle import Violation
+from tests.simulation.simulation import simulate
+
+FIRST, SEEDS = 100, 300
+
+
+def first_violation() -> str:
+    """What the first red seed says; fails where none is red."""
+    for seed in range(FIRST, FIRST + SEEDS):
+        try:
+            simulate(seed)
+        except Violation as violation:
+            return str(violation).rpartition("\n")[2]
+    pytest.fail(f"{SEEDS} seeds passed")
+
+
+def passed(*_: object) -> None:
+    """A check that checks nothing."""
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "check_added_files",
+        "check_removed_files_were_not_read",
+        "check_removed_files_are_not_removed_again",
+        "check_metadata",
+        "check_transactions",
+    ],
+)
+def test_a_conflict_check_that_is_left_out_is_found(check: str) -> None:
+    with mock.patch.object(conflicts, check, passed):
+        first_violation()
+
+
+def test_rows_that_were_moved_and_are_no_longer_taken_for_read_are_found() -> None:
+    with mock.patch.object(conflicts, "_moved_reads", lambda *_: frozenset()):
+        assert "not as if it ran alone" in first_violation()
+
+
+def test_a_rule_for_all_rows_at_the_tables_own_level_is_found() -> None:
+    with mock.patch.object(transaction, "effective_isolation_level", lambda level, _: level):
+        assert "rows were overlooked" in first_violation()
+
+
+def test_an_unknown_answer_taken_for_a_conflict_is_found() -> None:
+    """After a lost answer the transaction moves on to the next version, and lands twice."""
+
+    def hasty(log: DeltaLog, folder: PinnedFolder, version: int, entry: attempt.Entry) -> attempt.Outcome:
+        try:
+            put = folder.put_if_absent(commit_name(version), entry.data)
+        except StorageError:
+            return attempt.Conflict()
+        return attempt.Landed() if put is PutResult.CREATED else attempt.Conflict()
+
+    with mock.patch.object(transaction, "attempt", hasty):
+        first_violation()
+
+
+def test_a_put_that_overwrites_is_found() -> None:
+    def put(self: MemoryFolder, name: str, data: bytes) -> PutResult:
+        self.tree.write(f"{self.path}/{name}", data)
+        return PutResult.CREATED
+
+    with mock.patch.object(MemoryFolder, "put_if_absent", put):
+        assert "has gaps, or a version twice" in first_violation()
+
+
+def test_a_commit_that_lands_in_the_log_of_a_table_made_anew_is_found() -> None:
+    original: Callable[..., PutResult] = MemoryFolder.put_if_absent
+
+    def unpinned(self: MemoryFolder, name: str, data: bytes) -> PutResult:
+        return original(MemoryFolder(self.tree, self.path, self.tree.require_folder(self.path)), name, data)
+
+    with mock.patch.object(MemoryFolder, "put_if_absent", unpinned):
+        first_violation()
+
+
+def test_tables_that_are_pinned_without_another_look_are_found() -> None:
+    def hasty_cut(logs: Iterable[DeltaLog]) -> dict[DeltaLog, Snapshot]:
+        return {log: log.snapshot() for log in logs}
+
+    with mock.patch.object(cut, "consistent_cut", hasty_cut):
+        assert "no moment" in first_violation()
+
+
+def test_a_checkpoint_that_lacks_a_file_is_found() -> None:
+    real = log.write_checkpoint
+
+    def lacking(store: Store, snapshot: Snapshot, *rest: Any) -> None:
+        real(store, replace(snapshot, files=snapshot.files.slice(1)), *rest)
+
+    with mock.patch.object(log, "write_checkpoint", lacking):
+        first_violation()
+
+
+def test_a_vacuum_that_keeps_the_newest_version_alone_is_found() -> None:
+    def newest(log: DeltaLog, snapshot: Snapshot, cutoff_ms: int) -> vacuum.Needed:
+        return vacuum.Needed(frozenset(add.path for add in snapshot.add_files()), frozenset())
+
+    with mock.patch.object(vacuum, "needed", newest):
+        assert "ObjectMissing" in first_violation()
