@@ -27,6 +27,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     CommitStateUnknownError,
     ConcurrentModificationError,
     DataFileMissingError,
+    MissingLogVersionError,
     NotATableError,
     RelationExistsError,
     RelationNotFoundError,
@@ -260,6 +261,9 @@ class Simulation:
         strikes = process.strikes
         try:
             work(process.catalog.table(name))
+        except (MissingLogVersionError, VersionNotFoundError) as error:
+            # A clean-up was faster; whoever maintains a table may try again.
+            self.world.note(f"{process.name}: {error!r}")
         except (SiltError, ObjectMissing) as error:
             self._judge(process, (name,), error, strikes)
 

@@ -436,3 +436,24 @@ def test_a_checkpoint_overtaken_by_a_drop_while_it_is_written_is_written_nowhere
     with pytest.raises(NotATableError, match="made anew"):
         log.checkpoint(log.snapshot())
     assert store.status(f"t/{checkpoint_path(3)}") is None
+
+
+def test_a_reader_whose_next_commit_a_cleanup_takes_begins_anew_from_the_checkpoint() -> None:
+    class Cleaned(FaultyStore):
+        """The log is cleaned up to its checkpoint between a look at a commit and the reading of it."""
+
+        def around(self, operation: str, path: str, run: Any) -> Any:
+            if operation == "read" and path == commit_path(2):
+                for version in range(3):
+                    self.inner.delete(commit_path(version))
+            return run()
+
+    store = MemoryStore()
+    log_of(1, store)
+    reader = DeltaLog(Cleaned(store), "shop.orders")
+    assert reader.snapshot().version == 1
+    writer = DeltaLog(store, "shop.orders", FixedClock())
+    for version in (2, 3):
+        put(writer, version, CommitInfo(operation="WRITE"), add(f"f{version}"))
+    writer.checkpoint(writer.snapshot())
+    assert paths(reader) == {"f1", "f2", "f3"}

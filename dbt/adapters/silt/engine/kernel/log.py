@@ -213,10 +213,14 @@ class DeltaLog:
 
     def _of_one_log(self, read: Callable[[], _Loaded]) -> tuple[_Loaded, PinnedFolder]:
         """What is read of one incarnation of the log, though it may be dropped and made again meanwhile."""
-        for _ in range(_READS):
+        for left in reversed(range(_READS)):
             folder = self._folder()
             try:
                 loaded = read()
+            except MissingLogVersionError:
+                # A clean-up may have taken it since it was listed; what is there now begins with a later checkpoint.
+                if not left and folder.is_current():
+                    raise
             except TableDamagedError:
                 if folder.is_current():
                     raise
