@@ -336,8 +336,11 @@ class Simulation:
             if catalog.find(name) is None:
                 continue
             log = catalog.table(name)
-            newest = log.snapshot()
-            self.looks.append(Look((_seen(log, newest),), self.world.step, self.world.step))
+            try:
+                seen = _seen(log, log.snapshot())
+            except (SiltError, ObjectMissing) as error:
+                raise Violation(f"{name} cannot be read in the end: {error!r}") from error
+            self.looks.append(Look((seen,), self.world.step, self.world.step))
 
 
 NAMES = (ACCOUNTS, LEDGER, QUEUE)
