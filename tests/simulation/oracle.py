@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -107,6 +107,22 @@ def check(world: World, attempts: Sequence[Attempt], looks: Sequence[Look]) -> l
     for look in looks:
         _check_look(look, by_id)
     return histories
+
+
+def check_retained(world: World, tables: Collection[str], since_ms: int) -> None:
+    """Of the tables in these folders, all files are there of the versions that were the newest since that time.
+
+    Raises:
+        Violation: a file is not.
+    """
+    for log in sorted({landing.log for landing in world.landings if landing.table in tables}):
+        history = list(_replayed(world, log))
+        for version, after in itertools.zip_longest(history, history[1:]):
+            if after is not None and after.landing.at_ms < since_ms:
+                continue
+            for path in version.files:
+                there = world.storage.status(f"{version.landing.table}/{path}") is not None
+                _require(there, f"{path}, which {version.name} needs, is deleted")
 
 
 def _replayed(world: World, log: int) -> Iterator[Version]:

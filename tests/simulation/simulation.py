@@ -52,6 +52,7 @@ from tests.simulation.oracle import (
     Version,
     Violation,
     check,
+    check_retained,
 )
 from tests.simulation.rows_table import RowsTable, RowTwice
 from tests.simulation.statements import Statement
@@ -125,6 +126,7 @@ class Simulation:
             self._create(founder, name)
 
     def _run_round(self, processes: list[Process]) -> None:
+        began_ms = self.world.now_ms
         self._draw_theme()
 
         def life(process: Process) -> Callable[[], None]:
@@ -135,6 +137,7 @@ class Simulation:
         for result in self.world.run([life(process) for process in processes]):
             if isinstance(result, Exception):
                 raise result if isinstance(result, Violation) else Violation(f"it broke: {result!r}") from result
+        check_retained(self.world, tuple(f"{name.schema}/{name.identifier}" for name in (ACCOUNTS, LEDGER)), began_ms)
 
     def _draw_theme(self) -> None:
         """In some rounds all do much the same to one table, so that they meet."""
@@ -350,7 +353,7 @@ ACTIONS: dict[Callable[[Simulation, Process], None], float] = {
     Simulation.read_together: 2,
     Simulation.read_old: 1,
     Simulation.checkpoint: 0.7,
-    Simulation.vacuum: 0.7,
+    Simulation.vacuum: 1,
     Simulation.drop: 1,
 }
 

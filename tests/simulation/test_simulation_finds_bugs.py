@@ -51,11 +51,6 @@ def test_a_conflict_check_that_is_left_out_is_found(check: str) -> None:
         first_violation()
 
 
-def test_rows_that_were_moved_and_are_no_longer_taken_for_read_are_found() -> None:
-    with mock.patch.object(conflicts, "_moved_reads", lambda *_: frozenset()):
-        assert "not as if it ran alone" in first_violation()
-
-
 def test_a_rule_for_all_rows_at_the_tables_own_level_is_found() -> None:
     with mock.patch.object(transaction, "effective_isolation_level", lambda level, _: level):
         assert "rows were overlooked" in first_violation()
@@ -117,4 +112,4 @@ def test_a_vacuum_that_keeps_the_newest_version_alone_is_found() -> None:
         return vacuum.Needed(frozenset(add.path for add in snapshot.add_files()), frozenset())
 
     with mock.patch.object(vacuum, "needed", newest):
-        assert "ObjectMissing" in first_violation()
+        assert "deleted" in first_violation()
