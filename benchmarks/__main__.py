@@ -21,7 +21,7 @@ from benchmarks.contestants.delta_spark import DeltaSpark, session_settings
 from benchmarks.contestants.silt import Silt
 from benchmarks.data import FULL, QUICK
 from benchmarks.harness import CaseResult, ResultsDifferError, chosen, run_case
-from benchmarks.logs import measure
+from benchmarks.long_logs import measure
 from benchmarks.projects import cold_build, small_models
 from dbt.adapters.silt.session import SessionSettings, open_session, stop_spark
 

@@ -15,7 +15,7 @@ from typing import Any
 from rich.table import Table
 
 from benchmarks.harness import CaseResult
-from benchmarks.logs.measure import STEPS, LogResult
+from benchmarks.long_logs.measure import STEPS, LogResult
 from benchmarks.projects.small_models import ProjectRun
 
 PACKAGES = ("pyspark", "pyarrow", "dbt-core", "deltalake")

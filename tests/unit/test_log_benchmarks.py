@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.logs import contestant, measure
-from benchmarks.logs.tables import LogTable
 from rich.console import Console
 
 from benchmarks import report
 from benchmarks.harness import ResultsDifferError
+from benchmarks.long_logs import contestant, measure
+from benchmarks.long_logs.tables import LogTable
 
 
 @pytest.mark.parametrize("table", measure.QUICK_TABLES, ids=lambda table: table.name)

@@ -142,6 +142,11 @@ def merged(protocol: Protocol, other: Protocol) -> Protocol:
     return upgraded(protocol, dict.fromkeys((*_writer_features(other), *_reader_features(other))))
 
 
+def feature_names() -> tuple[str, ...]:
+    """All features that this engine knows."""
+    return tuple(_FEATURES)
+
+
 def has_feature(protocol: Protocol, name: str) -> bool:
     """Whether the protocol names or implies the feature."""
     return name in _writer_features(protocol) or name in _reader_features(protocol)

@@ -1,0 +1,145 @@
+"""One contestant's work on one table, in a process of its own: times, peak memory and answers as JSON.
+
+Usage: `python -m benchmarks.long_logs.contestant NAME FOLDER KEY`.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import deltalake
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from dbt.adapters.silt.engine.kernel.actions import AddFile
+from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.expressions import Column, Comparison
+from dbt.adapters.silt.engine.kernel.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.skipping import prune
+from dbt.adapters.silt.engine.kernel.statistics import from_footers
+from dbt.adapters.silt.engine.kernel.transaction import CommitSettings, commit
+
+NEW_ROWS = pa.table(
+    {
+        "id": pa.array([-1], pa.int64()),
+        "customer": ["nobody"],
+        "at": pa.array([1_700_000_000_000_000], pa.timestamp("us", tz="UTC")),
+    }
+)
+
+
+class Contestant(Protocol):
+    """What is timed; each step goes on from the one before."""
+
+    def open(self) -> int:
+        """Opens the table; how many files it has."""
+
+    def prune(self, key: int) -> list[str]:
+        """The files that may hold the key."""
+
+    def append(self) -> int:
+        """Appends a row; the version that holds it."""
+
+    def refresh(self) -> int:
+        """After somebody else's commit; the version seen."""
+
+
+class Silt:
+    """The kernel of this project."""
+
+    def __init__(self, folder: Path) -> None:
+        self._log = DeltaLog(LocalStore(str(folder)), "table")
+
+    def open(self) -> int:
+        return self._log.snapshot().num_files
+
+    def prune(self, key: int) -> list[str]:
+        paths: list[str] = prune(self._log.snapshot(), Comparison("=", Column(("id",)), key))["path"].to_pylist()
+        return paths
+
+    def append(self) -> int:
+        base, store, path = self._log.snapshot(), self._log.store, f"{uuid.uuid4()}.parquet"
+        pq.write_table(NEW_ROWS, f"{store.root}/{path}")
+        found = from_footers(store, [path], base.schema, base.properties)[path]
+        status = store.status(path)
+        assert status is not None
+        add = AddFile(path, {}, status.size, status.modified_ms, stats=found.json)
+        changes = Changes(Operation("WRITE", {"mode": "Append"}), adds=(add,))
+        return commit(self._log, base, changes, ReadSet(), CommitSettings()).version
+
+    def refresh(self) -> int:
+        return self._log.snapshot().version
+
+
+class DeltaRs:
+    """The deltalake package."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = str(folder)
+
+    def open(self) -> int:
+        self._table = deltalake.DeltaTable(self._folder)
+        return int(self._files().num_rows)
+
+    def prune(self, key: int) -> list[str]:
+        # Its dataset makes an object of every file, which takes minutes for a million.
+        may_hold = (pc.field("min.id") <= key) & (pc.field("max.id") >= key)
+        paths: list[str] = self._files().filter(may_hold)["path"].to_pylist()
+        return paths
+
+    def append(self) -> int:
+        deltalake.write_deltalake(self._table, NEW_ROWS, mode="append")
+        return self._table.version()
+
+    def refresh(self) -> int:
+        self._table.update_incremental()
+        return self._table.version()
+
+    def _files(self) -> pa.Table:
+        return pa.table(self._table.get_add_actions(flatten=True))
+
+
+CONTESTANTS: dict[str, Callable[[Path], Contestant]] = {"dbt-silt": Silt, "deltalake": DeltaRs}
+
+
+def run(name: str, folder: Path, key: int) -> dict[str, Any]:
+    """All steps in order: for each its seconds and its answer, and the process' peak memory after each, in MiB."""
+    contestant = CONTESTANTS[name](folder)
+    steps: dict[str, Callable[[], Any]] = {
+        "open": contestant.open,
+        "prune": lambda: contestant.prune(key),
+        "append": contestant.append,
+        "refresh": contestant.refresh,
+    }
+    seconds, answers = {}, {}
+    for step, work in steps.items():
+        if step == "refresh":
+            _commit_of_somebody(folder)
+        started = time.perf_counter()
+        answers[step] = work()
+        seconds[step] = time.perf_counter() - started
+    return {"seconds": seconds, "answers": answers, "peak_mib": _peak_mib()}
+
+
+def _commit_of_somebody(folder: Path) -> None:
+    newest = max((folder / "_delta_log").glob("*.json"))
+    body = {"commitInfo": {"timestamp": 0, "operation": "WRITE", "isBlindAppend": True}}
+    (newest.parent / f"{int(newest.stem) + 1:020}.json").write_text(json.dumps(body) + "\n", encoding="utf-8")
+
+
+def _peak_mib() -> float:
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
+
+
+if __name__ == "__main__":
+    print(json.dumps(run(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))))

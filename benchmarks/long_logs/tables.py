@@ -1,0 +1,180 @@
+"""Tables that are logs alone: their data files are named and are not there.
+
+They are written with plain Python and pyarrow, as any writer of the format might, so that no contestant reads its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+ROWS_PER_FILE = 1_000
+SCHEMA = json.dumps(
+    {
+        "type": "struct",
+        "fields": [
+            {"name": name, "type": kind, "nullable": True, "metadata": {}}
+            for name, kind in (("id", "long"), ("customer", "string"), ("at", "timestamp"))
+        ],
+    }
+)
+_START_MS = 1_700_000_000_000
+
+
+@dataclass(frozen=True)
+class LogTable:
+    """A table to make.
+
+    Args:
+        name: in reports.
+        files: active files, each with the `ROWS_PER_FILE` keys that follow those of the file before it.
+        in_checkpoint: how many of them a checkpoint holds; each further one is a commit. 0 means no checkpoint.
+    """
+
+    name: str
+    files: int
+    in_checkpoint: int = 0
+
+    @property
+    def version(self) -> int:
+        """The newest version: version 0, with a checkpoint or a file, and a commit for each further file."""
+        return self.files - (self.in_checkpoint or 1)
+
+    @property
+    def key(self) -> int:
+        """A key that one file holds."""
+        return self.files // 3 * ROWS_PER_FILE + 7
+
+    @property
+    def file_of_key(self) -> str:
+        """That file."""
+        return path(self.key // ROWS_PER_FILE)
+
+
+def make(table: LogTable, folder: Path) -> None:
+    """Writes the table's log."""
+    log = folder / "_delta_log"
+    log.mkdir(parents=True)
+    first = list(_head()) if table.in_checkpoint else [*_head(), _add(0)]
+    rest = range(table.in_checkpoint or 1, table.files)
+    _write_commit(log, 0, first)
+    if table.in_checkpoint:
+        _write_checkpoint(log, table.in_checkpoint)
+    for version, number in enumerate(rest, start=1):
+        _write_commit(log, version, [_info(), _add(number)])
+
+
+def path(number: int) -> str:
+    """The name of a file."""
+    return f"part-{number:07}-4d3b8a52-7d0c-4e50-9e0d-53b8f61e9a1c-c000.snappy.parquet"
+
+
+def stats(number: int) -> str:
+    """The statistics of a file."""
+    low, high = number * ROWS_PER_FILE, (number + 1) * ROWS_PER_FILE - 1
+    return (
+        f'{{"numRecords":{ROWS_PER_FILE},'
+        f'"minValues":{{"id":{low},"customer":"customer {low:012}","at":"2024-01-01T00:00:00.000Z"}},'
+        f'"maxValues":{{"id":{high},"customer":"customer {high:012}","at":"2024-12-31T00:00:00.000Z"}},'
+        '"nullCount":{"id":0,"customer":0,"at":0}}'
+    )
+
+
+def _head() -> Iterator[dict[str, Any]]:
+    yield _info()
+    yield {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}
+    yield {
+        "metaData": {
+            "id": "7f0a6b4e-3c1d-4a4e-8f58-0f5e8a7b9c10",
+            "format": {"provider": "parquet", "options": {}},
+            "schemaString": SCHEMA,
+            "partitionColumns": [],
+            # No contestant is to write a checkpoint of its own while it is measured.
+            "configuration": {"delta.checkpointInterval": "1000000"},
+            "createdTime": _START_MS,
+        }
+    }
+
+
+def _info() -> dict[str, Any]:
+    return {"commitInfo": {"timestamp": _START_MS, "operation": "WRITE", "isBlindAppend": True}}
+
+
+def _add(number: int) -> dict[str, Any]:
+    body = {"path": path(number), "partitionValues": {}, "size": 10_000, "modificationTime": _START_MS}
+    return {"add": {**body, "dataChange": True, "stats": stats(number)}}
+
+
+def _write_commit(log: Path, version: int, actions: list[dict[str, Any]]) -> None:
+    lines = (json.dumps(action, separators=(",", ":")) for action in actions)
+    (log / f"{version:020}.json").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _write_checkpoint(log: Path, files: int) -> None:
+    """A classic checkpoint of version 0, as if that commit had added the files."""
+    add = pa.struct(
+        [
+            ("path", pa.string()),
+            ("partitionValues", pa.map_(pa.string(), pa.string())),
+            ("size", pa.int64()),
+            ("modificationTime", pa.int64()),
+            ("dataChange", pa.bool_()),
+            ("stats", pa.string()),
+        ]
+    )
+    head = {next(iter(action)): next(iter(action.values())) for action in list(_head())[1:]}
+    metadata = dict(head["metaData"])
+    metadata["format"] = {"provider": "parquet", "options": []}
+    metadata["configuration"] = list(metadata["configuration"].items())
+    kinds = {
+        "protocol": pa.struct([("minReaderVersion", pa.int32()), ("minWriterVersion", pa.int32())]),
+        "metaData": pa.struct(
+            [
+                ("id", pa.string()),
+                ("format", pa.struct([("provider", pa.string()), ("options", pa.map_(pa.string(), pa.string()))])),
+                ("schemaString", pa.string()),
+                ("partitionColumns", pa.list_(pa.string())),
+                ("configuration", pa.map_(pa.string(), pa.string())),
+                ("createdTime", pa.int64()),
+            ]
+        ),
+        "add": add,
+    }
+    adds = pa.StructArray.from_arrays(
+        [
+            pa.array([path(number) for number in range(files)]),
+            pa.array([[]] * files, add.field("partitionValues").type),
+            pc.cast(pa.repeat(pa.scalar(10_000), files), pa.int64()),
+            pa.repeat(pa.scalar(_START_MS, pa.int64()), files),
+            pa.repeat(pa.scalar(False), files),
+            pa.array([stats(number) for number in range(files)]),
+        ],
+        fields=list(add),
+    )
+    columns = {
+        "protocol": pa.array([head["protocol"], None], kinds["protocol"]),
+        "metaData": pa.array([None, metadata], kinds["metaData"]),
+        "add": pa.nulls(2, add),
+    }
+    rows = pa.concat_tables(
+        [
+            pa.table(columns),
+            pa.table(
+                {
+                    "protocol": pa.nulls(files, kinds["protocol"]),
+                    "metaData": pa.nulls(files, kinds["metaData"]),
+                    "add": adds,
+                }
+            ),
+        ]
+    )
+    pq.write_table(rows, log / f"{0:020}.checkpoint.parquet", compression="snappy")
+    hint = {"version": 0, "size": files + 2}
+    (log / "_last_checkpoint").write_text(json.dumps(hint), encoding="utf-8")
