@@ -8,8 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pyroaring import BitMap64
 
 from dbt.adapters.silt.__version__ import version as package_version
+from dbt.adapters.silt.engine.kernel import deletion_vectors
 from dbt.adapters.silt.engine.kernel.actions import (
     Action,
     AddFile,
@@ -327,6 +329,16 @@ def test_data_files_are_durable_before_the_log_names_them() -> None:
     changes = Changes(WRITE, (add("a%20b.parquet"),))
     with pytest.raises(StorageError):
         commit(log, log.snapshot(), changes, ReadSet(), CommitSettings())
+    assert log.store.status(commit_path(1)) is None
+
+
+def test_deletion_vectors_are_durable_before_the_log_names_them() -> None:
+    log = faulty(Fault("make_durable", FaultKind.FAIL_BEFORE, "*deletion_vector_*.bin*"))
+    (vector,) = deletion_vectors.write(log.store, log.clock, [BitMap64([1])])
+    log.store.put("part-1.parquet", b"data")
+    marked = replace(add("part-1.parquet"), deletion_vector=vector, stats='{"numRecords":2}')
+    with pytest.raises(StorageError):
+        commit(log, log.snapshot(), Changes(WRITE, (marked,)), ReadSet(), CommitSettings())
     assert log.store.status(commit_path(1)) is None
 
 

@@ -64,7 +64,9 @@ def widened(text: str) -> str:
     if TIGHT_BOUNDS not in document:
         members = text.strip().removesuffix("}").rstrip()
         return f'{members}{"," if document else ""}"{TIGHT_BOUNDS}":false}}'
-    for match in re.finditer(rf'"{TIGHT_BOUNDS}"\s*:\s*true', text):
+    if document[TIGHT_BOUNDS] is False:
+        return text
+    for match in re.finditer(rf'"{TIGHT_BOUNDS}"\s*:\s*(?:true|null)', text):
         changed = f'{text[: match.start()]}"{TIGHT_BOUNDS}":false{text[match.end() :]}'
         # The same name may be a column's, further down.
         if json.loads(changed)[TIGHT_BOUNDS] is False:
