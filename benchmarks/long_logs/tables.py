@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 ROWS_PER_FILE = 1_000
@@ -26,6 +25,30 @@ SCHEMA = json.dumps(
     }
 )
 _START_MS = 1_700_000_000_000
+_TEXT_MAP = pa.map_(pa.string(), pa.string())
+_TYPES = {
+    "protocol": pa.struct([("minReaderVersion", pa.int32()), ("minWriterVersion", pa.int32())]),
+    "metaData": pa.struct(
+        [
+            ("id", pa.string()),
+            ("format", pa.struct([("provider", pa.string()), ("options", _TEXT_MAP)])),
+            ("schemaString", pa.string()),
+            ("partitionColumns", pa.list_(pa.string())),
+            ("configuration", _TEXT_MAP),
+            ("createdTime", pa.int64()),
+        ]
+    ),
+    "add": pa.struct(
+        [
+            ("path", pa.string()),
+            ("partitionValues", _TEXT_MAP),
+            ("size", pa.int64()),
+            ("modificationTime", pa.int64()),
+            ("dataChange", pa.bool_()),
+            ("stats", pa.string()),
+        ]
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -119,62 +142,27 @@ def _write_commit(log: Path, version: int, actions: list[dict[str, Any]]) -> Non
 
 def _write_checkpoint(log: Path, files: int) -> None:
     """A classic checkpoint of version 0, as if that commit had added the files."""
-    add = pa.struct(
-        [
-            ("path", pa.string()),
-            ("partitionValues", pa.map_(pa.string(), pa.string())),
-            ("size", pa.int64()),
-            ("modificationTime", pa.int64()),
-            ("dataChange", pa.bool_()),
-            ("stats", pa.string()),
-        ]
-    )
-    head = {next(iter(action)): next(iter(action.values())) for action in list(_head())[1:]}
-    metadata = dict(head["metaData"])
-    metadata["format"] = {"provider": "parquet", "options": []}
-    metadata["configuration"] = list(metadata["configuration"].items())
-    kinds = {
-        "protocol": pa.struct([("minReaderVersion", pa.int32()), ("minWriterVersion", pa.int32())]),
-        "metaData": pa.struct(
-            [
-                ("id", pa.string()),
-                ("format", pa.struct([("provider", pa.string()), ("options", pa.map_(pa.string(), pa.string()))])),
-                ("schemaString", pa.string()),
-                ("partitionColumns", pa.list_(pa.string())),
-                ("configuration", pa.map_(pa.string(), pa.string())),
-                ("createdTime", pa.int64()),
-            ]
-        ),
-        "add": add,
-    }
-    adds = pa.StructArray.from_arrays(
-        [
-            pa.array([path(number) for number in range(files)]),
-            pa.array([[]] * files, add.field("partitionValues").type),
-            pc.cast(pa.repeat(pa.scalar(10_000), files), pa.int64()),
-            pa.repeat(pa.scalar(_START_MS, pa.int64()), files),
-            pa.repeat(pa.scalar(False), files),
-            pa.array([stats(number) for number in range(files)]),
-        ],
-        fields=list(add),
-    )
-    columns = {
-        "protocol": pa.array([head["protocol"], None], kinds["protocol"]),
-        "metaData": pa.array([None, metadata], kinds["metaData"]),
-        "add": pa.nulls(2, add),
-    }
-    rows = pa.concat_tables(
-        [
-            pa.table(columns),
-            pa.table(
-                {
-                    "protocol": pa.nulls(files, kinds["protocol"]),
-                    "metaData": pa.nulls(files, kinds["metaData"]),
-                    "add": adds,
-                }
-            ),
-        ]
-    )
+    actions = list(_head())[1:]
+    head = [_rows(key, pa.array([body], _TYPES[key])) for action in actions for key, body in action.items()]
+    rows = pa.concat_tables([*head, _rows("add", _adds(files))])
     pq.write_table(rows, log / f"{0:020}.checkpoint.parquet", compression="snappy")
-    hint = {"version": 0, "size": files + 2}
+    hint = {"version": 0, "size": files + len(actions)}
     (log / "_last_checkpoint").write_text(json.dumps(hint), encoding="utf-8")
+
+
+def _rows(key: str, bodies: pa.Array) -> pa.Table:
+    """Rows of one kind of action: null in the columns of the others."""
+    return pa.table({name: bodies if name == key else pa.nulls(len(bodies), kind) for name, kind in _TYPES.items()})
+
+
+def _adds(files: int) -> pa.StructArray:
+    kind = _TYPES["add"]
+    columns = [
+        pa.array(map(path, range(files)), pa.string()),
+        pa.array([[]] * files, kind.field("partitionValues").type),
+        pa.repeat(pa.scalar(10_000, pa.int64()), files),
+        pa.repeat(pa.scalar(_START_MS, pa.int64()), files),
+        pa.repeat(pa.scalar(False), files),
+        pa.array(map(stats, range(files)), pa.string()),
+    ]
+    return pa.StructArray.from_arrays(columns, fields=list(kind))
