@@ -200,3 +200,13 @@ def test_mapped_columns_go_in_a_commit_without_data_where_changes_are_recorded()
         commit(log, log.snapshot(), Changes(DELETE, removes=gone, metadata=fewer), ReadSet(), CommitSettings())
     commit(log, log.snapshot(), Changes(DELETE, metadata=fewer), ReadSet(), CommitSettings())
     assert log.snapshot().schema.names == ("id",)
+
+
+def test_a_time_to_start_with_means_the_first_version_committed_then_or_later() -> None:
+    log = recording()
+    for version in (1, 2):
+        put(log, version, add(f"f{version}"))
+    times = [commit.timestamp_ms for commit in log.commits()]
+    assert [log.version_from(at) for at in times] == [0, 1, 2]
+    assert [log.version_from(at + 1) for at in times] == [1, 2, 3]
+    assert (log.version_from(0), log.version_from(times[2] + 10**9)) == (0, 3)

@@ -121,7 +121,9 @@ def test_bounds_are_versions_or_times(house: House) -> None:
     house.sql(f"create table t (id int) {RECORDING.format(more='')}")
     for number in (1, 2, 3):
         house.sql(f"insert into t values ({number})")
-    times = dict(house.rows("select distinct _commit_version, _commit_timestamp from table_changes('t', 1)"))
+    times = dict(
+        house.rows("select distinct _commit_version, cast(_commit_timestamp as string) from table_changes('t', 1)")
+    )
 
     def ids(arguments: str) -> list[object]:
         return [row[0] for row in house.rows(f"select id from table_changes('main.t', {arguments}) c order by c.id")]
@@ -131,11 +133,13 @@ def test_bounds_are_versions_or_times(house: House) -> None:
     assert ids(f"timestamp'{times[2]}'") == [2, 3]
     assert ids(f"timestamp'{times[2]}', '{times[2]}'") == [2]
     assert ids(f"timestamp'{times[2]}' + interval 1 microsecond") == [3]
-    assert ids("'2000-01-01', current_timestamp() + interval 1 day") == [1, 2, 3]
+    assert ids("'2000-01-01', 3") == [1, 2, 3]
     moment = f"timestamp'{times[2]}' + interval 1 microsecond"
     assert ids(f"{moment}, {moment}") == []
     for arguments, error in (
         ("4", VersionNotFoundError),
+        ("'2000-01-01', current_timestamp() + interval 1 day", VersionNotFoundError),
+        ("current_timestamp() + interval 1 day", VersionNotFoundError),
         ("3, 2", InvalidStatementError),
         ("null", InvalidStatementError),
     ):

@@ -139,7 +139,7 @@ class DeltaLog:
         properties = self.snapshot().properties
         listing = complete_listing(self.store, self.name)
         try:
-            return history.version_at(self.store, listing, properties, timestamp_ms - 1, self.name) + 1
+            return history.version_at(self.store, listing, properties, timestamp_ms - 1, self.name, True) + 1
         except VersionNotFoundError:
             return listing.earliest or 0
 
