@@ -24,6 +24,7 @@ from dbt.adapters.silt.engine.kernel.actions import (
 )
 from dbt.adapters.silt.engine.kernel.checkpoint import json_checksum
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
+from dbt.adapters.silt.engine.kernel.errors import CorruptCheckpointError
 from dbt.adapters.silt.engine.kernel.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.memory_store import MemoryStore
@@ -350,6 +351,44 @@ def test_statistics_in_columns_are_read_where_there_is_no_text() -> None:
     write(log.store, f"{LOG}/{10:020d}.checkpoint.parquet", [*HEADER, *rows], [*HEADER_SCHEMA, ("add", kind)])
     texts = check(log).files.sort_by("path")["stats"].to_pylist()
     assert texts[3] == '{"numRecords":3,"minValues":{"id":30}}'
+
+
+def with_texts_as(kind: pa.DataType, text: pa.DataType) -> pa.DataType:
+    """The type with another one for the strings inside of it."""
+    if pa.types.is_struct(kind):
+        return pa.struct([(member.name, with_texts_as(member.type, text)) for member in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(with_texts_as(kind.key_type, text), with_texts_as(kind.item_type, text))
+    if pa.types.is_list(kind):
+        return pa.list_view(with_texts_as(kind.value_type, text))
+    return text if pa.types.is_string(kind) else kind
+
+
+@pytest.mark.parametrize(
+    "text", [pa.string_view(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())], ids=lambda text: str(text)
+)
+def test_a_checkpoint_is_read_whatever_arrow_types_its_writer_had(text: pa.DataType) -> None:
+    log = foreign_table()
+    schema = [(name, with_texts_as(kind, text)) for name, kind in [*HEADER_SCHEMA, ("add", ADD)]]
+    path = f"{LOG}/{10:020d}.checkpoint.parquet"
+    write(log.store, path, [*HEADER, *({"add": body} for body in ADDS)], schema)
+    asked_for = pq.read_schema(io.BytesIO(log.store.read(path))).field("add").type.field("path").type
+    assert asked_for == text
+    check(log)
+
+
+@pytest.mark.parametrize("partition_columns", [[], ["day"]])
+def test_files_without_partition_values_are_those_of_an_unpartitioned_table(partition_columns: list[str]) -> None:
+    log = foreign_table()
+    protocol, metadata, _ = HEADER
+    partitioned = {"metaData": {**metadata["metaData"], "partitionColumns": partition_columns}}
+    rows = [protocol, partitioned, {"add": {**ADDS[0], "partitionValues": None}}]
+    write(log.store, f"{LOG}/{10:020d}.checkpoint.parquet", rows, [*HEADER_SCHEMA, ("add", ADD)])
+    if partition_columns:
+        with pytest.raises(CorruptCheckpointError, match="1 files have no partitionValues"):
+            log.snapshot()
+    else:
+        assert log.snapshot().files["partition_values"].to_pylist() == [[]]
 
 
 def test_another_engine_opens_a_table_from_our_checkpoint(tmp_path: Path) -> None:

@@ -11,11 +11,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import pyarrow.types as pt
 
 from dbt.adapters.silt.engine.kernel.actions import (
     AddFile,
@@ -39,8 +40,11 @@ from dbt.adapters.silt.engine.kernel.paths import SIDECAR_FOLDER, decode_path
 from dbt.adapters.silt.engine.kernel.store import ObjectMissing, Store, read_whole
 from dbt.adapters.silt.engine.kernel.struct_stats import INT96_UNIT, stats_texts
 
+ArrowValues = TypeVar("ArrowValues", pa.Array, pa.ChunkedArray)
+
 _HEADER_COLUMNS = (Protocol.key, Metadata.key, SetTransaction.key, DomainMetadata.key, "sidecar")
 _BATCH_ROWS = 65_536
+_PLAIN_TYPES: Mapping[pa.DataType, pa.DataType] = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 _UNREADABLE = (
     pa.ArrowException,
     OSError,
@@ -93,7 +97,7 @@ def read_files(store: Store, checkpoint: CheckpointFiles, header: CheckpointHead
     """The checkpoint's active files, schema `columns.FILES`; raises as `read_header`."""
     with _corrupt(checkpoint, table):
         parts = [_files_of(store, path) for path in header.file_paths]
-        return pa.concat_tables([FILES.empty_table(), *parts])
+        return _with_partition_values(pa.concat_tables([FILES.empty_table(), *parts]), header.metadata)
 
 
 def read_tombstones(store: Store, checkpoint: CheckpointFiles, header: CheckpointHeader, table: str) -> pa.Table:
@@ -150,7 +154,7 @@ def _parquet_header(store: Store, path: str) -> Iterator[tuple[str, Any]]:
         present = [name for name in _HEADER_COLUMNS if name in file.schema_arrow.names]
         rows = file.read(columns=present) if present else pa.table({})
     for name in present:
-        for body in rows[name].drop_null().to_pylist():
+        for body in _plain(rows[name]).drop_null().to_pylist():
             yield name, {key: value for key, value in body.items() if value is not None}
 
 
@@ -167,6 +171,17 @@ def _tombstones_of(store: Store, path: str) -> pa.Table:
         return tombstones_table(map(RemoveFile.from_json, removes))
     with _parquet(store, path) as file:
         return _checked(_rows(file, RemoveFile.key, TOMBSTONES), ("path",))
+
+
+def _with_partition_values(files: pa.Table, metadata: Metadata) -> pa.Table:
+    """The files, each with a map, which is empty for all files of a table without partition columns."""
+    values = files["partition_values"]
+    if not values.null_count:
+        return files
+    if metadata.partition_columns:
+        raise ValueError(f"{values.null_count} files have no partitionValues")
+    filled = pa.array([value or () for value in values.to_pylist()], values.type)
+    return files.set_column(files.schema.get_field_index("partition_values"), "partition_values", filled)
 
 
 def _checked(rows: pa.Table, required: Sequence[str]) -> pa.Table:
@@ -202,10 +217,28 @@ def _rows(file: pq.ParquetFile, action: str, schema: pa.Schema) -> pa.Table:
 
 def _read(file: pq.ParquetFile, action: str, members: Sequence[str], schema: pa.Schema) -> pa.Table:
     batches = [
-        _converted(batch.column(0), schema)
+        _converted(_plain(batch.column(0)), schema)
         for batch in file.iter_batches(_BATCH_ROWS, columns=[f"{action}.{name}" for name in members])
     ]
     return pa.Table.from_batches([batch for batch in batches if batch.num_rows], schema=schema)
+
+
+def _plain(values: ArrowValues) -> ArrowValues:
+    """The values in types that Arrow computes with: its own writers may ask for others in a file's metadata."""
+    kind = _plain_type(values.type)
+    return values if kind == values.type else values.cast(kind)
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    if pt.is_struct(kind):
+        return pa.struct([member.with_type(_plain_type(member.type)) for member in kind])
+    if pt.is_map(kind):
+        return pa.map_(_plain_type(kind.key_type), _plain_type(kind.item_type))
+    if pt.is_list(kind) or pt.is_large_list(kind) or pt.is_list_view(kind) or pt.is_large_list_view(kind):
+        return pa.list_(_plain_type(kind.value_type))
+    if pt.is_dictionary(kind):
+        return _plain_type(kind.value_type)
+    return _PLAIN_TYPES.get(kind, kind)
 
 
 def _converted(structs: pa.StructArray, schema: pa.Schema) -> pa.RecordBatch:
