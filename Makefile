@@ -15,11 +15,11 @@ export PYTHON
 # Runs a command with the Java that Spark is to use.
 WITH_JAVA = JAVA_HOME="$$(cat $(VENV)/java-home)"
 
-.PHONY: help setup java demo test check bench simulate processes clean
+.PHONY: help setup java demo test check bench simulate processes processes-spark race clean
 .DEFAULT_GOAL := help
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
 setup: $(SHARED) ## the virtual environment in .venv, and Java
 
@@ -43,6 +43,12 @@ simulate: $(STAMP) ## SEEDS simulated histories of the kernel (2000), or the one
 
 processes: $(STAMP) ## threads, processes and killed processes, 200 commits each, on one table
 	@$(BIN)/python -m tests.simulation.processes
+
+processes-spark: $(SHARED) ## the same with Spark: appends, merges and deletes
+	@$(WITH_JAVA) $(BIN)/python -m tests.simulation.spark_processes
+
+race: $(STAMP) ## our kernel and delta-rs on one table, 100 commits each
+	@$(BIN)/python -m tests.interop.race
 
 clean: ## remove what the other targets have left here, .venv included
 	@rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse logs target
