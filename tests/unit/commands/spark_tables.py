@@ -47,9 +47,8 @@ class Tables:
     def made(self, query: str, name: str = "orders", **definition: Any) -> DeltaLog:
         """A new table with the rows of a query."""
         log = self.log(name)
-        create.create(
-            self.spark, Place(log, None), Definition(**definition), self.spark.sql(query), CreateMode.CREATE, PLAIN
-        )
+        whole = Definition(**{"properties": self.properties, **definition})
+        create.create(self.spark, Place(log, None), whole, self.spark.sql(query), CreateMode.CREATE, PLAIN)
         return log
 
     def append(self, log: DeltaLog, query: str, settings: WriteSettings = PLAIN, **placement: Any) -> Outcome:

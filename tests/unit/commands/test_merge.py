@@ -22,15 +22,19 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.expressions import Column, Comparison
 from tests.unit.commands.merging import BY_ID, STEP_BY_STEP, UPSERT, inserts, merge, plan, sets
-from tests.unit.commands.spark_tables import BOTH_KINDS, Tables
+from tests.unit.commands.spark_tables import BOTH_KINDS, VECTORS, Tables
 
 ROWS = "select * from values (1, 'a'), (2, 'b'), (null, 'n') as x(id, name)"
 NEW = "select * from values (2, 'B'), (3, 'C'), (null, 'N') as x(id, name)"
-pytestmark = BOTH_KINDS
-STEPS = pytest.mark.parametrize("limits", [Limits(), STEP_BY_STEP])
+WAYS = pytest.mark.parametrize(
+    ("tables", "limits"),
+    [({}, Limits()), ({}, STEP_BY_STEP), (VECTORS, Limits())],
+    ids=["at once", "step by step", "marked"],
+    indirect=["tables"],
+)
 
 
-@STEPS
+@WAYS
 def test_update_and_insert_by_star(tables: Tables, limits: Limits) -> None:
     log = tables.made(ROWS)
     outcome = merge(tables, log, NEW, plan("t.id = s.id", *UPSERT, keys=BY_ID), limits=limits)
@@ -51,6 +55,7 @@ def test_update_and_insert_by_star(tables: Tables, limits: Limits) -> None:
         assert metrics["numSourceRows"] == "3"
 
 
+@BOTH_KINDS
 def test_the_first_clause_whose_condition_is_true_is_taken(tables: Tables) -> None:
     log = tables.made("select id, 'old' name from range(4)")
     clauses = (
@@ -70,7 +75,7 @@ def test_the_first_clause_whose_condition_is_true_is_taken(tables: Tables) -> No
     assert described[0] == {"predicate": "s.id = 0", "actionType": "delete"}
 
 
-@STEPS
+@WAYS
 def test_two_source_rows_for_one_row_are_refused_with_an_example_and_nothing_is_left(
     tables: Tables, limits: Limits
 ) -> None:
@@ -82,7 +87,7 @@ def test_two_source_rows_for_one_row_are_refused_with_an_example_and_nothing_is_
     assert log.snapshot().version == 0 and tables.data_files(log) == files
 
 
-@STEPS
+@WAYS
 def test_rows_that_are_matched_twice_may_be_deleted_or_left_as_they_are(tables: Tables, limits: Limits) -> None:
     twice = "select * from values (2, 'x'), (2, 'y'), (9, 'z'), (9, 'z') as x(id, name)"
     deleted, kept, unseen = tables.made(ROWS, "deleted"), tables.made(ROWS, "kept"), tables.made(ROWS, "unseen")
@@ -98,7 +103,7 @@ def test_rows_that_are_matched_twice_may_be_deleted_or_left_as_they_are(tables: 
     assert tables.rows(unseen) == [(1, "A"), (2, "b"), (None, "N")]
 
 
-@STEPS
+@WAYS
 def test_an_insert_only_merge_rewrites_no_file(tables: Tables, limits: Limits) -> None:
     log = tables.made("select id, 'a' name from range(0, 4, 1, 1)")
     before = {add.path for add in log.snapshot().add_files()}
@@ -148,7 +153,7 @@ def test_a_key_that_is_compared_after_a_conversion_rules_nothing_out(tables: Tab
     assert outcome.rows_updated == 1
 
 
-@STEPS
+@WAYS
 def test_null_safe_and_composite_keys(tables: Tables, limits: Limits) -> None:
     log = tables.made("select * from values (1, 'x', 0), (1, null, 0), (null, 'x', 0) as v(a, b, n)")
     keys = (KeyEquality(Column.of("a"), "s.a"), KeyEquality(Column.of("b"), "s.b", null_safe=True))
@@ -157,7 +162,7 @@ def test_null_safe_and_composite_keys(tables: Tables, limits: Limits) -> None:
     assert tables.rows(log) == [(1, "x", 0), (1, None, 5), (None, "x", 0), (None, "x", 6)]
 
 
-@STEPS
+@WAYS
 def test_empty_sources_and_empty_targets(tables: Tables, limits: Limits) -> None:
     log = tables.made("select 1 id, 'a' name where false")
     nothing = "select 1 id, 'a' name where false"
@@ -171,7 +176,7 @@ def test_empty_sources_and_empty_targets(tables: Tables, limits: Limits) -> None
     assert tables.rows(log) == []
 
 
-@STEPS
+@WAYS
 def test_a_merge_that_changes_nothing_commits_with_a_transaction_and_leaves_no_files(
     tables: Tables, limits: Limits
 ) -> None:
@@ -185,7 +190,7 @@ def test_a_merge_that_changes_nothing_commits_with_a_transaction_and_leaves_no_f
     assert tables.data_files(log) == files
 
 
-@STEPS
+@WAYS
 def test_a_source_that_differs_each_time_is_computed_once(tables: Tables, limits: Limits) -> None:
     log = tables.made("select id, 0.0D n, uuid() u from range(0, 50, 1, 1)")
     source = tables.spark.range(25, 75).select("id", F.rand().alias("n"), F.expr("uuid()").alias("u"))
@@ -194,6 +199,7 @@ def test_a_source_that_differs_each_time_is_computed_once(tables: Tables, limits
     assert tables.read(log).select("u").distinct().count() == tables.read(log).count() == 75
 
 
+@BOTH_KINDS
 def test_all_rows_of_a_partitioned_table_can_be_deleted(tables: Tables) -> None:
     log = tables.made("select id, id % 2 part from range(4)", partition_columns=("part",))
     clauses = (Clause(Match.MATCHED, Delete(), "s.id < 9"), Clause(Match.NOT_MATCHED_BY_SOURCE, Delete()))
@@ -202,7 +208,7 @@ def test_all_rows_of_a_partitioned_table_can_be_deleted(tables: Tables) -> None:
     assert tables.rows(log) == []
 
 
-@STEPS
+@WAYS
 def test_partitioned_targets_are_pruned_and_rows_move(tables: Tables, limits: Limits) -> None:
     log = tables.made("select id, id % 3 part, 'a' name from range(9)", partition_columns=("part",))
     keys = (KeyEquality(Column.of("part"), "s.part"), *BY_ID)
@@ -227,6 +233,7 @@ def test_names_are_found_in_any_case_and_with_any_characters(tables: Tables) -> 
     assert (12, None, 4) in tables.rows(log)
 
 
+@BOTH_KINDS
 def test_bare_names_in_an_insert_are_the_sources_and_by_source_the_targets(tables: Tables) -> None:
     log = tables.made(ROWS)
     clauses = (
@@ -239,6 +246,7 @@ def test_bare_names_in_an_insert_are_the_sources_and_by_source_the_targets(table
         merge(tables, log, NEW, plan("t.id = s.id", Clause(Match.NOT_MATCHED, inserts(id="t.id + 1"))))
 
 
+@BOTH_KINDS
 def test_conditions_may_hold_subqueries(tables: Tables) -> None:
     log = tables.made(ROWS)
     tables.spark.sql("select 2 id").createOrReplaceTempView("`main.allowed@v1`")
@@ -265,7 +273,7 @@ def test_a_star_needs_every_column_of_the_table(tables: Tables) -> None:
         merge(tables, log, "select 1 id", plan("t.id = s.id", *UPSERT))
 
 
-@STEPS
+@WAYS
 def test_schema_evolution_adds_the_sources_columns_and_fields(tables: Tables, limits: Limits) -> None:
     log = tables.made("select 1 id, named_struct('a', 1) s, 'kept' name")
     source = "select * from values (1, named_struct('a', 2, 'b', 'new'), 5L), (2, named_struct('a', 3, 'b', 'x'), 6L)"
@@ -281,6 +289,7 @@ def test_schema_evolution_adds_the_sources_columns_and_fields(tables: Tables, li
     assert log.snapshot().schema.names == ("id", "s", "name", "extra", "more")
 
 
+@BOTH_KINDS
 def test_values_go_through_store_assignment_and_constraints_are_held(tables: Tables) -> None:
     log = tables.made(
         "select 1 id, 'a' name",
@@ -324,6 +333,7 @@ def test_an_insert_without_columns_is_by_position(tables: Tables) -> None:
     assert (7, "B") in tables.rows(log)
 
 
+@BOTH_KINDS
 def test_merges_of_disjoint_keys_both_land_and_of_the_same_keys_one_is_refused(tables: Tables) -> None:
     log = tables.made("select id, 'a' name from range(0, 100, 1, 1)")
     tables.append(log, "select id, 'a' name from range(100, 200, 1, 1)")
@@ -339,6 +349,7 @@ def test_merges_of_disjoint_keys_both_land_and_of_the_same_keys_one_is_refused(t
     assert tables.data_files(log) == files
 
 
+@BOTH_KINDS
 def test_what_on_says_of_the_target_alone_is_all_that_was_read(tables: Tables) -> None:
     log = tables.made("select id, id % 2 part, 'a' name from range(4)", partition_columns=("part",))
     pinned = tables.target(log)
