@@ -10,6 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 SPARK_SETTINGS = {
+    # Tests run many small jobs, each with code of its own: compiling it quickly is worth more than compiling it well.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.driver.memory": "2g",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.parquet.fieldId.read.enabled": "true",
