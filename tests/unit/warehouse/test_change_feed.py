@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import deltalake
@@ -78,6 +80,16 @@ def plain(rows: list[dict[str, Any]]) -> Counter[str]:
     return Counter(repr(sorted((k, v) for k, v in row.items() if k != "_commit_timestamp")) for row in rows)
 
 
+def without_removal_of_a_marked_file(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The changes of all versions but INSERT OVERWRITE's, which removes a file that has a deletion vector.
+
+    There delta-rs (1.6) takes the vector for the list of rows to read: it tells as deleted what an earlier version
+    deleted, and not those that this one does. The specification ("Add CDC File") and its own snapshots say otherwise.
+    """
+    (version,) = (v for v, (text, _) in enumerate(STATEMENTS, start=1) if text.startswith("insert overwrite"))
+    return [row for row in rows if row["_commit_version"] != version]
+
+
 def values(rows: list[dict[str, Any]], kinds: tuple[str, ...]) -> Counter[str]:
     kept = ([(k, v) for k, v in row.items() if k[0] != "_"] for row in rows if row["_change_type"] in kinds)
     return Counter(map(repr, kept))
@@ -87,10 +99,10 @@ def content(house: House) -> Counter[str]:
     return Counter(repr(list(row.items())) for row in house.sql("select * from t").toArrow().to_pylist())
 
 
-@pytest.mark.parametrize(("marking", "partitioning"), [("", ""), (MARKING, ""), ("", "partitioned by (kind)")])
-def test_every_statement_records_what_it_changes(house: House, marking: str, partitioning: str) -> None:
+@pytest.mark.parametrize(("marking", "partitioning"), [("", "partitioned by (kind)"), (MARKING, "")])
+def test_every_statement_records_what_it_changes(house: House, tmp_path: Path, marking: str, partitioning: str) -> None:
     recording = RECORDING.format(more=marking)
-    house.sql(f"create table t (id int, kind string, size int, note string) {partitioning} {recording}")
+    house.sql(f"create table t (kind string, id int, size int, note string) {partitioning} {recording}")
     before = content(house)
     for version, (statement, expected) in enumerate(STATEMENTS, start=1):
         house.sql(statement)
@@ -100,11 +112,13 @@ def test_every_statement_records_what_it_changes(house: House, marking: str, par
         assert not values(changes, GOES) - before, statement
         assert before - values(changes, GOES) + values(changes, COMES) == after, statement
         before = after
-    if not marking:
-        # Of a removed file that has a deletion vector, delta-rs does not tell the rows as the snapshots do.
-        table = deltalake.DeltaTable(house.root / "main" / "t")
-        theirs = pa.table(table.load_cdf(starting_version=0).read_all()).to_pylist()
-        assert plain(feed(house, 0, len(STATEMENTS))) == plain(theirs)
+    # What reads changes in delta-rs refuses a folder with an odd name.
+    table = deltalake.DeltaTable(shutil.copytree(house.root / "main" / "t", tmp_path / "t"))
+    theirs = pa.table(table.load_cdf(starting_version=0).read_all()).to_pylist()
+    ours = feed(house, 0, len(STATEMENTS))
+    if marking:
+        theirs, ours = (without_removal_of_a_marked_file(rows) for rows in (theirs, ours))
+    assert plain(ours) == plain(theirs)
 
 
 def test_changes_are_recorded_from_the_version_on_that_asks_for_it(house: House) -> None:
