@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands import change_data, files, marking, row_changes, scan
+from dbt.adapters.silt.engine.commands.partitions import quoted
 from dbt.adapters.silt.engine.commands.row_changes import FileChanges, Limits, RowResult, Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel import skipping
@@ -63,7 +64,10 @@ def _mark(
     spark: SparkSession, target: Target, rows: Rows, whole: pa.Table, candidates: pa.Table, limits: Limits
 ) -> RowResult:
     """Removes the whole files, and marks the rows of the others where they are, or writes these anew without them."""
+    is_recorded = change_data.is_recorded(target.snapshot)
     found = _read(spark, target, rows, candidates, with_position=True).filter(_matches(rows))
+    if is_recorded:
+        found = marking.kept(found)
     plan = marking.plan(target, candidates, marking.positions(found))
     written = None
     if plan.worn.num_rows:
@@ -72,8 +76,8 @@ def _mark(
     changes = marking.changes(target, candidates, plan, written)
     changes = replace(changes, removed=pa.concat_tables([whole, changes.removed]))
     deleted = plan.num_going + row_changes.row_count(target, whole)
-    if change_data.is_recorded(target.snapshot) and (plan.worn.num_rows or plan.staying.num_rows):
-        going = scan.read(spark, target.log, target.snapshot, plan.touched, only=plan.going)
+    if is_recorded and (plan.worn.num_rows or plan.staying.num_rows):
+        going = found.select(*map(quoted, target.snapshot.schema.names))
         gone = scan.read(spark, target.log, target.snapshot, whole).unionAll(going)
         deletions, expected = {change_data.DELETE: gone}, {change_data.DELETE: deleted}
         changes = row_changes.record(target, changes, target.snapshot.metadata, deletions, expected)

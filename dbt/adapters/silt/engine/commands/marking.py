@@ -1,6 +1,6 @@
 """Taking rows out of files without writing the files anew: deletion vectors, where the table asks for them.
 
-A verb finds the positions of the rows that go, in one pass (`positions`). A file that would be left without rows is
+A verb finds the rows that go, in one pass (`kept`, `positions`). A file that would be left without rows is
 removed; one that would be left with few is written anew, because every later scan would pay for the rows that are gone;
 all others stay, with a vector that marks the rows (`plan`, `changes`).
 """
@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyroaring import BitMap64
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -95,6 +94,16 @@ def all_positions(target: Target, chosen: pa.Table) -> dict[str, BitMap64]:
     return {path: marked.get(path, BitMap64()).flip(0, size) for path, size in sizes}
 
 
+def kept(found: DataFrame) -> DataFrame:
+    """Rows that go, with their positions, each found once and the same whenever it is read; runs a job.
+
+    What is marked is then what is written or recorded, even where a condition's answer differs from time to time
+    (`rand()`), and the files are not read a second time for it.
+    """
+    with spark_errors.mapped():
+        return found.localCheckpoint()
+
+
 def positions(rows: DataFrame) -> dict[str, BitMap64]:
     """Where rows are in their files, by the columns `scan.FILE` and `scan.ROW`; runs a job."""
     of_files = rows.groupBy(scan.FILE).agg(F.collect_list(scan.ROW).alias(scan.ROW))
@@ -115,7 +124,7 @@ def plan(target: Target, candidates: pa.Table, going: Positions, may_stay: bool 
         candidates: files that hold them, and others; rows of the snapshot's files.
         may_stay: whether a file may stay without some of its rows.
     """
-    touched = candidates.filter(pc.is_in(candidates["path"], value_set=pa.array(going, pa.string())))
+    touched = row_changes.at(candidates, going)
     before = deletion_vectors.read_all(target.log.store, touched, target.name)
     paths = touched["path"].to_pylist()
     sizes = dict(zip(paths, row_changes.records(target, touched), strict=True))

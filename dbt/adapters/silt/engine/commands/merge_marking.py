@@ -16,7 +16,6 @@ from functools import reduce
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyroaring import BitMap64
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -109,8 +108,7 @@ def _pairs(sides: Sides) -> tuple[DataFrame, tuple[Check, ...]]:
     joined = sides.target_rows(with_position=True).join(sides.source_rows(), F.expr(sides.on()), how)
     joined = joined.withColumn(ACTION, merge_clauses.action(sides.clauses))
     rows, rules = _new_rows(sides, joined.filter(f"{ACTION} > {COPY} or {IN_SOURCE}"), _PLACE)
-    with spark_errors.mapped():
-        return rows.localCheckpoint(), rules
+    return marking.kept(rows), rules
 
 
 def _going(sides: Sides, pairs: DataFrame) -> Mapping[int, Positions]:
@@ -187,8 +185,7 @@ def _recorded(
 
     def before(deleted: bool) -> DataFrame:
         going = _together(rows for number, rows in by_clause.items() if (number in deletions) is deleted)
-        paths = pa.array(going, pa.string())
-        chosen = sides.chosen.filter(pc.is_in(sides.chosen["path"], value_set=paths))
+        chosen = row_changes.at(sides.chosen, going)
         return scan.read(sides.spark, target.log, target.snapshot, chosen, only=going)
 
     def count(deleted: bool) -> int:

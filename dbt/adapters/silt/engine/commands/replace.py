@@ -187,12 +187,12 @@ def _split(
     if not change_data.is_recorded(snapshot):
         partly = _with_rows_to_replace(spark, target, candidates, going)
         return _Split(partly, staying(scan.read(spark, log, snapshot, partly)) if partly.num_rows else None)
-    found = marking.positions(going(scan.read(spark, log, snapshot, candidates, with_position=True)))
-    plan = marking.plan(target, candidates, found, may_stay=False)
+    found = marking.kept(going(scan.read(spark, log, snapshot, candidates, with_position=True)))
+    plan = marking.plan(target, candidates, marking.positions(found), may_stay=False)
     if not plan.worn.num_rows:
         return _Split(plan.removed)
     kept = scan.read(spark, log, snapshot, plan.worn, only=plan.left)
-    return _Split(plan.removed, kept, scan.read(spark, log, snapshot, plan.touched, only=plan.going))
+    return _Split(plan.removed, kept, found.select(*map(quoted, snapshot.schema.names)))
 
 
 def _with_rows_to_replace(

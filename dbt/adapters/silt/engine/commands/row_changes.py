@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -166,6 +166,11 @@ def check_names(schema: StructType, table: str, what: str = "column") -> None:
             raise InvalidNameError(f"the {what} `{name}` has a name that begins with {RESERVED_PREFIX}", table=table)
 
 
+def at(chosen: pa.Table, paths: Iterable[str]) -> pa.Table:
+    """Those of the files that have one of the paths."""
+    return chosen.filter(pc.is_in(chosen["path"], value_set=pa.array(paths, pa.string())))
+
+
 def size(chosen: pa.Table) -> int:
     """Bytes of the files."""
     return pc.sum(chosen["size"]).as_py() or 0
@@ -195,8 +200,7 @@ def touched(positioned: DataFrame, chosen: pa.Table) -> pa.Table:
     """Those of the files that some row of `positioned` comes from, by `scan.FILE`; runs a job."""
     with spark_errors.mapped():
         found = positioned.select(F.col(scan.FILE)).distinct().collect()
-    paths = pa.array([row[scan.FILE] for row in found], pa.string())
-    return chosen.filter(pc.is_in(chosen["path"], value_set=paths))
+    return at(chosen, (row[scan.FILE] for row in found))
 
 
 def finish(

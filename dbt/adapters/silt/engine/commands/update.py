@@ -26,6 +26,7 @@ from dbt.adapters.silt.engine.commands.row_changes import FileChanges, Limits, R
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel import skipping
 from dbt.adapters.silt.engine.kernel.changes import Operation
+from dbt.adapters.silt.engine.kernel.deletion_vectors import Positions
 from dbt.adapters.silt.engine.kernel.features import check_writable
 
 OPERATION = "UPDATE"
@@ -95,18 +96,16 @@ def _mark(
     candidates: pa.Table,
     limits: Limits,
 ) -> RowResult:
-    """Marks the rows where they are, or removes their files, and writes what is then missing.
-
-    The condition is evaluated once: what is written is read by its position, so that a condition whose answer differs
-    from time to time (`rand()`) cannot mark one row and write another.
-    """
+    """Marks the rows where they are, or removes their files, and writes what is then missing."""
     if rows.condition is None:
-        plan = marking.plan(target, candidates, marking.all_positions(target, candidates))
+        before = _read(spark, target, rows, candidates)
+        going: Positions = marking.all_positions(target, candidates)
     else:
         found = _read(spark, target, rows, candidates, with_position=True).filter(F.col(_CHANGED))
-        plan = marking.plan(target, candidates, marking.positions(found))
-    before = scan.read(spark, target.log, target.snapshot, plan.touched, only=plan.going)
-    new, rules = _new_rows(before.withColumn(_CHANGED, F.lit(True)).alias(rows.alias), target, assigned)
+        before = marking.kept(found).alias(rows.alias)
+        going = marking.positions(before)
+    plan = marking.plan(target, candidates, going)
+    new, rules = _new_rows(before, target, assigned)
     if plan.num_going == 0:
         return RowResult(FileChanges(candidates, plan.touched))
     if change_data.is_recorded(target.snapshot):
