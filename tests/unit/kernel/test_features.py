@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -7,6 +9,8 @@ import pytest
 from dbt.adapters.silt.engine.kernel.actions import Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.features import (
+    DEFAULT_PROTOCOL,
+    PRIMITIVE_TYPES,
     check_readable,
     check_writable,
     has_feature,
@@ -48,6 +52,23 @@ def test_an_unknown_writer_feature_is_refused_by_name_on_write_only() -> None:
     check_readable(protocol, TABLE, metadata())
     with pytest.raises(UnsupportedFeatureError, match="ownerStamps, rowStamps"):
         check_writable(protocol, TABLE, metadata())
+
+
+@pytest.mark.parametrize(
+    "name", ["geometry(OGC:CRS84)", "interval year to month", "time(6)", "char(5)", "decimal(50,2)"]
+)
+def test_a_column_of_a_type_that_is_not_known_is_refused_by_its_name(name: str) -> None:
+    nested = {"type": "array", "elementType": name, "containsNull": True}
+    field = {"name": "a", "type": nested, "nullable": True, "metadata": {}}
+    with pytest.raises(UnsupportedFeatureError, match=rf"shop\.orders: the column `a` has the type {re.escape(name)},"):
+        check_readable(DEFAULT_PROTOCOL, TABLE, Metadata("id", json.dumps({"type": "struct", "fields": [field]})))
+
+
+@pytest.mark.parametrize("name", ["decimal(38,38)", "null", *sorted(PRIMITIVE_TYPES)])
+def test_every_type_of_the_specification_is_known_and_so_are_earlier_names(name: str) -> None:
+    field = {"name": "a", "type": name, "nullable": True, "metadata": {}}
+    read = Metadata("id", json.dumps({"type": "struct", "fields": [field]}))
+    check_readable(listed(reader=("timestampNtz", "variantType")), TABLE, read)
 
 
 def test_versions_beyond_the_specification_are_refused() -> None:

@@ -23,6 +23,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     TypeMismatchError,
     UnsupportedStatementError,
 )
+from dbt.adapters.silt.engine.kernel.features import PRIMITIVE_TYPES
 from dbt.adapters.silt.engine.kernel.schema import (
     ArrayType,
     DataType,
@@ -40,9 +41,6 @@ CHAR_VARCHAR_KEY: Final = "__CHAR_VARCHAR_TYPE_STRING"
 NO_COLUMNS: Final = StructType()
 
 _LENGTH = re.compile(r"(char|varchar)\(([0-9]+)\)")
-_STORABLE = frozenset(
-    "string long integer short byte double float boolean binary date timestamp timestamp_ntz variant void".split()
-)
 
 
 def spark_schema(schema: StructType) -> spark_types.StructType:
@@ -206,7 +204,7 @@ def _check_primitive(member: StructField, primitive: PrimitiveType | DecimalType
             remedy="Give it a type in the query, such as cast(null as string)",
             table=table,
         )
-    if isinstance(primitive, PrimitiveType) and primitive.name not in _STORABLE:
+    if isinstance(primitive, PrimitiveType) and primitive.name not in PRIMITIVE_TYPES:
         raise TypeMismatchError(
             f"the column `{member.name}` has the type {primitive.name}, which a table cannot hold",
             remedy="Cast it in the query to a type that tables hold",

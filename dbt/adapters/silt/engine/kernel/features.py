@@ -18,6 +18,8 @@ from dbt.adapters.silt.engine.kernel.properties import FEATURE_PREFIX, TableProp
 from dbt.adapters.silt.engine.kernel.schema import (
     CURRENT_DEFAULT,
     GENERATION_EXPRESSION,
+    DecimalType,
+    PrimitiveType,
     StructType,
     all_fields,
     primitive_types,
@@ -26,6 +28,13 @@ from dbt.adapters.silt.engine.kernel.schema import (
 FEATURE_LIST_READER: Final = 3
 FEATURE_LIST_WRITER: Final = 7
 DEFAULT_PROTOCOL: Final = Protocol(1, 2)
+
+PRIMITIVE_TYPES: Final = frozenset(
+    "string long integer short byte double float boolean binary date timestamp timestamp_ntz variant void".split()
+)
+"""The names of the types without parameters that this engine has."""
+
+_MOST_DIGITS = 38
 
 Use = Callable[[StructType, TableProperties], bool]
 
@@ -72,7 +81,9 @@ def check_readable(protocol: Protocol, table: str, metadata: Metadata | None = N
     named = _reader_features(protocol)
     _refuse("reading", [name for name in named if not _can_read(name, metadata)], table)
     if metadata is not None:
-        type_widening.check_known(StructType.from_json(metadata.schema_string), table)
+        schema = StructType.from_json(metadata.schema_string)
+        _check_types(schema, table)
+        type_widening.check_known(schema, table)
 
 
 def check_writable(protocol: Protocol, table: str, metadata: Metadata | None = None) -> None:
@@ -162,6 +173,23 @@ def _check_form(protocol: Protocol, table: str) -> None:
             raise CorruptLogError(f"the protocol has {who} version {version} without {who}Features", table=table)
         if version < list_version and features is not None:
             raise CorruptLogError(f"the protocol has {who}Features with {who} version {version}", table=table)
+
+
+def _check_types(schema: StructType, table: str) -> None:
+    for column in schema:
+        for primitive in primitive_types(column.type):
+            if not _is_known(primitive):
+                raise UnsupportedFeatureError(
+                    f"the column `{column.name}` has the type {primitive.name}, which this version does not support",
+                    table=table,
+                    details={"column": column.name, "type": primitive.name},
+                )
+
+
+def _is_known(primitive: PrimitiveType | DecimalType) -> bool:
+    if isinstance(primitive, DecimalType):
+        return 0 <= primitive.scale <= primitive.precision <= _MOST_DIGITS
+    return primitive.name in PRIMITIVE_TYPES
 
 
 def _reader_features(protocol: Protocol) -> tuple[str, ...]:

@@ -24,6 +24,8 @@ COMMIT_VERSION = "_commit_version"
 COMMIT_TIMESTAMP = "_commit_timestamp"
 
 _DECIMAL = re.compile(r"decimal(?:\(\s*([0-9]+)\s*(?:,\s*(-?[0-9]+)\s*)?\))?")
+# Spark 2 wrote the type `void` so.
+_EARLIER_NAMES = {"null": "void"}
 _SQL_NAMES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 
 
@@ -291,7 +293,7 @@ def _field_from_json(body: Any) -> StructField:
 def _primitive(name: str) -> PrimitiveType | DecimalType:
     match = _DECIMAL.fullmatch(name)
     if match is None:
-        return PrimitiveType(name)
+        return PrimitiveType(_EARLIER_NAMES.get(name, name))
     precision, scale = match.groups()
     return DecimalType(int(precision or 10), int(scale or 0))
 
