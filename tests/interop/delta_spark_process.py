@@ -1,0 +1,70 @@
+"""Reads tables with delta-spark, and adds to them, in a process of its own: its jars fit one line of Spark's versions.
+
+python tests/interop/delta_spark_process.py JARS FOLDER, where FOLDER holds `tables.json`: name -> the table's path.
+Each table's rows go to FOLDER as `<name>.rows`, those of its change data feed, where it has one, as `<name>.changes`;
+then its rows are added to it once more, and all rows go to `<name>.added`. Each file is an Arrow stream; an error is
+text instead, in a file with `.error` behind the name.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+_FEED = "delta.enableChangeDataFeed"
+
+
+def main(jars: Path, folder: Path) -> None:
+    spark = _session(jars, folder)
+    for name, path in json.loads((folder / "tables.json").read_text()).items():
+        reader = spark.read.format("delta")
+        _keep(folder / f"{name}.rows", lambda reader=reader, path=path: reader.load(path))
+        detail = spark.sql(f"describe detail delta.`{path}`").collect()[0]
+        if detail.properties.get(_FEED) == "true":
+            feed = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 0)
+            _keep(folder / f"{name}.changes", lambda feed=feed, path=path: feed.load(path))
+        _keep(folder / f"{name}.added", lambda path=path: _added(spark, path))
+    spark.stop()
+
+
+def _session(jars: Path, folder: Path) -> SparkSession:
+    settings = {
+        "spark.driver.memory": "2g",
+        "spark.jars": ",".join(sorted(map(str, jars.glob("*.jar")))),
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.warehouse.dir": str(folder / "spark-warehouse"),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    builder = SparkSession.builder.master("local[2]")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def _keep(file: Path, read: Callable[[], DataFrame]) -> None:
+    try:
+        rows = read().toArrow()
+    except Exception as error:  # whatever its class: what it says is the result
+        file.with_name(file.name + ".error").write_text(f"{type(error).__name__}: {error}")
+        return
+    with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+
+
+def _added(spark: SparkSession, path: str) -> DataFrame:
+    spark.read.format("delta").load(path).write.format("delta").mode("append").save(path)
+    return spark.read.format("delta").load(path)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

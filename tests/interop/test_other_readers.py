@@ -1,0 +1,160 @@
+"""What we write, read by delta-rs and delta-spark: the same rows, or a refusal that names the feature.
+
+delta-spark takes part where SILT_DELTA_JARS names the folder of its jars and of what they need; SILT_DELTA_PYTHON may
+name a Python whose PySpark they fit, where this one's is another.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+import pytest
+from deltalake.exceptions import DeltaError
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.engine.warehouse import Warehouse
+from tests.interop import delta_spark_process
+from tests.interop.feature_tables import FEATURE_TABLES, FeatureTable
+from tests.interop.rows import as_rows
+from tests.unit.warehouse.house import House
+
+JARS, PYTHON = "SILT_DELTA_JARS", "SILT_DELTA_PYTHON"
+WITH_FEED = ("change data feed", "change data feed and deletion vectors")
+
+REFUSED_BY_DELTA_RS = {"type widening": r"Unsupported table features required: \[TypeWidening\]"}
+"""What delta-rs does not read, and how it says so."""
+
+REFUSED_BY_DELTA_SPARK: dict[str, str] = {}
+
+each_table = pytest.mark.parametrize("table", FEATURE_TABLES, ids=lambda table: table.name)
+needs_delta_spark = pytest.mark.skipif(not os.environ.get(JARS), reason=f"{JARS} names no folder of delta-spark's jars")
+
+Row = Mapping[str, Any]
+
+
+@dataclass
+class Tables:
+    """The tables, each in a warehouse of its own, made when first asked for."""
+
+    spark: SparkSession
+    root: Path
+    built: dict[str, House] = field(default_factory=dict)
+
+    def house(self, table: FeatureTable) -> House:
+        if table.name not in self.built:
+            root = self.root / table.name.replace(" ", "_")
+            root.mkdir()
+            self.built[table.name] = House(Warehouse(self.spark.newSession(), str(root)), root)
+            table.build(self.built[table.name])
+        return self.built[table.name]
+
+    def folder(self, table: FeatureTable) -> Path:
+        return self.house(table).root / "main" / "t"
+
+    def rows(self, table: FeatureTable) -> list[Row]:
+        return as_rows(self.house(table).warehouse.table("t").toArrow())
+
+
+@pytest.fixture(scope="module")
+def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Tables:
+    return Tables(spark, tmp_path_factory.mktemp("features"))
+
+
+@each_table
+def test_delta_rs_finds_the_rows_that_we_find(table: FeatureTable, tables: Tables) -> None:
+    ours = tables.rows(table)
+    assert ours
+    if table.name in REFUSED_BY_DELTA_RS:
+        with pytest.raises(DeltaError, match=REFUSED_BY_DELTA_RS[table.name]):
+            read_with_delta_rs(tables.folder(table))
+    else:
+        assert as_rows(read_with_delta_rs(tables.folder(table))) == ours
+
+
+@pytest.mark.parametrize("table", [each for each in FEATURE_TABLES if each.name in WITH_FEED], ids=lambda t: t.name)
+def test_delta_rs_finds_the_changes_that_we_find(table: FeatureTable, tables: Tables) -> None:
+    theirs = pa.table(deltalake.DeltaTable(tables.folder(table)).load_cdf(starting_version=0).read_all())
+    assert without_times(theirs) == our_changes(tables.house(table))
+
+
+@pytest.fixture(scope="module")
+def delta_spark(tables: Tables, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of what delta-spark read, of tables as they were before it added to them."""
+    folder = tmp_path_factory.mktemp("delta-spark")
+    before = {table.name: tables.rows(table) for table in FEATURE_TABLES}
+    changes = {name: our_changes(tables.house(table)) for table in FEATURE_TABLES if (name := table.name) in WITH_FEED}
+    (folder / "ours.json").write_text(json.dumps({"rows": before, "changes": changes}, default=repr))
+    (folder / "tables.json").write_text(json.dumps({each.name: str(tables.folder(each)) for each in FEATURE_TABLES}))
+    python, script = os.environ.get(PYTHON) or sys.executable, delta_spark_process.__file__
+    subprocess.run([python, script, os.environ[JARS], str(folder)], check=True, cwd=folder, env=_environment())
+    return folder
+
+
+@needs_delta_spark
+@each_table
+def test_delta_spark_finds_the_rows_that_we_find(table: FeatureTable, delta_spark: Path) -> None:
+    if table.name in REFUSED_BY_DELTA_SPARK:
+        assert REFUSED_BY_DELTA_SPARK[table.name] in (delta_spark / f"{table.name}.rows.error").read_text()
+    else:
+        assert as_text(found(delta_spark, f"{table.name}.rows")) == ours(delta_spark, "rows")[table.name]
+
+
+@needs_delta_spark
+@pytest.mark.parametrize("name", WITH_FEED)
+def test_delta_spark_finds_the_changes_that_we_find(name: str, delta_spark: Path) -> None:
+    theirs = without_times(found(delta_spark, f"{name}.changes"))
+    assert json.loads(json.dumps(theirs, default=repr)) == ours(delta_spark, "changes")[name]
+
+
+@needs_delta_spark
+@each_table
+def test_rows_that_delta_spark_adds_are_found_by_us(table: FeatureTable, tables: Tables, delta_spark: Path) -> None:
+    if table.name not in REFUSED_BY_DELTA_SPARK:
+        added = as_rows(found(delta_spark, f"{table.name}.added"))
+        assert tables.rows(table) == added
+        assert len(added) == 2 * len(ours(delta_spark, "rows")[table.name])
+
+
+def read_with_delta_rs(folder: Path) -> pa.Table:
+    """All rows, by its query engine, which reads more than its other reader does."""
+    reader = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(folder))
+    return pa.table(reader.execute("select * from t"))
+
+
+def our_changes(house: House) -> list[Row]:
+    return without_times(house.sql("select * from table_changes('main.t', 0)").toArrow())
+
+
+def without_times(changes: pa.Table) -> list[Row]:
+    """Rows of a change data feed without the time of the commit, which readers take from different places."""
+    return as_rows(changes.drop_columns(["_commit_timestamp"]))
+
+
+def found(folder: Path, name: str) -> pa.Table:
+    """What delta-spark read."""
+    error = folder / f"{name}.error"
+    assert not error.exists(), error.read_text()
+    with pa.OSFile(str(folder / name)) as source:
+        return pa.ipc.open_stream(source).read_all()
+
+
+def ours(folder: Path, kind: str) -> Any:
+    return json.loads((folder / "ours.json").read_text())[kind]
+
+
+def as_text(rows: pa.Table) -> Any:
+    return json.loads(json.dumps(as_rows(rows), default=repr))
+
+
+def _environment() -> dict[str, str]:
+    """This process's, without what would have another Python import this one's packages."""
+    return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SPARK_HOME")}
