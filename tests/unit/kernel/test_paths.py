@@ -16,6 +16,7 @@ from dbt.adapters.silt.engine.kernel.paths import (
     decode_path,
     encode_path,
     is_absolute,
+    log_path,
     parse_log_name,
 )
 
@@ -98,6 +99,13 @@ def test_an_encoded_path_has_no_character_that_a_uri_forbids(path: str) -> None:
 )
 def test_paths_are_spelled_as_the_reference_spells_them(name: str, spelled: str) -> None:
     assert encode_path(name) == spelled
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_a_path_in_our_commits_is_ascii_and_the_same_path(path: str) -> None:
+    assert log_path(path).isascii()
+    assert urllib.parse.unquote(log_path(path)) == path
+    assert log_path("k=é*日 /x") == "k=%C3%A9%2A%E6%97%A5%20/x"
 
 
 @pytest.mark.parametrize("spelling", ["/data/a b", "/data/a%20b", "file:/data/a%20b", "file:///data/a%20b"])

@@ -35,7 +35,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.features import protocol_for
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER, encode_path
+from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER, log_path
 from dbt.adapters.silt.engine.kernel.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.schema import PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.kernel.store import FileStatus, ObjectMissing, Store
@@ -210,7 +210,7 @@ def _adds(
         values = {name: texts[at][file.values[at][1]] for at, name in enumerate(names)}
         adds.append(
             AddFile(
-                path=encode_path(path),
+                path=log_path(path),
                 partition_values=values,
                 size=file.status.size,
                 modification_time=file.status.modified_ms,

@@ -14,7 +14,7 @@ from dbt.adapters.silt.engine.kernel import data_files, z85
 from dbt.adapters.silt.engine.kernel.actions import AddFile, DeletionVector
 from dbt.adapters.silt.engine.kernel.deletion_vectors import IN_FILE, IN_FILE_OF_ABSOLUTE_PATH, file_name
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.paths import absolute_name, decode_path, encode_path
+from dbt.adapters.silt.engine.kernel.paths import absolute_name, decode_path, log_path
 from dbt.adapters.silt.engine.kernel.store import Store
 
 _WORKERS: Final = 8
@@ -60,7 +60,7 @@ def copied(source: Store, target: DeltaLog, adds: Iterable[AddFile]) -> Written:
         raise
     done = []
     for add, name in zip(chosen, names, strict=True):
-        of_target = _foreign(add, encode_path(name), _moved(add.deletion_vector, vectors))
+        of_target = _foreign(add, log_path(name), _moved(add.deletion_vector, vectors))
         size, modified_ms = found[name]
         done.append(replace(of_target, size=size, modification_time=modified_ms))
     return Written(folder, tuple(done), 0)
@@ -69,7 +69,7 @@ def copied(source: Store, target: DeltaLog, adds: Iterable[AddFile]) -> Written:
 def absolute_uri(root: str, path: str) -> str:
     """The absolute path, spelled as in the log, of a file that the log of the table at `root` names."""
     name = absolute_name(root, path)
-    return f"file://{encode_path(name)}" if name.startswith("/") else encode_path(name)
+    return f"file://{log_path(name)}" if name.startswith("/") else log_path(name)
 
 
 def _foreign(add: AddFile, path: str, vector: DeletionVector | None) -> AddFile:
@@ -88,7 +88,7 @@ def _absolute_vector(root: str, vector: DeletionVector | None) -> DeletionVector
     name = None if vector is None else file_name(vector)
     if vector is None or name is None or vector.storage_type == IN_FILE_OF_ABSOLUTE_PATH:
         return vector
-    path = absolute_uri(root, encode_path(name))
+    path = absolute_uri(root, log_path(name))
     return replace(vector, storage_type=IN_FILE_OF_ABSOLUTE_PATH, path_or_inline_dv=path)
 
 

@@ -24,7 +24,7 @@ from dbt.adapters.silt.engine.kernel.actions import AddFile, Metadata
 from dbt.adapters.silt.engine.kernel.column_mapping import stored_schema
 from dbt.adapters.silt.engine.kernel.errors import InternalError, SiltError
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.paths import encode_path
+from dbt.adapters.silt.engine.kernel.paths import log_path
 from dbt.adapters.silt.engine.kernel.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.schema import StructType
 from dbt.adapters.silt.engine.kernel.statistics import TRUSTED_TAG, from_footers
@@ -214,7 +214,7 @@ def _collect(log: DeltaLog, folder: str, metadata: Metadata) -> tuple[tuple[AddF
             continue
         adds.append(
             AddFile(
-                path=encode_path(status.path),
+                path=log_path(status.path),
                 partition_values=partitions.values_of_folders(
                     status.path.removeprefix(f"{folder}/").split("/")[:-1], types
                 ),

@@ -33,6 +33,8 @@ _NAMES = re.compile(
 _QUOTED_IN_PATHS = re.compile(
     '[\x00-\x20\x7f-\xa0"#%<>?\\[\\\\\\]^`{|}\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]'
 )
+# And delta-rs quotes these where it spells a path anew, for a `remove` of what another engine has added.
+_QUOTED_ELSEWHERE = re.compile(r"[^\x00-\x7f]|\*")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -113,8 +115,17 @@ def checksum_path(version: int) -> str:
 
 
 def encode_path(path: str) -> str:
-    """A relative path of the file system as the log spells it: a URI's path."""
-    return _QUOTED_IN_PATHS.sub(lambda match: urllib.parse.quote(match[0], safe=""), path)
+    """A relative path of the file system as the reference, and Spark, spell it: a URI's path."""
+    return _QUOTED_IN_PATHS.sub(_quoted, path)
+
+
+def log_path(path: str) -> str:
+    """A relative path of the file system as our commits spell it: so that every engine would spell it alike.
+
+    An engine that removes a file by another spelling of its path than the one that added it leaves the file in the
+    table for readers who compare the spellings.
+    """
+    return _QUOTED_ELSEWHERE.sub(_quoted, encode_path(path))
 
 
 def decode_path(path: str) -> str:
@@ -137,3 +148,7 @@ def absolute_name(root: str, path: str) -> str:
     """The plain absolute name, or URI, of a path of the log of the table whose folder is `root`."""
     name = decode_path(path)
     return name if is_absolute(name) else f"{root.rstrip('/')}/{name}"
+
+
+def _quoted(match: re.Match[str]) -> str:
+    return urllib.parse.quote(match[0], safe="")
