@@ -15,7 +15,7 @@ export PYTHON
 # Runs a command with the Java that Spark is to use.
 WITH_JAVA = JAVA_HOME="$$(cat $(VENV)/java-home)"
 
-.PHONY: help setup java demo test check bench simulate processes processes-spark race clean
+.PHONY: help setup java demo test test-connect check bench simulate processes processes-spark race clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -26,8 +26,13 @@ setup: $(SHARED) ## the virtual environment in .venv, and Java
 demo: $(SHARED) ## a year of flights: two months land, build, and build again
 	@cd sample_project && $(subst $(VENV),../$(VENV),$(WITH_JAVA)) ../$(BIN)/python demo.py
 
-test: check $(SHARED) ## check, then all tests
+test: check $(SHARED) ## check, then all tests, and a few of them over Spark Connect
 	@$(WITH_JAVA) $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope
+	@$(WITH_JAVA) $(BIN)/python -m pytest --connect -m connect tests/unit
+
+test-connect: $(SHARED) ## all of the engine's tests on Spark, over Spark Connect
+	@$(WITH_JAVA) $(BIN)/python -m pytest --connect -n $(WORKERS) --dist loadscope \
+		tests/unit/commands tests/unit/statements tests/unit/warehouse tests/corpus
 
 check: $(STAMP) ## style, types and the order of the floors
 	@$(BIN)/ruff check --quiet .

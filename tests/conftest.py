@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import logging
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+
+from tests.connect_server import running
 
 SPARK_SETTINGS = {
     # Tests run many small jobs, each with code of its own: compiling it quickly is worth more than compiling it well.
@@ -25,17 +29,42 @@ SPARK_SETTINGS = {
 }
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--connect", action="store_true", help="run Spark's tests over Spark Connect, on a server started for them"
+    )
+
+
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """An embedded session, in a time zone that is not the machine's, so that a forgotten zone shows."""
+def connect_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str | None]:
+    """The address of the Spark Connect server that all tests of this process share; None without `--connect`."""
+    if not request.config.getoption("--connect"):
+        yield None
+        return
+    servers = contextlib.ExitStack()
+    atexit.register(servers.close)  # after the clients' own, which would try for minutes to reach one that is gone
+    yield servers.enter_context(running(tmp_path_factory.mktemp("connect-server"), SPARK_SETTINGS))
+
+
+@pytest.fixture(scope="session")
+def spark(connect_server: str | None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session in a time zone that is not the machine's, so that a forgotten zone shows."""
+    logging.getLogger("SQLQueryContextLogger").disabled = True
+    if connect_server is None:
+        session = _embedded(tmp_path_factory.mktemp("spark-warehouse"))
+    else:
+        session = SparkSession.builder.remote(connect_server).create()
+    yield session
+    session.stop()
+
+
+def _embedded(folder: Path) -> SparkSession:
     builder = SparkSession.builder.master("local[2]").appName("dbt-silt tests")
     for key, value in SPARK_SETTINGS.items():
         builder = builder.config(key, value)
-    session = builder.config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("spark-warehouse"))).getOrCreate()
+    session = builder.config("spark.sql.warehouse.dir", str(folder)).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
-    logging.getLogger("SQLQueryContextLogger").disabled = True
-    yield session
-    session.stop()
+    return session
 
 
 @pytest.fixture

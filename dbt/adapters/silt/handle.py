@@ -91,8 +91,8 @@ class Environment:
         given = self._credentials
         conf = {name: str(value) for name, value in given.spark_conf.items()}
         if given.remote:
-            return SessionSettings(remote=given.remote, spark_conf=conf, warehouse=self._location)
-        return SessionSettings(master=given.master, spark_conf=conf, warehouse=self._location)
+            return SessionSettings(remote=given.remote, spark_conf=conf)
+        return SessionSettings(master=given.master, spark_conf=conf)
 
     def _open_warehouse(self, session: SparkSession) -> Warehouse:
         given = self._credentials

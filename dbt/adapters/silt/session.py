@@ -44,13 +44,11 @@ class SessionSettings:
         master: where an embedded driver runs its tasks: `local[*]`, `spark://host:port`, `yarn` ...
         remote: a Spark Connect server, `sc://host:port`; then `master` is not used.
         spark_conf: the user's Spark settings; they win over the defaults here, not over what correctness rests on.
-        warehouse: the warehouse's folder, which the client and a remote Spark must share.
     """
 
     master: str = "local[*]"
     remote: str | None = None
     spark_conf: Mapping[str, object] = field(default_factory=dict)
-    warehouse: str | None = None
 
 
 def open_session(settings: SessionSettings) -> SparkSession:
@@ -58,7 +56,7 @@ def open_session(settings: SessionSettings) -> SparkSession:
 
     Raises:
         InvalidSettingError: `spark_conf` contradicts what correctness rests on or asks the running Spark for what only
-            a new one can have, or the remote Spark does not see the warehouse.
+            a new one can have.
         SparkUnavailableError: there is no Java that will do, Spark does not start, or the server cannot be reached.
     """
     confs.check(settings.spark_conf)
@@ -67,7 +65,6 @@ def open_session(settings: SessionSettings) -> SparkSession:
         session = _connect(settings.remote) if settings.remote else _embedded(settings).newSession()
         if _running is None or _running.settings != settings:
             _apply(session, settings)
-        _check_warehouse(session, settings)
     return session
 
 
@@ -120,7 +117,6 @@ class _Running:
 
 _lock = threading.Lock()
 _running: _Running | None = None
-_warehouses_seen: set[tuple[str, str]] = set()
 
 
 def _silence_query_contexts() -> None:
@@ -327,30 +323,3 @@ def _check_fixed(session: SparkSession, key: str, value: str) -> None:
             remedy="Set it where that Spark is started, or remove the setting",
             details={"setting": key, "value": value, "current": current},
         )
-
-
-def _check_warehouse(session: SparkSession, settings: SessionSettings) -> None:
-    """A Spark on other machines sees the folder that this one calls the warehouse.
-
-    Raises:
-        InvalidSettingError: it does not.
-    """
-    where, folder = settings.remote or settings.master, settings.warehouse
-    if folder is None or "://" in folder or _LOCAL_MASTER.fullmatch(where) or (where, folder) in _warehouses_seen:
-        return
-    os.makedirs(folder, exist_ok=True)
-    descriptor, probe = tempfile.mkstemp(prefix="silt-probe-", suffix=".txt", dir=folder)
-    try:
-        os.write(descriptor, b"seen\n")
-        seen = [row[0] for row in session.read.text(Path(probe).as_uri()).collect()]
-    except (PySparkException, Py4JError):
-        seen = []
-    finally:
-        os.close(descriptor)
-        os.unlink(probe)
-    if seen != ["seen"]:
-        raise InvalidSettingError(
-            f"the Spark at {where} does not see the warehouse {folder} of this machine",
-            remedy="Put the warehouse where both reach it under the same path or URI: a shared folder, an object store",
-        )
-    _warehouses_seen.add((where, folder))

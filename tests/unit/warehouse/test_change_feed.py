@@ -121,6 +121,7 @@ def test_every_statement_records_what_it_changes(house: House, tmp_path: Path, m
     assert plain(ours) == plain(theirs)
 
 
+@pytest.mark.connect
 def test_changes_are_recorded_from_the_version_on_that_asks_for_it(house: House) -> None:
     house.sql("create table t as select 1 as id")
     house.sql("alter table t set tblproperties ('delta.enableChangeDataFeed' = 'true')")

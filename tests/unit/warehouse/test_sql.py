@@ -19,6 +19,7 @@ def orders(house: House) -> House:
     return house
 
 
+@pytest.mark.connect
 def test_what_is_written_is_read_back_by_us_and_by_another_engine(orders: House) -> None:
     expected = [(1, "a", Decimal("1.50")), (2, "it's `x`", None), (3, "Ünïcode 🎉", Decimal("9007199254740993.00"))]
     assert orders.rows("select * from orders") == expected
@@ -31,6 +32,7 @@ def test_a_change_answers_with_what_it_did(orders: House) -> None:
     assert (row.operation, row.version, row.num_updated_rows, row.skipped) == ("UPDATE", 2, 2, False)
 
 
+@pytest.mark.connect
 def test_the_same_transaction_is_applied_once(orders: House) -> None:
     for _ in range(2):
         row = orders.sql("insert into orders values (4, 'd', 4)", txn=("load", 7)).collect()[0]
@@ -55,6 +57,7 @@ def test_earlier_versions_can_be_read(orders: House) -> None:
         orders.sql("select * from orders timestamp as of '2001-01-01'")
 
 
+@pytest.mark.connect
 def test_a_merge_has_all_kinds_of_clauses(orders: House) -> None:
     orders.sql(
         """
@@ -78,6 +81,7 @@ def test_a_merge_with_schema_evolution_adds_the_columns_of_the_source(orders: Ho
     assert orders.rows("select id, paid from orders") == [(1, True), (2, None), (3, None)]
 
 
+@pytest.mark.connect
 def test_rows_are_replaced_by_condition_and_by_key(orders: House) -> None:
     orders.sql("insert into orders replace where id >= 2 select 7L, 'seven', 7.0")
     assert orders.rows("select id from orders") == [(1,), (7,)]
@@ -95,6 +99,7 @@ def test_columns_are_added_renamed_and_dropped(orders: House) -> None:
     assert orders.rows("select id, label from orders where id = 1") == [(1, "a")]
 
 
+@pytest.mark.connect
 def test_constraints_are_enforced_and_can_be_dropped(orders: House) -> None:
     orders.sql("alter table orders add constraint known check (id < 100)")
     with pytest.raises(errors.CheckViolationError, match="known"):
@@ -112,6 +117,7 @@ def test_a_column_that_an_insert_leaves_out_gets_its_default(house: House) -> No
     assert house.rows("select id, kind, cast(at as string) from t") == [(n, "plain", "2024-02-29") for n in (1, 2)]
 
 
+@pytest.mark.connect
 def test_views_follow_their_tables(orders: House) -> None:
     orders.sql("create view cheap (number, what) as select id, name from orders where amount < 5 -- cheap ones")
     orders.sql("create temporary view mine as select number from cheap")
@@ -211,6 +217,7 @@ def test_nothing_falls_through_to_spark_on_a_table_of_ours(orders: House) -> Non
             orders.sql(statement)
 
 
+@pytest.mark.connect
 def test_a_missing_data_file_is_named(orders: House) -> None:
     table = orders.root / "main" / "orders"
     victim = next(table.rglob("*.parquet"))

@@ -13,6 +13,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from tests.unit.warehouse.house import House, other_rows, side_by_side
 
 
+@pytest.mark.connect
 def test_tables_are_looked_after_in_sql(house: House) -> None:
     house.sql("create table orders (id bigint, day date) partitioned by (day)")
     for day in (1, 1, 2, 2):

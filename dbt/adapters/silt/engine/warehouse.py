@@ -21,6 +21,7 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands import spark_errors
 from dbt.adapters.silt.engine.commands.confs import configure
+from dbt.adapters.silt.engine.commands.shared_storage import SharedStorage
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings, never
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -84,7 +85,8 @@ class Warehouse:
         settings: how it commits.
 
     Raises:
-        InvalidSettingError: a location is of a kind that is not supported, or the session has a conflicting setting.
+        InvalidSettingError: a location is of a kind that is not supported, the session has a conflicting setting, or
+            its Spark runs where it does not see a location.
         StorageError: the folder cannot be written.
     """
 
@@ -103,6 +105,7 @@ class Warehouse:
         stores = {name: LocalStore(_local(place)) for name, place in places.items()}
         catalog = Catalog(stores, self.settings.clock)
         catalog.create_schema(database, schema, if_not_exists=True)
+        self._storage = SharedStorage(tuple(stores.values()))
         self._open(spark, Namespace(spark, catalog, database, schema))
 
     def for_session(self, spark: SparkSession, one_work: bool = False) -> Warehouse:
@@ -114,6 +117,7 @@ class Warehouse:
         """
         other = object.__new__(type(self))
         other.settings = self.settings
+        other._storage = self._storage
         first = self._first
         other._open(spark, Namespace(spark, self.catalog, first.database, first.schema))
         other._memory = Memory() if one_work else None
@@ -189,6 +193,7 @@ class Warehouse:
 
     def _open(self, spark: SparkSession, namespace: Namespace) -> None:
         configure(spark)
+        self._storage.check(spark)
         self.spark = spark
         self._first = namespace
         self._namespace = namespace

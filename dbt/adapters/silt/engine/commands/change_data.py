@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands import files
+from dbt.adapters.silt.engine.commands.computed_once import computed_once
 from dbt.adapters.silt.engine.commands.files import Written
 from dbt.adapters.silt.engine.kernel.actions import AddCDCFile, Metadata
 from dbt.adapters.silt.engine.kernel.change_feed import FEED_COLUMNS
@@ -56,7 +57,7 @@ def stable(rows: DataFrame) -> DataFrame:
 
     Without this a `uuid()` or a `current_timestamp()` would come out otherwise the second time.
     """
-    return rows.localCheckpoint(eager=False)
+    return computed_once(rows, eager=False)
 
 
 def write(

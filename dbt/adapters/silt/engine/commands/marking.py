@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands import change_data, row_changes, scan, spark_errors
+from dbt.adapters.silt.engine.commands.computed_once import computed_once
 from dbt.adapters.silt.engine.commands.files import Written
 from dbt.adapters.silt.engine.commands.row_changes import FileChanges, Limits, Marked
 from dbt.adapters.silt.engine.commands.target import Target
@@ -101,7 +102,7 @@ def kept(found: DataFrame) -> DataFrame:
     (`rand()`), and the files are not read a second time for it.
     """
     with spark_errors.mapped():
-        return found.localCheckpoint()
+        return computed_once(found)
 
 
 def positions(rows: DataFrame) -> dict[str, BitMap64]:

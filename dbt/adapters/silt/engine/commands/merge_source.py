@@ -16,6 +16,7 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
+from dbt.adapters.silt.engine.commands.computed_once import computed_once
 from dbt.adapters.silt.engine.commands.merge_plan import KeyEquality, MergePlan
 from dbt.adapters.silt.engine.commands.types import kernel_schema
 from dbt.adapters.silt.engine.kernel.expressions import FALSE, TRUE, And, Comparison, Expression, In
@@ -64,11 +65,12 @@ def stabilise(source: DataFrame, plan: MergePlan, schema: StructType) -> StableS
             F.max(value).alias(f"max_{position}"),
             F.count(value).alias(f"present_{position}"),
         ]
-    kept = aliased.observe(observation, *metrics).localCheckpoint(eager=True)
-    observed = observation.get
+    kept = computed_once(aliased.observe(observation, *metrics)).alias(plan.source_alias)
+    # Spark Connect's client forgets what was observed while rows are kept.
+    observed = observation.get or kept.agg(*metrics).collect()[0].asDict()
     parts = [_range(key, position, observed, schema) for position, key in enumerate(usable)]
     predicate = And(tuple(parts)) if parts else TRUE
-    return StableSource(kept.alias(plan.source_alias), int(observed["rows"]), usable, predicate)
+    return StableSource(kept, int(observed["rows"]), usable, predicate)
 
 
 def with_values(source: StableSource, schema: StructType, worthwhile: Sequence[str]) -> StableSource:

@@ -261,7 +261,9 @@ def _open(scan: _Scan, files: _Files) -> DataFrame:
     reader = scan.spark.read.schema(spark_schema(held)).options(ignoreMissingFiles=False, ignoreCorruptFiles=False)
     try:
         with spark_errors.mapped(scan.table, scan.version):
-            return reader.parquet(*(spark_path(scan.root, path) for path in files.paths))
+            frame = reader.parquet(*(spark_path(scan.root, path) for path in files.paths))
+            frame.schema  # noqa: B018 -- over Spark Connect no file is looked for before something is asked
+            return frame
     except DataFileMissingError as error:
         raise _named_source(scan, files, error) from error
 

@@ -1,0 +1,79 @@
+"""A Spark Connect server of this machine: the one that pip's PySpark carries, in a process of its own."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyspark
+
+_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
+_STARTED = re.compile(r"Spark Connect server started at: \S*:(?P<port>\d+)")
+_START_SECONDS = 240
+_LOGGING = """\
+rootLogger.level = error
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
+logger.server.name = org.apache.spark.sql.connect.service.SparkConnectServer
+logger.server.level = info
+"""
+
+
+@contextmanager
+def running(folder: Path, conf: Mapping[str, str], options: str = "") -> Iterator[str]:
+    """A server that listens on a free port; gives its address, `sc://host:port`.
+
+    Args:
+        folder: an empty one for its log and working files.
+        conf: what Spark is started with.
+        options: further options of its Java.
+
+    Raises:
+        RuntimeError: it ends, or says nothing for minutes, before it listens.
+    """
+    log = folder / "server.log"
+    with log.open("wb") as output:
+        server = subprocess.Popen(
+            _command(folder, conf, options), cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+        )
+    try:
+        yield f"sc://127.0.0.1:{_port(server, log)}"
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def _command(folder: Path, conf: Mapping[str, str], options: str) -> list[str]:
+    logging = folder / "log4j2.properties"
+    logging.write_text(_LOGGING)
+    every = {
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": "0",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logging.as_uri()} {options}".strip(),
+        "spark.sql.warehouse.dir": str(folder / "spark-warehouse"),
+        **conf,
+    }
+    settings = [word for key, value in every.items() for word in ("--conf", f"{key}={value}")]
+    submit = Path(pyspark.__file__).with_name("bin") / "spark-submit"
+    return [str(submit), "--master", "local[2]", "--class", _SERVER, *settings, "spark-internal"]
+
+
+def _port(server: subprocess.Popen[bytes], log: Path) -> int:
+    """The port it listens on, once it does."""
+    deadline = time.monotonic() + _START_SECONDS
+    while server.poll() is None and time.monotonic() < deadline:
+        found = _STARTED.search(log.read_text(errors="replace"))
+        if found:
+            return int(found["port"])
+        time.sleep(0.1)
+    raise RuntimeError(f"the Spark Connect server did not start:\n{log.read_text(errors='replace')}")

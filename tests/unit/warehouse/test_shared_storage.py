@@ -1,0 +1,66 @@
+"""A warehouse that this process and Spark do not share is an error; only a Spark elsewhere is asked."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.engine.commands.shared_storage import SharedStorage
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
+from dbt.adapters.silt.engine.kernel.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.memory_store import MemoryStore
+from dbt.adapters.silt.engine.warehouse import Warehouse
+
+OWN_FOLDER = "/proc/self/cwd/own"
+"""Below the working directory of whichever process looks."""
+
+
+@pytest.fixture
+def connected(connect_server: str | None, spark: SparkSession) -> SparkSession:
+    if connect_server is None:
+        pytest.skip("of a server in another process: run with --connect")
+    return spark
+
+
+@pytest.mark.connect
+@pytest.mark.skipif(not os.path.exists("/proc/self/cwd"), reason="there are no paths that differ by process")
+def test_a_folder_that_the_server_sees_otherwise_is_refused(
+    connected: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        with pytest.raises(InvalidSettingError, match="does not see the warehouse /proc/self/cwd/own of this machine"):
+            Warehouse(connected.newSession(), OWN_FOLDER)
+        connected.range(1).write.mode("overwrite").parquet(f"{OWN_FOLDER}/main/t")  # now it has one of that name
+    assert [path.name for path in (tmp_path / "own").iterdir()] == ["main"]
+
+
+@pytest.mark.connect
+def test_a_further_database_is_looked_at_too(
+    connected: SparkSession, warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidSettingError, match="does not see the warehouse /proc/self/cwd/own"):
+        Warehouse(connected.newSession(), str(warehouse), databases={"other": OWN_FOLDER})
+
+
+@pytest.mark.connect
+def test_a_spark_is_asked_once_and_nothing_is_left_behind(connected: SparkSession, tmp_path: Path) -> None:
+    storage = SharedStorage((LocalStore(tmp_path / "a [house]"),))
+    storage.check(connected.newSession())
+    assert list((tmp_path / "a [house]").iterdir()) == []
+    (tmp_path / "a [house]").rmdir()
+    storage.check(connected.newSession())
+    assert not (tmp_path / "a [house]").exists()
+
+
+def test_only_a_spark_in_another_process_is_asked(spark: SparkSession, connect_server: str | None) -> None:
+    storage = SharedStorage((MemoryStore(),))
+    if connect_server is None:
+        storage.check(spark)
+    else:
+        with pytest.raises(InvalidSettingError):
+            storage.check(spark)
