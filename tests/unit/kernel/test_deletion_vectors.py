@@ -55,11 +55,19 @@ def test_z85_reads_back_what_it_wrote(data: bytes) -> None:
     assert '"' not in text and "\\" not in text
 
 
+@pytest.mark.parametrize(
+    "last, data",
+    [("###00", b"\0"), ("###30", b"\xff"), ("##093", b"\3\0"), ("##960", b"\xff\xff"), ("#0005", b"\0\0\5")],
+)
+def test_a_last_block_of_z85_may_be_padded_in_front(last: str, data: bytes) -> None:
+    assert z85.decode("HelloWorld" + last) == bytes.fromhex("864FD26FB559F75B") + data
+
+
 def test_z85_is_that_of_its_specification() -> None:
     assert z85.encode(bytes.fromhex("864FD26FB559F75B")) == "HelloWorld"
 
 
-@pytest.mark.parametrize("text", ["HelloWorl", "Hell~", "Hell,", "Hell\xe9", "#####"])
+@pytest.mark.parametrize("text", ["HelloWorl", "Hell~", "Hell,", "Hell\xe9", "#####", "####0", "##$$$", "##~00"])
 def test_a_text_that_is_not_z85_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
         z85.decode(text)

@@ -11,6 +11,7 @@ from typing import Final
 _RFC_1924: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
 _Z85: Final = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 _TO_Z85 = str.maketrans(_RFC_1924, _Z85)
+_PAD = "#"
 # A character that only RFC 1924 has stands for nothing here.
 _FROM_Z85 = str.maketrans({**dict.fromkeys(set(_RFC_1924) - set(_Z85), " "), **dict(zip(_Z85, _RFC_1924, strict=True))})
 
@@ -34,4 +35,23 @@ def decode(text: str) -> bytes:
     """
     if len(text) % 5:
         raise ValueError(f"{len(text)} characters are no multiple of five")
+    whole, last = text[:-5], text[-5:]
+    if last.startswith(_PAD):
+        return base64.b85decode(whole.translate(_FROM_Z85)) + _short_block(last.lstrip(_PAD))
     return base64.b85decode(text.translate(_FROM_Z85))
+
+
+def _short_block(characters: str) -> bytes:
+    """The one to three bytes of a last block that is padded in front.
+
+    delta-kernel-rs writes them so. The pad is the last of the digits, with which no block of four bytes can begin.
+    """
+    if len(characters) < 2:
+        raise ValueError("the last block is all padding")
+    number = 0
+    for character in characters:
+        number = number * len(_Z85) + _Z85.index(character)
+    try:
+        return number.to_bytes(len(characters) - 1, "big")
+    except OverflowError as error:
+        raise ValueError(f"`{characters}` stands for too many bytes") from error
