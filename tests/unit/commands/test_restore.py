@@ -7,10 +7,12 @@ import pytest
 
 from dbt.adapters.silt.engine.commands.restore import RestorePoint, restore
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.kernel import column_mapping, transaction
+from dbt.adapters.silt.engine.kernel import column_mapping, transaction, vacuum
 from dbt.adapters.silt.engine.kernel.actions import AddFile, CommitInfo, DeletionVector, Protocol, SetTransaction
 from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import (
+    ConcurrentModificationError,
     ConcurrentTransactionError,
     DataFileMissingError,
     UnsupportedStatementError,
@@ -29,7 +31,9 @@ DAY_MS = 86_400_000
 @pytest.fixture
 def bank() -> Writer:
     """Version 0 has the rows 1 and 2; version 1 adds 3, version 2 doubles 1, and each records a unit of work."""
-    bank = Writer(MemoryStore(), seed=1)
+    clock = FixedClock(seed=1)
+    bank = Writer(MemoryStore(clock), seed=1)
+    bank.log = DeltaLog(bank.log.store, bank.log.name, clock)
     bank.create({1: 10}, {2: 20})
     bank.append({3: 30}, SetTransaction("append", 1))
     bank.rewrite(TRUE, lambda key, amount: amount * 2 if key == 1 else amount)
@@ -44,6 +48,11 @@ def restored(bank: Writer, version: int, txn: tuple[str, int] | None = None) -> 
 def change(log: DeltaLog, **parts: object) -> None:
     changes = Changes(Operation("SET TBLPROPERTIES"), **parts)  # type: ignore[arg-type]
     transaction.commit(log, log.snapshot(), changes, ReadSet(), transaction.CommitSettings())
+
+
+def note(log: DeltaLog, operation: str) -> None:
+    """A commit that only says what goes on."""
+    transaction.commit(log, log.snapshot(), Changes(Operation(operation)), ReadSet(), transaction.CommitSettings())
 
 
 def last_commit(log: DeltaLog) -> CommitInfo:
@@ -156,24 +165,37 @@ def test_a_version_whose_files_are_gone_is_refused_before_anything_is_written(ba
     assert bank.log.snapshot().version == 2
 
 
-def test_files_that_vacuum_may_delete_at_any_moment_are_not_brought_back(bank: Writer) -> None:
+def test_a_version_older_than_the_retention_comes_back_while_its_files_are_there(bank: Writer) -> None:
     bank.log.clock.sleep(8 * DAY_MS / 1000)
-    with pytest.raises(VersionNotFoundError, match="removed more than 168 hours ago"):
-        restored(bank, 1)
-    keep = replace(
-        bank.log.snapshot().metadata, configuration={"delta.deletedFileRetentionDuration": "interval 9 days"}
-    )
-    change(bank.log, metadata=keep)
     restored(bank, 1)
     assert bank.rows() == {1: 10, 2: 20, 3: 30}
 
 
-def test_files_whose_tombstones_a_checkpoint_has_dropped_are_not_brought_back_either(bank: Writer) -> None:
+def test_files_that_a_running_vacuum_may_delete_are_not_brought_back(bank: Writer) -> None:
     bank.log.clock.sleep(8 * DAY_MS / 1000)
+    note(bank.log, vacuum.START)
     bank.log.checkpoint(bank.log.snapshot())
-    bank.log = DeltaLog(bank.log.store, bank.log.name, bank.log.clock)
-    with pytest.raises(VersionNotFoundError, match="removed more than"):
+    with pytest.raises(ConcurrentModificationError, match="the VACUUM of version 3 has not ended"):
         restored(bank, 1)
+    note(bank.log, vacuum.END)
+    restored(bank, 1)
+    assert bank.rows() == {1: 10, 2: 20, 3: 30}
+
+
+def test_a_vacuum_that_was_killed_stands_in_the_way_for_a_day(bank: Writer) -> None:
+    bank.log.clock.sleep(8 * DAY_MS / 1000)
+    note(bank.log, vacuum.START)
+    bank.log.clock.sleep(2 * DAY_MS / 1000)
+    assert restored(bank, 1).version == 4
+
+
+def test_a_vacuum_that_begins_before_the_commit_stops_it(bank: Writer) -> None:
+    bank.log.clock.sleep(8 * DAY_MS / 1000)
+    target = Target(bank.log.name, bank.log, bank.log.snapshot())
+    note(bank.log, vacuum.START)
+    with pytest.raises(ConcurrentModificationError):
+        restore(target, RestorePoint(1), WriteSettings())
+    assert bank.log.snapshot().version == 3
 
 
 def test_rows_cannot_be_taken_from_a_table_that_is_to_be_append_only() -> None:

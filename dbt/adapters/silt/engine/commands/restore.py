@@ -16,12 +16,16 @@ import pyarrow.compute as pc
 from dbt.adapters.silt.engine.commands import row_changes
 from dbt.adapters.silt.engine.commands.commit import commit
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.kernel import columns, data_files
+from dbt.adapters.silt.engine.kernel import columns, data_files, vacuum
 from dbt.adapters.silt.engine.kernel.actions import AddFile, DomainMetadata, Metadata, SetTransaction
 from dbt.adapters.silt.engine.kernel.changes import NOT_DONE, Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.column_mapping import MAX_COLUMN_ID, max_column_id
 from dbt.adapters.silt.engine.kernel.deletion_vectors import file_name
-from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError, VersionNotFoundError
+from dbt.adapters.silt.engine.kernel.errors import (
+    CommitAttemptsExhaustedError,
+    ConcurrentModificationError,
+    DataFileMissingError,
+)
 from dbt.adapters.silt.engine.kernel.features import check_writable, merged
 from dbt.adapters.silt.engine.kernel.paths import decode_path
 from dbt.adapters.silt.engine.kernel.properties import ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION, IsolationLevel
@@ -52,19 +56,21 @@ def restore(target: Target, point: RestorePoint, settings: WriteSettings) -> Out
     The protocol never loses a feature. A version that is the newest already is left as it is.
 
     Raises:
-        VersionNotFoundError: the log does not have the version; or files of it were removed so long ago that VACUUM may
-            delete them at any moment.
+        VersionNotFoundError: the log does not have the version.
         DataFileMissingError: data files of the version are gone.
         UnsupportedStatementError: the restored table is append-only, and rows would be removed.
-        ConcurrentModificationError: another writer changed the table meanwhile.
+        ConcurrentModificationError: another writer changed the table meanwhile; or a VACUUM is running, and files that
+            are to come back were removed longer ago than the table's retention.
     """
     now, then = target.snapshot, target.log.snapshot_at(point.version)
     check_writable(now.protocol, target.name, now.metadata)
     back = then.files.filter(pc.invert(_is_among(then.files, now.files)))
     gone = now.files.filter(pc.invert(_is_among(now.files, then.files)))
     adds = tuple(replace(add, data_change=True) for add in then.add_files(back))
+    expired = _expired(target, back)
+    if expired:
+        _check_no_vacuum(target)
     _check_there(target, then, adds)
-    _check_retained(target, then, back)
     changes = _changes(target, then, adds, gone)
     changes = replace(changes, operation=_operation(point, then, back, gone))
     if not changes.actions() and settings.txn is None:
@@ -72,7 +78,13 @@ def restore(target: Target, point: RestorePoint, settings: WriteSettings) -> Out
     # Whatever the table's level is, what others add meanwhile would not be of the version restored.
     serializable = replace(settings.commit, isolation_level=IsolationLevel.SERIALIZABLE)
     reads = ReadSet(whole_table=True, transactions=True)
-    committed = commit(target.log, now, changes, reads, replace(settings, commit=serializable))
+    if expired:
+        # No commit may come between, or it might be that of a VACUUM which begins.
+        serializable = replace(serializable, max_attempts=1)
+    try:
+        committed = commit(target.log, now, changes, reads, replace(settings, commit=serializable))
+    except CommitAttemptsExhaustedError as error:
+        raise _overtaken(error) if expired else error from error
     return Outcome(
         OPERATION,
         target.name,
@@ -161,25 +173,36 @@ def _check_there(target: Target, then: Snapshot, adds: Sequence[AddFile]) -> Non
         )
 
 
-def _check_retained(target: Target, then: Snapshot, back: pa.Table) -> None:
-    """No file comes back that a VACUUM, which may run at this moment, takes for old enough to delete."""
+def _expired(target: Target, back: pa.Table) -> bool:
+    """Whether a file is to come back that a VACUUM takes for old enough to delete."""
     if not back.num_rows:
-        return
-    retention_ms = target.snapshot.properties.deleted_file_retention_ms
-    limit = target.log.clock.now_ms() - retention_ms
+        return False
+    limit = target.log.clock.now_ms() - target.snapshot.properties.deleted_file_retention_ms
     tombstones = target.log.tombstones(target.snapshot)
     young = tombstones.filter(pc.greater(pc.fill_null(tombstones["deletion_timestamp"], 0), limit))
     is_safe = pc.or_(_is_among(back, young), pc.greater(back["modification_time"], limit))
-    expired = back.filter(pc.invert(is_safe)).num_rows
-    if expired:
-        raise VersionNotFoundError(
-            f"version {then.version} cannot be restored safely: {expired} of its files were removed more than "
-            f"{retention_ms / 3_600_000:g} hours ago (`delta.deletedFileRetentionDuration`), and a VACUUM may delete "
-            "them at any moment",
-            remedy="Raise that property of the table, then restore; nothing was changed",
+    return not pc.all(is_safe).as_py()
+
+
+def _check_no_vacuum(target: Target) -> None:
+    """Passes where no VACUUM is running: one that begins later sees the files in use again."""
+    began = vacuum.running_since(target.log)
+    if began is not None:
+        raise ConcurrentModificationError(
+            f"the VACUUM of version {began} has not ended, and may delete files that are to come back",
+            remedy="Nothing was changed: run it again once VACUUM END stands in the history; a VACUUM that was killed "
+            "is taken for ended a day after it began",
             table=target.name,
             version=target.snapshot.version,
         )
+
+
+def _overtaken(error: CommitAttemptsExhaustedError) -> ConcurrentModificationError:
+    return ConcurrentModificationError(
+        "another writer committed first, while files came back that VACUUM may delete",
+        table=error.table,
+        version=error.version,
+    )
 
 
 def _is_among(files: pa.Table, others: pa.Table) -> pa.Array:

@@ -186,12 +186,12 @@ def _start(run: _Run, garbage: Garbage) -> Committed:
         parameters["specifiedRetentionMillis"] = specified
     metrics = {"numFilesToDelete": len(garbage.files), "sizeOfDataToDelete": garbage.size}
     without_unit = replace(run.settings, txn=None)
-    return _commit(run.log, Operation(f"{OPERATION} START", parameters, _texts(metrics)), without_unit)
+    return _commit(run.log, Operation(rules.START, parameters, _texts(metrics)), without_unit)
 
 
 def _end(run: _Run, status: str, metrics: Mapping[str, int]) -> Committed:
     settings = run.settings if status == _COMPLETED else replace(run.settings, txn=None)
-    return _commit(run.log, Operation(f"{OPERATION} END", {"status": status}, _texts(metrics)), settings)
+    return _commit(run.log, Operation(rules.END, {"status": status}, _texts(metrics)), settings)
 
 
 def _commit(log: DeltaLog, operation: Operation, settings: WriteSettings) -> Committed:

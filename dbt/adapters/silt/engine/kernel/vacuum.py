@@ -22,12 +22,13 @@ import logging
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.kernel import deletion_vectors
-from dbt.adapters.silt.engine.kernel.actions import AddCDCFile, DeletionVector, RemoveFile
+from dbt.adapters.silt.engine.kernel.actions import AddCDCFile, CommitInfo, DeletionVector, RemoveFile
 from dbt.adapters.silt.engine.kernel.errors import SiltError, UnsupportedStatementError, VersionNotFoundError
 from dbt.adapters.silt.engine.kernel.local_store import is_temporary_name
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
@@ -37,6 +38,11 @@ from dbt.adapters.silt.engine.kernel.store import FileStatus, ObjectMissing, Sto
 
 _logger = logging.getLogger(__name__)
 
+START: Final = "VACUUM START"
+END: Final = "VACUUM END"
+"""The operations that stand in the history before and after the files are deleted."""
+
+_LONGEST_MS = 86_400_000
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _WRITERS_FOLDERS = ("_change_data", "_temporary")
 _LAST_VERSION = "latestCommitVersionOutsideOfRetentionWindow"
@@ -145,6 +151,18 @@ def named_by_log(log: DeltaLog, keep: Needed, cutoff_ms: int) -> Garbage:
     within = sorted({path.removeprefix(root) for path in named})
     found = (log.store.status(path) for path in within if not is_absolute(path) and not keep.holds(path))
     return Garbage(tuple(status for status in found if status is not None and status.modified_ms < cutoff_ms))
+
+
+def running_since(log: DeltaLog) -> int | None:
+    """The version in which a VACUUM says that it begins, if it has not ended; after a day it is taken for killed."""
+    oldest_ms = log.clock.now_ms() - _LONGEST_MS
+    for commit in log.newest_commits():
+        info = next((action for action in commit.actions if isinstance(action, CommitInfo)), CommitInfo())
+        if info.operation == START and commit.timestamp_ms >= oldest_ms:
+            return commit.version
+        if info.operation == END or commit.timestamp_ms < oldest_ms:
+            return None
+    return None
 
 
 def remember(log: DeltaLog, cutoff_ms: int) -> None:
