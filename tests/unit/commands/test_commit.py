@@ -6,6 +6,7 @@ from dbt.adapters.silt.engine.commands import files
 from dbt.adapters.silt.engine.commands.commit import commit, merged
 from dbt.adapters.silt.engine.commands.target import WriteSettings
 from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import CommitStateUnknownError, ConcurrentDeleteReadError, StorageError
 from dbt.adapters.silt.engine.kernel.expressions import TRUE, UNKNOWN
 from dbt.adapters.silt.engine.kernel.local_store import LocalFolder, LocalStore
@@ -35,7 +36,7 @@ def test_files_of_a_commit_that_lost_are_deleted(tables: Tables) -> None:
 
 def test_files_of_a_commit_that_may_have_landed_are_kept(tables: Tables) -> None:
     log = tables.made("select 1L id")
-    silent = DeltaLog(SilentStore(log.store.root), log.name)
+    silent = DeltaLog(SilentStore(log.store.root), log.name, FixedClock())
     base = silent.snapshot()
     found = files.write(tables.spark.range(3), silent, base.metadata)
     with pytest.raises(CommitStateUnknownError):

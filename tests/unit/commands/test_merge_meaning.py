@@ -106,7 +106,7 @@ statements = st.tuples(
     st.lists(st.sampled_from(BY_SOURCE), max_size=2),
 ).filter(lambda drawn: any(drawn[1:]) and all(when.condition is not None for kind in drawn[1:] for when in kind[:-1]))
 unhurried = settings(
-    max_examples=10, deadline=None, suppress_health_check=list(HealthCheck), phases=(Phase.explicit, Phase.generate)
+    max_examples=6, deadline=None, suppress_health_check=list(HealthCheck), phases=(Phase.explicit, Phase.generate)
 )
 
 
