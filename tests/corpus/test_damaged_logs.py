@@ -6,10 +6,12 @@ bit that leaves another valid log is that other log.
 
 from __future__ import annotations
 
+import json
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,6 +29,7 @@ from tests.corpus.mutations import Files, mutate
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 MUTATIONS = int(os.environ.get("SILT_MUTATIONS", "20000"))
 ROUNDS = 40
+_MAPPED = ("name", "id")
 # A log with more than this is damaged too, but not so often that it takes all the time.
 LARGEST = 128 << 10
 
@@ -100,13 +103,39 @@ def _state(snapshot: Snapshot) -> object:
         vector = "" if add.deletion_vector is None else add.deletion_vector.unique_id
         files[(decode_path(add.path), vector)] = (dict(add.partition_values), add.size)
     transactions = {name: each.version for name, each in snapshot.transactions.items()}
-    return files, transactions, snapshot.metadata.id, snapshot.metadata.schema_string, list(snapshot.partition_columns)
+    schema = _schema(snapshot.metadata.schema_string, snapshot.metadata.configuration)
+    return files, transactions, snapshot.metadata.id, schema, list(snapshot.partition_columns)
 
 
 def _comparable(state: naive_reader.State) -> object:
     metadata = state.metadata
-    schema = metadata.get("schemaString") or '{"type":"struct","fields":[]}'
+    text = metadata.get("schemaString") or '{"type":"struct","fields":[]}'
+    schema = _schema(text, metadata.get("configuration"))
     return state.files, state.transactions, metadata.get("id"), schema, metadata["partitionColumns"]
+
+
+def _schema(text: Any, configuration: Any) -> Any:
+    """The schema's JSON, or its damaged text; without what an earlier mapping has left where nothing is mapped."""
+    try:
+        schema = json.loads(text)
+    except (TypeError, ValueError):
+        return text
+    pairs = configuration.items() if isinstance(configuration, Mapping) else configuration
+    is_mapped = (
+        isinstance(pairs, Collection)
+        and not isinstance(pairs, str)
+        and any(("delta.columnMapping.mode", mode) in pairs for mode in _MAPPED)
+    )
+    return schema if is_mapped else _without_mapping(schema)
+
+
+def _without_mapping(schema: Any) -> Any:
+    """A schema's JSON without what counts only under column mapping."""
+    if isinstance(schema, list):
+        return [_without_mapping(each) for each in schema]
+    if isinstance(schema, dict):
+        return {k: _without_mapping(v) for k, v in schema.items() if not k.startswith("delta.columnMapping.")}
+    return schema
 
 
 def _skip(snapshot: Snapshot) -> None:
