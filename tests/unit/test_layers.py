@@ -33,7 +33,7 @@ KERNEL = (
     ("enablement", "in_commit_timestamps"),
     ("columns", "faulty_store", "footers", "local_store", "log_segment", "stats_json"),
     ("checkpoint_read", "deletion_vectors", "memory_store", "object_store", "statistics"),
-    ("data_files",),
+    ("data_files", "row_counts"),
     ("parquet_schema",),
     ("commit_file",),
     ("compaction",),

@@ -15,12 +15,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dbt.adapters.silt.engine.kernel import extremes
 from dbt.adapters.silt.engine.kernel.actions import AddFile, DeletionVector, Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.columns import files_table
-from dbt.adapters.silt.engine.kernel.extremes import Extreme, extreme, row_count
+from dbt.adapters.silt.engine.kernel.extremes import Extreme, extreme
 from dbt.adapters.silt.engine.kernel.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.properties import TableProperties
+from dbt.adapters.silt.engine.kernel.row_counts import row_count
 from dbt.adapters.silt.engine.kernel.schema import DecimalType, PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.statistics import TRUSTED_TAG, from_footers
@@ -143,4 +143,4 @@ def test_a_data_file_that_is_gone_leaves_the_extreme_to_the_scan_that_tells_of_i
     store, snapshot = snapshot_of(tmp_path, [[{"at": datetime(2024, 1, 1, tzinfo=timezone.utc)}]])
     (tmp_path / "part-0.parquet").unlink()
     assert ends(store, snapshot, "at") == (None, None)
-    assert extremes.row_count(snapshot.files) == 1
+    assert row_count(snapshot.files) == 1

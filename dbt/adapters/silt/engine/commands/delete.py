@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine.commands import change_data, files, marking, row_c
 from dbt.adapters.silt.engine.commands.partitions import quoted
 from dbt.adapters.silt.engine.commands.row_changes import FileChanges, Limits, RowResult, Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.kernel import skipping
+from dbt.adapters.silt.engine.kernel import row_counts, skipping
 from dbt.adapters.silt.engine.kernel.changes import Operation
 from dbt.adapters.silt.engine.kernel.errors import InternalError
 from dbt.adapters.silt.engine.kernel.features import check_writable
@@ -45,11 +45,11 @@ def _run(spark: SparkSession, target: Target, rows: Rows, limits: Limits) -> Row
     everything = target.snapshot.files
     nothing = everything.slice(0, 0)
     if rows.condition is None:
-        return RowResult(FileChanges(nothing, everything), row_changes.known_rows(everything))
+        return RowResult(FileChanges(nothing, everything), row_counts.row_count(everything))
     candidates = skipping.prune(target.snapshot, rows.predicate)
     is_whole = skipping.fully_matched(target.snapshot, rows.predicate, candidates)
     whole, others = candidates.filter(is_whole), candidates.filter(pc.invert(is_whole))
-    deleted = row_changes.known_rows(whole)
+    deleted = row_counts.row_count(whole)
     if others.num_rows == 0:
         return RowResult(FileChanges(nothing, whole), deleted)
     if marking.is_by_position(target.snapshot):

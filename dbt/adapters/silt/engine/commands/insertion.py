@@ -17,6 +17,7 @@ from dbt.adapters.silt.engine.commands.files import Written
 from dbt.adapters.silt.engine.commands.placement import Placed
 from dbt.adapters.silt.engine.commands.row_changes import FileChanges
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
+from dbt.adapters.silt.engine.kernel import row_counts
 from dbt.adapters.silt.engine.kernel.actions import Json
 from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.features import check_writable
@@ -135,7 +136,7 @@ def finish(
 
 def _deleted(removed: pa.Table, copied: int) -> int | None:
     """How many rows of the removed files are gone; None where a file's statistics do not say how many it had."""
-    had = row_changes.known_rows(removed)
+    had = row_counts.row_count(removed)
     return None if had is None else had - copied
 
 

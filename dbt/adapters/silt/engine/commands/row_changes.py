@@ -23,7 +23,7 @@ from dbt.adapters.silt.engine.commands.change_data import ChangeData
 from dbt.adapters.silt.engine.commands.commit import Uncommitted
 from dbt.adapters.silt.engine.commands.files import Written
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.kernel import deletion_vectors, stats_json
+from dbt.adapters.silt.engine.kernel import deletion_vectors, row_counts
 from dbt.adapters.silt.engine.kernel.actions import AddCDCFile, AddFile, Metadata
 from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, is_needed
 from dbt.adapters.silt.engine.kernel.errors import InternalError, InvalidNameError, SiltError
@@ -176,20 +176,14 @@ def size(chosen: pa.Table) -> int:
     return pc.sum(chosen["size"]).as_py() or 0
 
 
-def known_rows(chosen: pa.Table) -> int | None:
-    """How many rows the files hold by their statistics; None where some file has none."""
-    counts = _num_records(chosen)
-    return None if counts.null_count else (pc.sum(counts).as_py() or 0) - _marked_rows(chosen)
-
-
 def row_count(target: Target, chosen: pa.Table) -> int:
     """How many rows the files hold; the footers of files without statistics are read."""
-    return sum(records(target, chosen)) - _marked_rows(chosen)
+    return sum(records(target, chosen)) - row_counts.marked_rows(chosen)
 
 
 def records(target: Target, chosen: pa.Table) -> list[int]:
     """How many rows each file holds, those that a deletion vector marks counted too; reads footers as `row_count`."""
-    recorded = _num_records(chosen).to_pylist()
+    recorded = row_counts.num_records(chosen).to_pylist()
     names = [decode_path(path) for path in chosen["path"].to_pylist()]
     unknown = [name for name, count in zip(names, recorded, strict=True) if count is None]
     found = from_footers(target.log.store, unknown, StructType(), target.snapshot.properties)
@@ -323,14 +317,3 @@ def drop_written(target: Target, changes: FileChanges) -> FileChanges:
 def texts(metrics: Mapping[str, int | None]) -> dict[str, str]:
     """Metrics as `commitInfo.operationMetrics` spells them; those that are not known are left out."""
     return {name: str(value) for name, value in metrics.items() if value is not None}
-
-
-def _num_records(chosen: pa.Table) -> pa.Array:
-    """Rows that each file holds by its statistics, null where these do not say."""
-    stats = chosen["stats"].combine_chunks() if chosen.num_rows else pa.array([], pa.string())
-    return stats_json.read(stats, {stats_json.NUM_RECORDS: None})[stats_json.NUM_RECORDS]
-
-
-def _marked_rows(chosen: pa.Table) -> int:
-    cardinality = pc.struct_field(chosen["deletion_vector"].combine_chunks(), "cardinality")
-    return pc.sum(cardinality).as_py() or 0

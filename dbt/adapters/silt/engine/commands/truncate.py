@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.commands import row_changes
 from dbt.adapters.silt.engine.commands.commit import commit
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
+from dbt.adapters.silt.engine.kernel import row_counts
 from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.features import check_writable
 
@@ -31,7 +31,7 @@ def truncate(spark: SparkSession, target: Target, settings: WriteSettings) -> Ou
         OPERATION,
         target.name,
         committed.version,
-        rows_deleted=row_changes.known_rows(snapshot.files),
+        rows_deleted=row_counts.row_count(snapshot.files),
         files_removed=snapshot.num_files,
         attempts=committed.attempts,
     )

@@ -1,4 +1,4 @@
-"""What the log says exactly of a table's rows: how many there are, and the least and greatest value of a column.
+"""What the log says exactly of a column: its least and greatest value.
 
 Bounds may be wider than the values are, which is right for skipping and wrong for an answer. So a bound counts only of
 files that this engine wrote whole (`statistics.TRUSTED_TAG`), without a deletion vector; a timestamp, which the log
@@ -16,11 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dbt.adapters.silt.engine.kernel import footers, stats_json
+from dbt.adapters.silt.engine.kernel import footers
 from dbt.adapters.silt.engine.kernel.bounds import column_bounds
 from dbt.adapters.silt.engine.kernel.domains import Dates, Decimals, Domain, Doubles, Strings, Timestamps
 from dbt.adapters.silt.engine.kernel.expressions import Column, Value
 from dbt.adapters.silt.engine.kernel.paths import decode_path
+from dbt.adapters.silt.engine.kernel.row_counts import num_records
 from dbt.adapters.silt.engine.kernel.schema import DecimalType
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.statistics import TRUSTED_TAG
@@ -38,26 +39,6 @@ class Extreme:
     """The least or greatest value of a column; None where no row has a value."""
 
     value: Value | None
-
-
-def row_count(files: pa.Table) -> int | None:
-    """The rows of the files, those that deletion vectors mark left out; None where a file's statistics do not say.
-
-    Args:
-        files: rows of `Snapshot.files`.
-    """
-    counts = recorded_rows(files)
-    return None if counts.null_count else pc.sum(counts).as_py() or 0
-
-
-def recorded_rows(files: pa.Table) -> pa.Array:
-    """The rows of each file by its statistics, those that a deletion vector marks left out; null where not known."""
-    stats = files["stats"].combine_chunks() if files.num_rows else pa.array([], pa.string())
-    records = stats_json.read(stats, {stats_json.NUM_RECORDS: None})[stats_json.NUM_RECORDS]
-    vectors = files["deletion_vector"].combine_chunks()
-    if len(vectors) == vectors.null_count:
-        return records
-    return pc.subtract(records, pc.fill_null(pc.struct_field(vectors, "cardinality"), 0))
 
 
 def extreme(store: Store, snapshot: Snapshot, files: pa.Table, name: str, end: End) -> Extreme | None:
@@ -94,7 +75,7 @@ def _are_whole(files: pa.Table) -> bool:
         return True
     if files["deletion_vector"].null_count < files.num_rows or not pc.all(trusted).as_py():
         return False
-    return bool(pc.all(pc.fill_null(pc.greater(recorded_rows(files), 0), False)).as_py())
+    return bool(pc.all(pc.fill_null(pc.greater(num_records(files), 0), False)).as_py())
 
 
 def _as_mask(may: Any, length: int) -> pa.Array:

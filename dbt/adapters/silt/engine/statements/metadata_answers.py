@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.kernel import extremes, skipping
 from dbt.adapters.silt.engine.kernel.expressions import TRUE, And, Column, Comparison, Expression, IsNotNull, Or, Value
+from dbt.adapters.silt.engine.kernel.row_counts import row_count
 from dbt.adapters.silt.engine.kernel.schema import DataType, DecimalType
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.store import Store
@@ -303,7 +304,7 @@ def _settled(condition: Expression, snapshot: Snapshot) -> pa.Table | None:
 def _known(aggregate: Aggregate, snapshot: Snapshot, files: pa.Table, store: Store) -> tuple[str, Expression] | None:
     """The literal for a call, and the rows that would make it another one."""
     if aggregate.column is None:
-        rows = extremes.row_count(files)
+        rows = row_count(files)
         return None if rows is None else (f"{rows}L", TRUE)
     field = snapshot.schema.require(aggregate.column, snapshot.table)
     end: extremes.End = "min" if aggregate.function == "min" else "max"
