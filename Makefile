@@ -28,7 +28,7 @@ demo: $(SHARED) ## a year of flights: two months land, build, and build again
 
 test: check $(SHARED) ## check, then all tests, and a few of them over Spark Connect
 	@$(WITH_JAVA) $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope
-	@$(WITH_JAVA) $(BIN)/python -m pytest --connect -m connect tests/unit
+	@$(WITH_JAVA) $(BIN)/python -m pytest --connect -m connect
 
 test-connect: $(SHARED) ## all of the engine's tests on Spark, over Spark Connect
 	@$(WITH_JAVA) $(BIN)/python -m pytest --connect -n $(WORKERS) --dist loadscope \

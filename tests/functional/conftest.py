@@ -21,11 +21,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="class")
-def dbt_profile_target(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def dbt_profile_target(connect_server: str | None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {
         "type": "silt",
         "threads": 4,
         "warehouse": str(tmp_path_factory.mktemp("warehouse")),
-        "master": "local[2]",
+        **({"remote": connect_server} if connect_server else {"master": "local[2]"}),
         "spark_conf": {"spark.sql.shuffle.partitions": "4", "spark.sql.session.timeZone": "UTC"},
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from dbt.tests.adapter.basic.test_adapter_methods import BaseAdapterMethod
 from dbt.tests.adapter.basic.test_adapter_methods import TestBaseCaching as BaseCaching
 from dbt.tests.adapter.basic.test_base import BaseSimpleMaterializations
@@ -69,6 +70,7 @@ class TestSnapshotCheckCols(BaseSnapshotCheckCols):
     pass
 
 
+@pytest.mark.connect
 class TestSnapshotTimestamp(BaseSnapshotTimestamp):
     pass
 

@@ -165,6 +165,7 @@ class TestMappedColumns:
         assert found == [(0, "x", None), (1, "x", None), (2, "x", None), (3, "x", "n")]
 
 
+@pytest.mark.connect
 class TestPythonModels:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

@@ -49,16 +49,16 @@ def run_python_model(handle: SiltHandle, model: Mapping[str, Any], code: str) ->
 
 def to_frame(handle: SiltHandle, rows: Any, name: str) -> DataFrame:
     """The rows that a python model returned, as a Spark DataFrame."""
+    if isinstance(rows, DataFrame):  # an embedded session's, or Spark Connect's, which has every name as a column
+        return rows
     if hasattr(rows, "to_spark"):  # pandas on Spark
-        rows = rows.to_spark()
+        return rows.to_spark()
     if isinstance(rows, pa.Table):
         return handle.session.createDataFrame(rows)
     if _is_of("polars", rows):
         return handle.session.createDataFrame(rows.to_arrow())
     if _is_of("pandas", rows):
         return handle.session.createDataFrame(rows)
-    if hasattr(rows, "createOrReplaceTempView"):  # a DataFrame, classic or of Spark Connect
-        return rows
     raise DbtRuntimeError(
         f"python model {name} returned {type(rows).__name__}: it must return a Spark, pandas or polars DataFrame, "
         "or a pyarrow Table"
