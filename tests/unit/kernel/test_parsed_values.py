@@ -48,7 +48,7 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "date": st.dates().map(date.isoformat),
     "timestamp": st.sampled_from(MOMENTS),
     "timestamp_ntz": st.datetimes().map(lambda moment: moment.isoformat(timespec="milliseconds")),
-    "decimal": st.integers(-(10**17), 10**17),
+    "decimal": st.integers(1 - 10**17, 10**17 - 1),
 }
 
 
