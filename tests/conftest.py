@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import logging
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,9 +31,10 @@ SPARK_SETTINGS = {
 }
 
 
-# How long an example takes says something of the machine, and nothing of the rule.
-hypothesis.settings.register_profile("untimed", deadline=None)
-hypothesis.settings.load_profile("untimed")
+# How long an example takes says something of the machine, and nothing of the rule. A change is judged by the same
+# examples each time; elsewhere each run draws new ones.
+hypothesis.settings.register_profile("rules", deadline=None, derandomize=os.environ.get("CI") == "true")
+hypothesis.settings.load_profile("rules")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
