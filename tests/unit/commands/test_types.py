@@ -5,7 +5,7 @@ from pyspark.sql import types as T
 
 from dbt.adapters.silt.engine.commands import types
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, StatementSyntaxError, TypeMismatchError
-from dbt.adapters.silt.engine.kernel.schema import ArrayType, MapType, PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.schema import ArrayType, PrimitiveType, StructField, StructType
 
 EVERY_TYPE = T.StructType(
     [
@@ -35,12 +35,6 @@ def test_a_length_becomes_metadata_of_a_string() -> None:
     assert second.type == ArrayType(PrimitiveType("string"))
     assert second.metadata == {"comment": "x", types.CHAR_VARCHAR_KEY: "array<char(2)>"}
     assert (types.text_length(first), types.text_length(second)) == (("varchar", 5), None)
-
-
-def test_nullable_reaches_into_arrays_maps_and_structs() -> None:
-    strict = StructType((StructField("a", PrimitiveType("long"), False),))
-    loose = StructType((StructField("a", PrimitiveType("long"), True),))
-    assert types.nullable(ArrayType(MapType(strict, strict, False), False)) == ArrayType(MapType(loose, loose))
 
 
 def test_a_column_type_is_read_from_sql(spark: object) -> None:

@@ -16,6 +16,7 @@ from dbt.adapters.silt.engine.kernel.schema import (
     StructField,
     StructType,
     all_fields,
+    nullable,
     primitive_types,
 )
 
@@ -116,6 +117,12 @@ def test_nested_fields_and_types_are_all_visited() -> None:
     schema = StructType((StructField("m", MapType(PrimitiveType("string"), ArrayType(inner))),))
     assert [field.name for field in all_fields(schema)] == ["m", "x"]
     assert {kind.name for kind in primitive_types(schema)} == {"string", "timestamp_ntz"}
+
+
+def test_nullable_reaches_into_arrays_maps_and_structs() -> None:
+    strict = StructType((StructField("a", PrimitiveType("long"), False),))
+    loose = StructType((StructField("a", PrimitiveType("long"), True),))
+    assert nullable(ArrayType(MapType(strict, strict, False), False)) == ArrayType(MapType(loose, loose))
 
 
 def _field(name: str, kind: object) -> dict[str, object]:

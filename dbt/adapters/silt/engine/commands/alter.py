@@ -15,7 +15,7 @@ from pyspark.sql import types as spark_types
 from dbt.adapters.silt.engine.commands.checks import constraint_checks
 from dbt.adapters.silt.engine.commands.metadata_commit import check_rows, commit_metadata, with_configuration
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.commands.types import nullable_schema, spark_schema
+from dbt.adapters.silt.engine.commands.types import spark_schema
 from dbt.adapters.silt.engine.kernel import row_tracking
 from dbt.adapters.silt.engine.kernel.changes import Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.column_mapping import MAX_COLUMN_ID, MODE, is_mapped, mapped
@@ -26,6 +26,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.features import check_writable
 from dbt.adapters.silt.engine.kernel.properties import CONSTRAINT_PREFIX, FEATURE_PREFIX, TableProperties, checked
+from dbt.adapters.silt.engine.kernel.schema import nullable_schema
 
 _ROW_TRACKING = "delta.enableRowTracking"
 _COMMENT = "comment"

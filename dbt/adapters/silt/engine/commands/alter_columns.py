@@ -40,7 +40,6 @@ from dbt.adapters.silt.engine.commands.types import (
     check_storable,
     column_type,
     is_void,
-    nullable_schema,
     spark_schema,
     spark_type,
     text_length,
@@ -59,6 +58,7 @@ from dbt.adapters.silt.engine.kernel.schema import (
     MapType,
     StructField,
     StructType,
+    nullable_schema,
 )
 
 

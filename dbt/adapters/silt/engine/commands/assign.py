@@ -16,14 +16,14 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands import generated
 from dbt.adapters.silt.engine.commands.checks import Check, counted, shown
 from dbt.adapters.silt.engine.commands.conversion import Conversion, conversion
-from dbt.adapters.silt.engine.commands.types import kernel_schema, nullable, text_length
+from dbt.adapters.silt.engine.commands.types import kernel_schema, text_length
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
     SiltError,
     TypeMismatchError,
     ValueNotCastableError,
 )
-from dbt.adapters.silt.engine.kernel.schema import ArrayType, DataType, MapType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.schema import ArrayType, DataType, MapType, StructField, StructType, nullable
 
 _LOST = "__silt_lost_"
 _SOURCE = "__silt_source_"

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.checks import Check, counted, shown
 from dbt.adapters.silt.engine.commands.conversion import Conversion, conversion
 from dbt.adapters.silt.engine.commands.partitions import quoted
-from dbt.adapters.silt.engine.commands.types import kernel_schema, nullable
+from dbt.adapters.silt.engine.commands.types import kernel_schema
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
     InvalidStatementError,
@@ -24,7 +24,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     TypeMismatchError,
     ValueNotCastableError,
 )
-from dbt.adapters.silt.engine.kernel.schema import DataType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.schema import DataType, StructField, StructType, nullable
 
 Name: TypeAlias = tuple[str, ...]
 

@@ -15,14 +15,14 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands import scan
 from dbt.adapters.silt.engine.commands.change_data import DELETE, INSERT
 from dbt.adapters.silt.engine.commands.partitions import quoted
-from dbt.adapters.silt.engine.commands.types import nullable_schema, spark_schema
+from dbt.adapters.silt.engine.commands.types import spark_schema
 from dbt.adapters.silt.engine.kernel import deletion_vectors
 from dbt.adapters.silt.engine.kernel.actions import AddCDCFile, AddFile, RemoveFile
 from dbt.adapters.silt.engine.kernel.change_feed import FEED_COLUMNS, VersionChanges
 from dbt.adapters.silt.engine.kernel.columns import files_table
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.schema import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION
+from dbt.adapters.silt.engine.kernel.schema import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, nullable_schema
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 
 _AT = "__silt_at"

@@ -14,7 +14,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.partitions import quoted
-from dbt.adapters.silt.engine.commands.types import nullable, text_length
+from dbt.adapters.silt.engine.commands.types import text_length
 from dbt.adapters.silt.engine.kernel.errors import (
     CheckViolationError,
     NotNullViolationError,
@@ -29,6 +29,7 @@ from dbt.adapters.silt.engine.kernel.schema import (
     StructField,
     StructType,
     all_fields,
+    nullable,
 )
 
 Test = Callable[[Column], Column]

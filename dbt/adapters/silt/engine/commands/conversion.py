@@ -15,8 +15,8 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands.types import nullable, spark_type
-from dbt.adapters.silt.engine.kernel.schema import ArrayType, DataType, DecimalType, MapType, StructType
+from dbt.adapters.silt.engine.commands.types import spark_type
+from dbt.adapters.silt.engine.kernel.schema import ArrayType, DataType, DecimalType, MapType, StructType, nullable
 
 _INTEGERS: Final = ("byte", "short", "integer", "long")
 _NUMBERS: Final = frozenset((*_INTEGERS, "float", "double", "decimal"))

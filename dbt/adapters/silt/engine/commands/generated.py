@@ -16,9 +16,16 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.partitions import quoted
-from dbt.adapters.silt.engine.commands.types import kernel_schema, nullable, nullable_schema, spark_schema
+from dbt.adapters.silt.engine.commands.types import kernel_schema, spark_schema
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, SiltError, TypeMismatchError
-from dbt.adapters.silt.engine.kernel.schema import GENERATION_EXPRESSION, StructField, StructType, all_fields
+from dbt.adapters.silt.engine.kernel.schema import (
+    GENERATION_EXPRESSION,
+    StructField,
+    StructType,
+    all_fields,
+    nullable,
+    nullable_schema,
+)
 
 T = TypeVar("T")
 

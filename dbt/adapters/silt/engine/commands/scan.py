@@ -24,13 +24,13 @@ from dbt.adapters.silt.engine.commands import stored as stored_columns
 from dbt.adapters.silt.engine.commands.locations import absolute_name, reported_path, spark_path
 from dbt.adapters.silt.engine.commands.partitions import quoted
 from dbt.adapters.silt.engine.commands.scan_vectors import WORDS, RowFilter
-from dbt.adapters.silt.engine.commands.types import is_void, nullable_schema, spark_schema
+from dbt.adapters.silt.engine.commands.types import is_void, spark_schema
 from dbt.adapters.silt.engine.kernel import column_mapping, deletion_vectors, type_widening
 from dbt.adapters.silt.engine.kernel.deletion_vectors import Positions
 from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.paths import decode_path, encode_path, is_absolute
-from dbt.adapters.silt.engine.kernel.schema import PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.schema import PrimitiveType, StructField, StructType, nullable_schema
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 
 FILE: Final = "__silt_file"

@@ -6,8 +6,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.partitions import quoted
-from dbt.adapters.silt.engine.commands.types import nullable, spark_type
-from dbt.adapters.silt.engine.kernel.schema import StructField, all_fields
+from dbt.adapters.silt.engine.commands.types import spark_type
+from dbt.adapters.silt.engine.kernel.schema import StructField, all_fields, nullable
 
 
 def read(member: StructField, stored: StructField) -> Column:

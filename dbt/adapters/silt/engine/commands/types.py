@@ -33,6 +33,7 @@ from dbt.adapters.silt.engine.kernel.schema import (
     StructField,
     StructType,
     map_fields,
+    nullable_schema,
     primitive_types,
 )
 
@@ -128,22 +129,6 @@ def text_length(member: StructField) -> tuple[str, int] | None:
 def is_void(data_type: DataType) -> bool:
     """Whether the type has no value but null; data files leave such columns out."""
     return data_type == PrimitiveType("void")
-
-
-def nullable(data_type: DataType) -> DataType:
-    """The type with null allowed everywhere inside."""
-    if isinstance(data_type, StructType):
-        return nullable_schema(data_type)
-    if isinstance(data_type, ArrayType):
-        return ArrayType(nullable(data_type.element_type), True)
-    if isinstance(data_type, MapType):
-        return MapType(nullable(data_type.key_type), nullable(data_type.value_type), True)
-    return data_type
-
-
-def nullable_schema(schema: StructType) -> StructType:
-    """The schema with null allowed in every column and everywhere inside."""
-    return StructType(tuple(StructField(f.name, nullable(f.type), True, f.metadata) for f in schema))
 
 
 def _inherited(field: StructField) -> StructField:

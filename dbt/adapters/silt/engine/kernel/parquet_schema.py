@@ -22,6 +22,7 @@ from dbt.adapters.silt.engine.kernel.schema import (
     PrimitiveType,
     StructField,
     StructType,
+    nullable_schema,
 )
 
 _SPARK_SCHEMA: Final = b"org.apache.spark.sql.parquet.row.metadata"
@@ -89,7 +90,7 @@ def _by_spark(footer: pq.FileMetaData) -> StructType | None:
         schema = StructType.from_json(noted[_SPARK_SCHEMA].decode())
     except (CorruptLogError, UnsupportedFeatureError, UnicodeDecodeError):
         return None
-    return _nullable_struct(schema)
+    return nullable_schema(schema)
 
 
 def _field(field: pa.Field, footer: pq.FileMetaData, leaves: Iterator[int]) -> StructField:
@@ -159,17 +160,3 @@ def _merged_type(first: DataType, second: DataType, name: str) -> DataType:
 
 def _shown(data_type: DataType) -> str:
     return getattr(data_type, "sql_name", "") or type(data_type).__name__.removesuffix("Type").lower()
-
-
-def _nullable_struct(schema: StructType) -> StructType:
-    return StructType(tuple(StructField(each.name, _nullable(each.type), True, each.metadata) for each in schema))
-
-
-def _nullable(data_type: DataType) -> DataType:
-    if isinstance(data_type, StructType):
-        return _nullable_struct(data_type)
-    if isinstance(data_type, ArrayType):
-        return ArrayType(_nullable(data_type.element_type), True)
-    if isinstance(data_type, MapType):
-        return MapType(_nullable(data_type.key_type), _nullable(data_type.value_type), True)
-    return data_type

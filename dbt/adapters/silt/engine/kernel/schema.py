@@ -213,6 +213,22 @@ def map_fields(data_type: T, change: Callable[[StructField], StructField]) -> T:
     return cast(T, _mapped(data_type, change))
 
 
+def nullable(data_type: DataType) -> DataType:
+    """The type with null allowed everywhere inside."""
+    if isinstance(data_type, StructType):
+        return nullable_schema(data_type)
+    if isinstance(data_type, ArrayType):
+        return ArrayType(nullable(data_type.element_type), True)
+    if isinstance(data_type, MapType):
+        return MapType(nullable(data_type.key_type), nullable(data_type.value_type), True)
+    return data_type
+
+
+def nullable_schema(schema: StructType) -> StructType:
+    """The schema with null allowed in every column and everywhere inside."""
+    return StructType(tuple(StructField(f.name, nullable(f.type), True, f.metadata) for f in schema))
+
+
 def primitive_types(data_type: DataType) -> Iterator[PrimitiveType | DecimalType]:
     """Every primitive type that occurs in the type."""
     if isinstance(data_type, StructType):
