@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,23 +86,28 @@ def run_threads(folder: Path, writers: int, commits: int) -> Outcome:
     """Threads that share one handle of the table."""
     create(folder)
     table, began = _open(folder), time.monotonic()
+    on_threads(writers, lambda writer: work(table, writer, commits, _report(folder, writer)))
+    return _judged(folder, writers, commits, 0, time.monotonic() - began)
+
+
+def on_threads(writers: int, live: Callable[[int], None]) -> None:
+    """Runs each writer, by its number, on a thread of its own; raises what the first that failed raised."""
     failures: list[BaseException] = []
 
-    def live(writer: int) -> None:
+    def run(writer: int) -> None:
         try:
-            work(table, writer, commits, _report(folder, writer))
+            live(writer)
         except BaseException as error:
             failures.append(error)
             raise
 
-    threads = [threading.Thread(target=live, args=(writer,)) for writer in range(writers)]
+    threads = [threading.Thread(target=run, args=(writer,)) for writer in range(writers)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     if failures:
         raise failures[0]
-    return _judged(folder, writers, commits, 0, time.monotonic() - began)
 
 
 def run_processes(folder: Path, writers: int, commits: int, kill_seed: int | None = None) -> Outcome:

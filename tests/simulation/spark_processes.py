@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -27,7 +26,7 @@ from dbt.adapters.silt.engine.kernel.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
 from dbt.adapters.silt.session import SessionSettings, open_session, stop_spark
-from tests.simulation.processes import ACCOUNTS, BALANCE, Outcome
+from tests.simulation.processes import ACCOUNTS, BALANCE, Outcome, on_threads
 
 _SETTINGS = WarehouseSettings(max_commit_attempts=1000, statement_attempts=50)
 _SPARK = SessionSettings("local[1]", spark_conf={"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "1"})
@@ -62,22 +61,8 @@ def run_threads(warehouse: Warehouse, folder: Path, writers: int, statements: in
         warehouse: at `folder / "warehouse"`.
     """
     create(warehouse)
-    began, failures = time.monotonic(), list[BaseException]()
-
-    def live(writer: int) -> None:
-        try:
-            work(warehouse, writer, statements, _report(folder, writer))
-        except BaseException as error:
-            failures.append(error)
-            raise
-
-    threads = [threading.Thread(target=live, args=(writer,)) for writer in range(writers)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
+    began = time.monotonic()
+    on_threads(writers, lambda writer: work(warehouse, writer, statements, _report(folder, writer)))
     return _judged(folder, writers, statements, 0, time.monotonic() - began)
 
 
