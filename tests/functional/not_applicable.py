@@ -1,0 +1,30 @@
+"""The classes of dbt's adapter suite that are not simply inherited here, each by its name below `dbt.tests.adapter`.
+
+`tests/functional/test_suite_is_whole.py` reads these tables, and fails where one of them names a class that the suite lacks.
+"""
+
+from __future__ import annotations
+
+HELPERS = {
+    "caching.test_caching.BaseCachingTest": "its subclasses bring the models",
+    "constraints.test_constraints.BaseConstraintsColumnsEqual": "its subclasses bring the materialization",
+    "constraints.test_constraints.BaseContractSqlHeader": "its subclasses bring the materialization",
+    "functions.test_udafs.UDAFBase": "its subclasses bring the function",
+    "utils.base_array_utils.BaseArrayUtils": "its subclasses bring the models",
+    "utils.base_utils.BaseUtils": "its subclasses bring the models",
+    "utils.data_types.base_data_type_macro.BaseDataTypeMacro": "its subclasses bring the type",
+    "utils.test_current_timestamp.BaseCurrentTimestamp": "its subclasses bring the expected schema",
+}
+"""Bases that other classes of the suite complete, and that cannot be run alone."""
+
+REFUSED: dict[str, str] = {}
+"""Classes that are inherited, or single tests of them (`module.Class.test`), whose test methods here are our own: they
+assert how what is asked for is refused."""
+
+NOT_APPLICABLE = {
+    "dbt_clone.test_dbt_clone.TestPostgresCloneNotPossible": "BaseCloneNotPossible, cleaned up for Postgres",
+    "simple_copy.test_copy_uppercase.BaseSimpleCopyUppercase": (
+        "its profile is one of Postgres; TestUpperCaseNames in test_simple_copy.py runs the same models with ours"
+    ),
+}
+"""Classes that are not inherited."""
