@@ -21,7 +21,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="class")
-def dbt_profile_target(connect_server: str | None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def dbt_profile_target(silt_target: dict[str, Any]) -> dict[str, Any]:
+    return silt_target
+
+
+@pytest.fixture(scope="class")
+def silt_target(connect_server: str | None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {
         "type": "silt",
         "threads": 4,

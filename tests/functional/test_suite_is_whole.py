@@ -110,7 +110,7 @@ def _is_dunder(name: str) -> bool:
 
 
 def _suite_bases(each: type) -> Iterator[type]:
-    """The suite's classes that a class of ours runs: the nearest ones, because a subclass does not run its base's case."""
+    """The suite's classes that a class of ours runs: the nearest, because a subclass does not run its base's case."""
     for base in each.__bases__:
         if base.__module__.startswith(f"{_SUITE}.") and _tests(base) and not _is_alias(base):
             yield base

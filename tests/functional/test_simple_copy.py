@@ -1,0 +1,39 @@
+"""dbt-tests-adapter: simple_copy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dbt.tests.adapter.simple_copy.test_copy_uppercase import BaseSimpleCopyUppercase
+from dbt.tests.adapter.simple_copy.test_simple_copy import EmptyModelsArentRunBase, SimpleCopyBase
+from dbt_common.exceptions import DbtDatabaseError
+
+
+class TestSimpleCopy(SimpleCopyBase):
+    def test_simple_copy_with_materialized_views(self, project: Any) -> None:
+        project.run_sql("create table {schema}.unrelated_table (id int)")
+        with pytest.raises(DbtDatabaseError, match="materialized view"):
+            project.run_sql("create materialized view {schema}.unrelated as (select * from {schema}.unrelated_table)")
+
+
+class TestEmptyModelsArentRun(EmptyModelsArentRunBase):
+    """The suite asks Postgres' `information_schema` for the tables; here it is `show`."""
+
+    @pytest.fixture(scope="class")
+    def project(self, project: Any) -> Any:
+        def tables_and_views() -> dict[str, str]:
+            views = {name for _, name, _ in project.run_sql("show views in {schema}", fetch="all")}
+            names = [name for _, name, _ in project.run_sql("show tables in {schema}", fetch="all")]
+            return {name: "view" if name in views else "table" for name in names}
+
+        project.get_tables_in_schema = tables_and_views
+        return project
+
+
+class TestSimpleCopyUppercase(BaseSimpleCopyUppercase):
+    """The suite's profile is one of Postgres."""
+
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self, silt_target: dict[str, Any]) -> dict[str, Any]:
+        return silt_target
