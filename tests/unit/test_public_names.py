@@ -33,6 +33,7 @@ ERRORS = [
     "CorruptLogError",
     "DataFileMissingError",
     "DataRejectedError",
+    "FilesNotFoundError",
     "InternalError",
     "InvalidNameError",
     "InvalidPropertyError",

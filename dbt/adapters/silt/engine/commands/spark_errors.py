@@ -9,9 +9,11 @@ from typing import Any
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
+from dbt.adapters.silt.engine.commands.file_formats import format_of
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
     DataFileMissingError,
+    DataRejectedError,
     InvalidStatementError,
     RelationNotFoundError,
     StatementSyntaxError,
@@ -48,15 +50,21 @@ def mapped(table: str | None = None, version: int | None = None) -> Iterator[Non
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        condition, parameters = _condition(error)
+        name, parameters = _described(error)
         path = parameters.get("path", "")
-        if condition in _MISSING:
+        if name in _MISSING:
             raise DataFileMissingError(
                 f"the data file {path} is not there", table=table, version=version, details={"path": path}
             ) from error
-        family = (condition or "").partition(".")[0]
+        family = name.partition(".")[0]
         if family in _STATEMENT:
-            raise _STATEMENT[family](_first_line(error), table=table, version=version) from error
+            raise _STATEMENT[family](first_line(error), table=table, version=version) from error
+        if family == _UNREADABLE and (format_of(path) or "parquet") != "parquet":
+            raise DataRejectedError(
+                f"the file {path} cannot be read as its columns are declared ({_root_cause(error)})",
+                remedy="Nothing was written: correct the file, or the types and options that it is read with",
+                details={"path": path},
+            ) from error
         if family == _UNREADABLE:
             raise TableDamagedError(
                 f"the data file {path} cannot be read ({_root_cause(error)})",
@@ -67,25 +75,34 @@ def mapped(table: str | None = None, version: int | None = None) -> Iterator[Non
         raise
 
 
-def _condition(error: PySparkException | Py4JJavaError) -> tuple[str | None, Mapping[str, Any]]:
+def condition(error: PySparkException | Py4JJavaError) -> str:
+    """Spark's error condition; empty where the error has none."""
+    return _described(error)[0]
+
+
+def first_line(error: PySparkException | Py4JJavaError) -> str:
+    """What Spark says, without its SQLSTATE, the plan and Java's stack."""
+    text = str(error)
+    if isinstance(error, Py4JJavaError):
+        with contextlib.suppress(Py4JError):
+            text = str(error.java_exception.getMessage())
+    return text.partition("\n")[0].partition(" SQLSTATE:")[0]
+
+
+def _described(error: PySparkException | Py4JJavaError) -> tuple[str, Mapping[str, Any]]:
     """The error condition and its parameters; a failure within a task reaches Python as a bare Java exception."""
     if isinstance(error, PySparkException):
-        return error.getCondition(), error.getMessageParameters() or {}
+        return error.getCondition() or "", error.getMessageParameters() or {}
     with contextlib.suppress(Py4JError, TypeError):
         java = error.java_exception
-        return java.getCondition(), dict(java.getMessageParameters())
-    return None, {}
+        return java.getCondition() or "", dict(java.getMessageParameters())
+    return "", {}
 
 
 def _root_cause(error: PySparkException | Py4JJavaError) -> str:
     if isinstance(error, PySparkException):
-        return _first_line(error)
+        return first_line(error)
     java = error.java_exception
     while java.getCause() is not None:
         java = java.getCause()
     return str(java.toString()).partition("\n")[0]
-
-
-def _first_line(error: PySparkException | Py4JJavaError) -> str:
-    """What Spark says, without its SQLSTATE and the plan."""
-    return str(error).partition("\n")[0].partition(" SQLSTATE:")[0]

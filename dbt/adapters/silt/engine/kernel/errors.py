@@ -19,6 +19,7 @@
         UnsupportedStatementError
         InvalidNameError
         RelationNotFoundError
+        FilesNotFoundError
         RelationExistsError
         SchemaNotFoundError
         ColumnNotFoundError
@@ -216,6 +217,13 @@ class RelationNotFoundError(InvalidStatementError):
 
     code = "SILT_RELATION_NOT_FOUND"
     remedy = "Check the name, or build the model that makes it"
+
+
+class FilesNotFoundError(InvalidStatementError):
+    """There are no files where a statement reads files that are in no table."""
+
+    code = "SILT_FILES_NOT_FOUND"
+    remedy = "Check the path, which the Spark that runs the statement must see"
 
 
 class RelationExistsError(InvalidStatementError):

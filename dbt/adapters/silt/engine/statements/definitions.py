@@ -157,9 +157,9 @@ def reset_setting(context: Context, statement: kinds.ResetSetting) -> Result:
 
 
 def _create_temporary_view(context: Context, statement: kinds.CreateView) -> Result:
-    """One that reads tables of ours is kept here as text; any other is Spark's."""
+    """One that reads something of ours is kept here as text; any other is Spark's."""
     resolved = context.resolver.query(statement.query)
-    if not resolved.reads:
+    if resolved.texts[0] == statement.query:
         if len(statement.name) == 1:
             context.namespace.temporary.pop(statement.name[0].lower(), None)
         return pass_to_spark(context, statement)
@@ -180,6 +180,8 @@ def _create_temporary_view(context: Context, statement: kinds.CreateView) -> Res
 
 def _check_view_query(context: Context, name: RelationName, statement: kinds.CreateView) -> None:
     for reference in table_references(statement.query):
+        if reference.files is not None:
+            continue
         if context.namespace.is_temporary(reference.parts):
             raise InvalidStatementError(
                 f"a view that stays cannot read the temporary view `{reference.parts[0]}`",

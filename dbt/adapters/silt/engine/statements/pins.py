@@ -11,7 +11,8 @@ from typing import TypeAlias
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.commands import change_feed, scan
+from dbt.adapters.silt.engine.commands import change_feed, file_source, scan
+from dbt.adapters.silt.engine.commands.file_source import FileSource
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.engine.statements.table_changes import Changes
@@ -24,7 +25,7 @@ _KEPT_VIEWS = 256
 
 @dataclass
 class Pins:
-    """The session views over pinned snapshots; the oldest go when there are many.
+    """The session views over pinned snapshots, files and rows; the oldest go when there are many.
 
     A view outlives the statement that it was made for, because a DataFrame that the statement gave may be analysed
     again when it is collected (over Spark Connect it is).
@@ -53,6 +54,22 @@ class Pins:
             label = f"{log.name}@changes/{next(self._numbers)}"
             frame = change_feed.read(self.spark, log, changes.end, changes.versions)
             frame.createOrReplaceTempView(quoted(label))
+            self._keep(label)
+            return quoted(label)
+
+    def files(self, source: FileSource) -> str:
+        """The quoted name of a session view over files that are in no table, listed now."""
+        with self._lock:
+            label = f"{source.path}@files/{next(self._numbers)}"
+            file_source.read(self.spark, source).createOrReplaceTempView(quoted(label))
+            self._keep(label)
+            return quoted(label)
+
+    def rows(self, rows: pa.Table) -> str:
+        """The quoted name of a session view over rows that the engine itself has."""
+        with self._lock:
+            label = f"rows/{next(self._numbers)}"
+            self.spark.createDataFrame(rows).createOrReplaceTempView(quoted(label))
             self._keep(label)
             return quoted(label)
 

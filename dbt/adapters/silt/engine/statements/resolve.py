@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.commit import merged
+from dbt.adapters.silt.engine.commands.file_source import FileSource
 from dbt.adapters.silt.engine.commands.types import kernel_schema
 from dbt.adapters.silt.engine.kernel import skipping
 from dbt.adapters.silt.engine.kernel.changes import ReadSet
@@ -27,6 +28,7 @@ from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.schema import PrimitiveType
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.engine.statements import metadata_answers, table_changes
+from dbt.adapters.silt.engine.statements.information_schema import Listing, listing
 from dbt.adapters.silt.engine.statements.kinds import Name, TimeTravel
 from dbt.adapters.silt.engine.statements.metadata_answers import Answer
 from dbt.adapters.silt.engine.statements.namespace import (
@@ -171,6 +173,11 @@ class Resolver:
         return _Opened(text, children, inner and len(children) == len(references), namespace, inside)
 
     def _open_reference(self, reference: Reference, namespace: Namespace, inside: tuple[str, ...]) -> _Child | None:
+        if reference.files is not None:
+            return _Other(FileSource(reference.files.path, reference.files.options, reference.files.text))
+        listed = listing(reference.parts, namespace)
+        if listed is not None:
+            return _Other(listed)
         meaning = namespace.meaning(reference.parts)
         travels = reference.version is not None or reference.timestamp is not None
         if isinstance(meaning, Foreign):
@@ -288,6 +295,9 @@ class Resolver:
             if isinstance(child, _View):
                 replacements[reference] = Replacement(self._render_view(child, cut, reads), child.name)
                 continue
+            if isinstance(child, _Other):
+                replacements[reference] = Replacement(self._render_other(child.source))
+                continue
             if isinstance(child, _Changed):
                 replacements[reference] = self._render_changes(child, cut[child.log], reads)
                 continue
@@ -303,6 +313,11 @@ class Resolver:
         # Which versions there are to tell of hangs on every commit.
         reads.append(Read(child.log, latest, latest.files.slice(0, 0), TRUE, is_latest=True))
         return Replacement(self.pins.changes(child.log, found), _full(child.meaning.name))
+
+    def _render_other(self, source: FileSource | Listing) -> str:
+        if isinstance(source, FileSource):
+            return self.pins.files(source)
+        return self.pins.rows(source.rows(self.namespace.catalog))
 
     def _render_view(self, view: _View, cut: Mapping[DeltaLog, Snapshot], reads: list[Read]) -> str:
         inner = self._render(view.opened, cut, reads)
@@ -349,13 +364,20 @@ class _Changed:
 
 
 @dataclass(frozen=True)
+class _Other:
+    """What is ours and no table: files that are in none, or what the catalog holds."""
+
+    source: FileSource | Listing
+
+
+@dataclass(frozen=True)
 class _View:
     opened: _Opened
     name: Name
     columns: tuple[str, ...]
 
 
-_Child: TypeAlias = _Table | _Changed | _View
+_Child: TypeAlias = _Table | _Changed | _Other | _View
 
 
 @dataclass(frozen=True)
@@ -372,7 +394,7 @@ class _Opened:
         for child in self.children.values():
             if isinstance(child, _View):
                 yield from child.opened.latest_tables()
-            elif isinstance(child, _Changed) or child.fixed is None:
+            elif isinstance(child, _Changed) or (isinstance(child, _Table) and child.fixed is None):
                 yield child
 
 

@@ -9,7 +9,7 @@ from enum import Enum
 from functools import lru_cache
 
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
-from dbt.adapters.silt.engine.statements import kinds
+from dbt.adapters.silt.engine.statements import kinds, table_functions
 from dbt.adapters.silt.engine.statements.cursor import Cursor
 from dbt.adapters.silt.engine.statements.kinds import Name
 from dbt.adapters.silt.engine.statements.spans import (
@@ -18,6 +18,7 @@ from dbt.adapters.silt.engine.statements.spans import (
     starts_query,
     starts_query_in_parentheses,
 )
+from dbt.adapters.silt.engine.statements.table_functions import FilesCall
 from dbt.adapters.silt.engine.statements.tokens import Kind, syntax_error, tokenize
 
 
@@ -26,8 +27,9 @@ class Reference:
     """One place of a text that reads a table or view.
 
     `text[start:end]` is its name with time travel and WITH (options). An alias would go to `alias_at`, which lies
-    behind a TABLESAMPLE; it is None where none may stand. `version` and `timestamp` are SQL text. `changes` are the
-    bounds of a call of `table_changes`, which is then the text and reads what versions of the table changed.
+    behind a TABLESAMPLE; it is None where none may stand. `version` and `timestamp` are SQL text. Where the text is the
+    call of a table function, `changes` are the bounds of one of `table_changes`, which reads what versions of the table
+    changed, and `files` is one of `read_files`.
     """
 
     parts: Name
@@ -39,6 +41,7 @@ class Reference:
     timestamp: str | None = None
     options: str | None = None
     changes: tuple[str, ...] | None = None
+    files: FilesCall | None = None
 
     @property
     def is_path(self) -> bool:
@@ -113,8 +116,6 @@ class _State(Enum):
     FROM_LIST = "part of a FROM list, behind a relation"
 
 
-_CHANGES_BY_PATH = "table_changes_by_path"
-_CHANGES = frozenset(("table_changes", _CHANGES_BY_PATH))
 _NO_CTES: frozenset[str] = frozenset()
 _SET_OPERATIONS = frozenset(("UNION", "INTERSECT", "EXCEPT", "MINUS"))
 _CLAUSES = frozenset(
@@ -269,8 +270,8 @@ class _Scanner:
         if not tokens[at].is_identifier:
             return at
         first, at = at, self._after_name(at)
-        if tokens[at].word == "(" and at == first + 1 and tokens[first].identifier.lower() in _CHANGES:
-            return self._table_changes(first, scope)
+        if tokens[at].word == "(" and at == first + 1 and tokens[first].identifier.lower() in table_functions.NAMES:
+            return self._call(first, scope)
         if tokens[at].word == "(" and alias_scope is not None:
             return self._alias(self._group(at, ctes, scope, True), scope)[0]
         parts = tuple(token.identifier for token in tokens[first:at:2])
@@ -282,26 +283,18 @@ class _Scanner:
             return at
         return self._reference(first, at, parts, scope, alias_scope is not None)
 
-    def _table_changes(self, first: int, scope: Scope) -> int:
-        """A call of `table_changes`, whose first argument names a table as a string."""
+    def _call(self, first: int, scope: Scope) -> int:
+        """A call of a table function that reads something of ours."""
         cursor = Cursor(self.text, self.tokens)
         cursor.at_token = first + 1
-        inside = cursor.group_cursor()
-        at, end = cursor.at_token, self.tokens[cursor.at_token - 1].end
-        text = inside.string("the table's name as a string")
-        by_path = self.tokens[first].identifier.lower() == _CHANGES_BY_PATH
-        parts = ("delta", text) if by_path else _name_in_string(text)
-        bounds = []
-        while inside.take(","):
-            bounds.append(inside.until(",", what="a version or a time"))
-        inside.finished()
-        if not 1 <= len(bounds) <= 2:
-            raise inside.error("it takes a table's name, the first version, and the last one if that is not the newest")
+        arguments = cursor.group_cursor()
+        at, start, end = cursor.at_token, self.tokens[first].start, self.tokens[cursor.at_token - 1].end
+        call = table_functions.call(self.tokens[first].identifier, arguments, self.text[start:end])
         at, alias = self._alias(at, scope)
-        reference = Reference(parts, self.tokens[first].start, end, alias, end, changes=tuple(bounds))
+        reference = Reference(call.name, start, end, alias, end, changes=call.changes, files=call.files)
         self.scopes[reference] = scope
         scope.references.append(reference)
-        scope.names.add((alias or parts[-1]).lower())
+        scope.names.add((alias or call.name[-1]).lower())
         return at
 
     def _reference(self, first: int, at: int, parts: Name, scope: Scope, may_have_alias: bool) -> int:
@@ -457,14 +450,6 @@ class _Scanner:
 
 _RELATION_FOLLOWS = frozenset(("FROM", "JOIN"))
 _AFTER_ROW = frozenset((",", ")", "AS", "JOIN", "CROSS", "INNER", "LEFT", "RIGHT", "FULL", "NATURAL")) | _CLAUSES
-
-
-def _name_in_string(text: str) -> Name:
-    """A table's name that is written as a string."""
-    cursor = Cursor(text, tokenize(text))
-    parts = cursor.name()
-    cursor.finished()
-    return parts
 
 
 def _timestamp(digits: str) -> str:

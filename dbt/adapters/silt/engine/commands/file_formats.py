@@ -1,0 +1,19 @@
+"""What the ending of a file's name says of its format."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+_SUFFIXES = {"jsonl": "json", "ndjson": "json", "tsv": "csv", "txt": "text"}
+_FORMATS = frozenset(("avro", "csv", "json", "orc", "parquet", "text", "xml", "binaryfile"))
+_COMPRESSIONS = frozenset((".gz", ".bz2", ".zst", ".xz", ".lz4", ".snappy", ".deflate"))
+
+
+def format_of(path: str) -> str | None:
+    """The format that a path's ending names; None if it names none."""
+    place = PurePosixPath(path)
+    if place.suffix.lower() in _COMPRESSIONS:
+        place = place.with_suffix("")
+    ending = place.suffix.lower().removeprefix(".")
+    found = _SUFFIXES.get(ending, ending)
+    return found if found in _FORMATS else None
