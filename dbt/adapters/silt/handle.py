@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -136,14 +135,17 @@ class SiltHandle:
         self.warehouse = warehouse
         self.runner = runner
         self._pool = pool
-        self._tag = f"silt-{uuid.uuid4().hex}"
+        self._cancelled = threading.Event()
+        self._idle = threading.Event()
+        self._idle.set()
 
     def cursor(self) -> SiltCursor:
         return SiltCursor(self)
 
     def cancel(self) -> None:
-        """Stop the jobs that this connection runs; its statement then fails, and commits nothing."""
-        self.session.interruptTag(self._tag)
+        """Stop what this connection runs, and run nothing more; a statement that is stopped commits nothing."""
+        self._cancelled.set()
+        threading.Thread(target=self._interrupt, name="silt-cancel", daemon=True).start()
 
     def close(self) -> None:
         """Give the session back; its temporary views and settings end."""
@@ -153,13 +155,33 @@ class SiltHandle:
         """Nothing: a statement that failed has committed nothing."""
 
     @contextlib.contextmanager
-    def tagged(self) -> Iterator[None]:
-        """The jobs that start in here, on this thread, are those that `cancel` stops."""
-        self.session.addTag(self._tag)
+    def busy(self) -> Iterator[None]:
+        """What runs in here is what `cancel` stops.
+
+        Raises:
+            DbtRuntimeError: the connection was cancelled.
+        """
+        self._check_not_cancelled()
+        self._idle.clear()
         try:
             yield
+        except PySparkException:
+            self._check_not_cancelled()
+            raise
         finally:
-            self.session.removeTag(self._tag)
+            self._idle.set()
+
+    def _check_not_cancelled(self) -> None:
+        if self._cancelled.is_set():
+            raise DbtRuntimeError("cancelled: the statement was stopped, and nothing of it was committed")
+
+    def _interrupt(self) -> None:
+        # Again and again: a statement is several Spark jobs, and the next may start after the last was stopped.
+        while not self._idle.wait(_INTERRUPT_SECONDS):
+            self.session.interruptAll()
+
+
+_INTERRUPT_SECONDS = 0.1
 
 
 class SiltCursor:
@@ -182,7 +204,7 @@ class SiltCursor:
             raise DbtRuntimeError("silt takes no bindings: write the values into the statement")
         for statement in split_statements(sql):
             self.drain()
-            with self._handle.tagged():
+            with self._handle.busy():
                 result, self.response = self._handle.runner.run(self._handle.warehouse, statement)
             self._frame = result.dataframe
 
@@ -190,7 +212,7 @@ class SiltCursor:
         """Run a query whose rows nobody fetched, so that its errors are seen (Spark would never run it)."""
         frame, self._frame = self._frame, None
         if frame is not None:
-            with self._handle.tagged():
+            with self._handle.busy():
                 frame.write.format("noop").mode("overwrite").save()
 
     def arrow(self, limit: int | None = None) -> pa.Table:
@@ -198,7 +220,7 @@ class SiltCursor:
         frame, self._frame = self._frame, None
         if frame is None:
             return pa.table({})
-        with self._handle.tagged():
+        with self._handle.busy():
             return _fetchable(frame if limit is None else frame.limit(limit)).toArrow()
 
     def agate(self, limit: int | None = None) -> agate.Table:

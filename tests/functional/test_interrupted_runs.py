@@ -1,0 +1,86 @@
+"""Ctrl-C: the Spark jobs of the run end, and so does dbt; what had committed stays, and no table is half-written."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+_LONG = "select id as k from range(10000000000000) where hash(id) % 10000 = 0"
+_APPENDED = f"""
+{{{{ config(materialized='incremental') }}}}
+-- depends_on: {{{{ ref('quick') }}}}
+{{% if is_incremental() %}} {_LONG} {{% else %}} select 1L as k {{% endif %}}
+"""
+_PROJECT = {
+    "dbt_project.yml": "{name: interrupted, version: '1.0', profile: interrupted, models: {+materialized: table}}",
+    "profiles.yml": "{interrupted: {target: dev, outputs: {dev: {type: silt, master: 'local[2]', threads: 2}}}}",
+    "models/quick.sql": "select 1 as k",
+    "models/appended.sql": _APPENDED,
+    "models/made.sql": f"-- depends_on: {{{{ ref('quick') }}}}\n{_LONG}",
+    "models/after.sql": "select * from {{ ref('made') }}",
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for name, text in _PROJECT.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert _dbt(tmp_path, "run", "--select", "quick", "appended").wait(timeout=300) == 0
+    return tmp_path
+
+
+def test_ctrl_c_stops_spark_and_leaves_each_table_as_it_was_or_as_it_is_to_be(project: Path) -> None:
+    process = _dbt(project, "run")
+    _wait(process, lambda: _is_being_written(project, "made") and _is_being_written(project, "appended"))
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(timeout=120) != 0
+    _wait(None, lambda: not _lives(process.pid))
+
+    assert _table(project, "quick").version() == 1
+    assert _table(project, "appended").to_pyarrow_table().to_pylist() == [{"k": 1}]
+    assert not DeltaTable.is_deltatable(str(project / "warehouse/main/made"))
+    results = json.loads((project / "target/run_results.json").read_text())["results"]
+    assert {result["unique_id"]: result["status"] for result in results} == {"model.interrupted.quick": "success"}
+
+
+def _dbt(project: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    """dbt in a process group of its own, as a terminal would start it."""
+    dbt = str(Path(sys.executable).with_name("dbt"))
+    with (project / "output.log").open("ab") as log:
+        return subprocess.Popen(
+            [dbt, "--no-use-colors", *arguments], cwd=project, stdout=log, stderr=log, start_new_session=True
+        )
+
+
+def _is_being_written(project: Path, table: str) -> bool:
+    return any((project / "warehouse/main" / table).glob("*/_temporary/0"))
+
+
+def _table(project: Path, name: str) -> DeltaTable:
+    return DeltaTable(str(project / "warehouse/main" / name))
+
+
+def _wait(process: subprocess.Popen[bytes] | None, until: Callable[[], bool], seconds: float = 300) -> None:
+    deadline = time.monotonic() + seconds
+    while not until():
+        assert time.monotonic() < deadline
+        assert process is None or process.poll() is None
+        time.sleep(0.05)
+
+
+def _lives(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
