@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import agate
 import pyarrow as pa
 from dbt_common.exceptions import DbtRuntimeError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import CalendarIntervalType, DataType, NullType, VariantType, YearMonthIntervalType
 
