@@ -1,11 +1,17 @@
-{#-- Runs a node's own write, the call's block, as its unit of work, and reports it as the node's result. --#}
-{% macro silt_write(unit) %}
+{#-- Runs a node's own write, the call's block, as its unit of work, and reports it as the node's result. A seed's names the
+     value that a failed write was at fault for. --#}
+{% macro silt_write(unit, staged_seed=none) %}
   {%- set header = config.get('sql_header') -%}
   {%- set statement = (header | trim | trim(';') ~ ';\n' if header else '') ~ (caller() | trim) -%}
   {%- if execute -%}
     {{ log('Writing runtime sql for node "' ~ model['unique_id'] ~ '"') }}
     {{ write(statement) }}
-    {%- do store_result('main', response=adapter.write_unit(statement, unit)) -%}
+    {%- if staged_seed is none -%}
+      {%- set response = adapter.write_unit(statement, unit) -%}
+    {%- else -%}
+      {%- set response = adapter.write_seed(statement, unit, staged_seed) -%}
+    {%- endif -%}
+    {%- do store_result('main', response=response) -%}
   {%- endif -%}
 {% endmacro %}
 

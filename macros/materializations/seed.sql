@@ -16,10 +16,11 @@
   {%- if applied is not none -%}
     {%- do silt_skip(applied) -%}
   {%- else -%}
-    {%- set staged = make_temp_relation(target_relation) -%}
-    {%- do adapter.stage_seed(agate_table, staged) -%}
-    {%- call silt_write(unit) -%}
-      {{ silt_create_table(target_relation, silt_seed_query(agate_table, staged)) }}
+    {%- set view = make_temp_relation(target_relation) -%}
+    {%- set staged = adapter.stage_seed(model['name'], agate_table, view, config.get('column_types')) -%}
+    {%- set query = silt_seed_query(agate_table, view) -%}
+    {%- call silt_write(unit, staged) -%}
+      {{ silt_create_table(target_relation, query, silt_documented_columns(query)) }}
     {%- endcall -%}
   {%- endif -%}
 
@@ -32,11 +33,12 @@
 {% endmaterialization %}
 
 
-{% macro silt_seed_query(agate_table, staged) %}
+{#-- `quote_columns: false` means the same as in dbt's other adapters: the names in the file are written as they are. --#}
+{% macro silt_seed_query(agate_table, view) %}
   {%- set types = config.get('column_types', {}) or {} -%}
   select
   {%- for name in agate_table.column_names %}
-    cast({{ adapter.quote(name) }} as {{ types.get(name) or adapter.convert_type(agate_table, loop.index0) }}) as {{ adapter.quote(name) }}{{ ',' if not loop.last }}
+    cast({{ adapter.quote(name) }} as {{ types.get(name) or adapter.convert_type(agate_table, loop.index0) }}) as {{ adapter.quote_seed_column(name, config.get('quote_columns')) }}{{ ',' if not loop.last }}
   {%- endfor %}
-  from {{ staged }}
+  from {{ view }}
 {% endmacro %}

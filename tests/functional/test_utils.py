@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
+import pytest
+from dbt.tests.adapter.utils import fixture_get_intervals_between
+from dbt.tests.adapter.utils.data_types import test_type_int
 from dbt.tests.adapter.utils.data_types.test_type_bigint import BaseTypeBigInt
 from dbt.tests.adapter.utils.data_types.test_type_boolean import BaseTypeBoolean
+from dbt.tests.adapter.utils.data_types.test_type_float import BaseTypeFloat
+from dbt.tests.adapter.utils.data_types.test_type_int import BaseTypeInt
 from dbt.tests.adapter.utils.data_types.test_type_numeric import BaseTypeNumeric
 from dbt.tests.adapter.utils.data_types.test_type_string import BaseTypeString
 from dbt.tests.adapter.utils.data_types.test_type_timestamp import BaseTypeTimestamp
@@ -25,6 +32,7 @@ from dbt.tests.adapter.utils.test_equals import BaseEquals
 from dbt.tests.adapter.utils.test_escape_single_quotes import BaseEscapeSingleQuotesBackslash
 from dbt.tests.adapter.utils.test_except import BaseExcept
 from dbt.tests.adapter.utils.test_generate_series import BaseGenerateSeries
+from dbt.tests.adapter.utils.test_get_intervals_between import BaseGetIntervalsBetween
 from dbt.tests.adapter.utils.test_get_powers_of_two import BaseGetPowersOfTwo
 from dbt.tests.adapter.utils.test_hash import BaseHash
 from dbt.tests.adapter.utils.test_intersect import BaseIntersect
@@ -37,7 +45,9 @@ from dbt.tests.adapter.utils.test_replace import BaseReplace
 from dbt.tests.adapter.utils.test_right import BaseRight
 from dbt.tests.adapter.utils.test_safe_cast import BaseSafeCast
 from dbt.tests.adapter.utils.test_source_freshness_custom_info import BaseCalculateFreshnessMethod
+from dbt.tests.adapter.utils.test_split_part import BaseSplitPart
 from dbt.tests.adapter.utils.test_string_literal import BaseStringLiteral
+from dbt.tests.adapter.utils.test_timestamps import BaseCurrentTimestamps
 from dbt.tests.adapter.utils.test_validate_sql import BaseValidateSqlMethod
 
 
@@ -47,6 +57,18 @@ class TestTypeBigInt(BaseTypeBigInt):
 
 class TestTypeBoolean(BaseTypeBoolean):
     pass
+
+
+class TestTypeFloat(BaseTypeFloat):
+    pass
+
+
+class TestTypeInt(BaseTypeInt):
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        """Deviates in naming the seed's type: a whole number of a file is a bigint here."""
+        properties = "seeds: [{name: expected, config: {column_types: {int_col: int}}}]"
+        return {"expected.csv": test_type_int.seeds__expected_csv, "expected.yml": properties}
 
 
 class TestTypeNumeric(BaseTypeNumeric):
@@ -133,6 +155,17 @@ class TestGenerateSeries(BaseGenerateSeries):
     pass
 
 
+class TestGetIntervalsBetween(BaseGetIntervalsBetween):
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        """Deviates in how the dates are written: Spark reads a text as a date in ISO 8601 only."""
+        model = fixture_get_intervals_between.models__test_get_intervals_between_sql
+        return {
+            "test_get_intervals_between.yml": fixture_get_intervals_between.models__test_get_intervals_between_yml,
+            "test_get_intervals_between.sql": re.sub(r"(\d\d)/(\d\d)/(\d{4})", r"\3-\1-\2", model),
+        }
+
+
 class TestGetPowersOfTwo(BaseGetPowersOfTwo):
     pass
 
@@ -185,9 +218,33 @@ class TestCalculateFreshnessMethod(BaseCalculateFreshnessMethod):
     pass
 
 
+class TestSplitPart(BaseSplitPart):
+    pass
+
+
 class TestStringLiteral(BaseStringLiteral):
     pass
 
 
 class TestValidateSqlMethod(BaseValidateSqlMethod):
     pass
+
+
+class TestCurrentTimestamps(BaseCurrentTimestamps):
+    """Deviates in the names of types and functions, which are Spark's; a timestamp of Spark is an instant."""
+
+    @pytest.fixture(scope="class")
+    def expected_schema(self) -> dict[str, str]:
+        return {
+            "current_timestamp": "timestamp",
+            "current_timestamp_in_utc_backcompat": "timestamp",
+            "current_timestamp_backcompat": "timestamp",
+        }
+
+    @pytest.fixture(scope="class")
+    def expected_sql(self) -> str:
+        return """
+        select current_timestamp() as current_timestamp,
+               current_timestamp::timestamp as current_timestamp_in_utc_backcompat,
+               current_timestamp::timestamp as current_timestamp_backcompat
+        """

@@ -6,7 +6,7 @@ import datetime
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, getcontext
 from typing import Any
 
 import agate
@@ -17,6 +17,7 @@ from dbt_common.clients.agate_helper import Integer, ISODateTime, Number
 from dbt_common.utils.encoding import ForgivingJSONEncoder
 from pyspark.sql.types import StructType
 
+from dbt.adapters.silt.engine.kernel.errors import TypeMismatchError
 from dbt.adapters.silt.relation import quote
 
 _LARGEST_BIGINT = 2**63 - 1
@@ -105,8 +106,16 @@ def to_arrow(table: agate.Table) -> pa.Table:
     """A seed's agate table as an Arrow table: the types that dbt found in the file, all values exact.
 
     Whole numbers become bigint (decimal where they are too large), others double, times without a zone stay so.
+
+    Raises:
+        TypeMismatchError: a whole number has more digits than dbt keeps of one.
     """
-    arrays = [_arrow_array(kind, list(table.columns[index].values())) for index, kind in enumerate(table.column_types)]
+    arrays = []
+    for column, kind in zip(table.columns, table.column_types, strict=True):
+        values = list(column.values())
+        if isinstance(kind, agate.Number | Integer):
+            _check_digits(column.name, values)
+        arrays.append(_arrow_array(kind, values))
     return pa.Table.from_arrays(arrays, names=[str(name) for name in table.column_names])
 
 
@@ -166,6 +175,21 @@ def _numbers(values: Sequence[Any]) -> pa.Array:
     if all(abs(value) <= _LARGEST_BIGINT for value in known):
         return pa.array(whole, pa.int64())
     return pa.array([None if value is None else Decimal(value) for value in whole], pa.decimal128(_DECIMAL_DIGITS))
+
+
+def _check_digits(name: str, values: Sequence[Any]) -> None:
+    """Raises TypeMismatchError for a whole number whose last digits agate has rounded away while it read the file."""
+    kept = getcontext().prec
+    for value in values:
+        if not isinstance(value, Decimal) or value.adjusted() < kept:
+            continue
+        _, digits, exponent = value.as_tuple()
+        if len(digits) == kept and exponent != 0:
+            raise TypeMismatchError(
+                f"the column `{name}` has a number of {value.adjusted() + 1} digits, and only {kept} of them would be kept",
+                remedy=f"Set `column_types: {{{name}: string}}` for the seed, or decimal(38, 0)",
+                details={"column": name},
+            )
 
 
 def _is_whole(value: Decimal | int) -> bool:

@@ -36,8 +36,10 @@ from dbt.adapters.silt.engine.commands.types import spark_schema
 from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, SchemaNotFoundError, SiltError
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.handle import split_statements
+from dbt.adapters.silt.literals import nested_literal
 from dbt.adapters.silt.python_models import run_python_model
 from dbt.adapters.silt.relation import SiltRelation, quote, unquote
+from dbt.adapters.silt.seeds import StagedSeed, stage
 from dbt.adapters.silt.text_table import text_table
 from dbt.adapters.silt.units import Unit, main_unit, model_hook_scope
 
@@ -283,6 +285,12 @@ class SiltAdapter(SparkAdapter):
     def string_literal(cls, text: str) -> str:
         return string_literal(text)
 
+    @available
+    @classmethod
+    def nested_literal(cls, value: Any, kind: str) -> str:
+        """A fixture's value as an expression of an array, map, struct or variant type."""
+        return nested_literal(value, kind)
+
     @classmethod
     def convert_number_type(cls, agate_table: agate.Table, col_idx: int) -> str:
         """A seed's numbers: bigint, a wide decimal for whole numbers that are too large for it, else double."""
@@ -292,12 +300,22 @@ class SiltAdapter(SparkAdapter):
         return "bigint" if pa.types.is_integer(kind) else "decimal(38,0)"
 
     @available.parse_none
-    def stage_seed(self, table: agate.Table, relation: BaseRelation) -> None:
+    def stage_seed(
+        self, name: str, table: agate.Table, relation: BaseRelation, types: Mapping[str, str] | None
+    ) -> StagedSeed:
         """Register a seed's rows as a temporary view of the session."""
         with self.connections.exception_handler(f"stage {relation}"):
-            frame = self.connections.handle.session.createDataFrame(to_arrow(table))
-            # One file: a seed is small, and Spark would write one for each of its cores.
-            frame.coalesce(1).createOrReplaceTempView(relation.render())
+            return stage(self.connections.handle.session, name, relation.render(), table, types or {})
+
+    @available.parse(lambda *a, **k: None)
+    def write_seed(self, sql: str, unit: Unit | None, seed: StagedSeed) -> AdapterResponse:
+        """Run a seed's own write as its unit of work; where that fails for a value, say which."""
+        try:
+            return self.write_unit(sql, unit)
+        except DbtDatabaseError:
+            with self.connections.exception_handler(f"check {seed.view}"):
+                seed.check_values(self.connections.handle.session)
+            raise
 
     @log_code_execution
     def submit_python_job(self, parsed_model: dict[str, Any], compiled_code: str) -> AdapterResponse:

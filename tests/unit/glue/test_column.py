@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from pyspark.sql.types import ArrayType, DecimalType, LongType, StringType, StructField, StructType
 
 from dbt.adapters.silt.column import SiltColumn, rows_of, string_literal, to_agate, to_arrow, unique_names
+from dbt.adapters.silt.engine.kernel.errors import TypeMismatchError
 
 DAY = datetime.date(2026, 3, 1)
 NOON = datetime.datetime(2026, 3, 1, 12, 30, 15, 123456)
@@ -130,3 +131,9 @@ def test_a_seed_without_rows_keeps_its_columns(tmp_path: Path) -> None:
 def test_whole_numbers_survive_whatever_their_size(values: list[int | None]) -> None:
     table = agate.Table([[value] for value in values], ["a"], [agate_helper.Number()])
     assert to_arrow(table)["a"].to_pylist() == values
+
+
+def test_a_seeds_integer_of_too_many_digits_is_refused_and_a_large_double_is_not(tmp_path: Path) -> None:
+    with pytest.raises(TypeMismatchError, match=r"`id` has a number of 39 digits.*column_types: {id: string}"):
+        to_arrow(seed(tmp_path, f"id\n{'1' * 39}\n"))
+    assert to_arrow(seed(tmp_path, "x\n1E300\n")).column("x").to_pylist() == [1e300]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -81,12 +82,17 @@ def condition(error: PySparkException | Py4JJavaError) -> str:
 
 
 def first_line(error: PySparkException | Py4JJavaError) -> str:
-    """What Spark says, without its SQLSTATE, the plan and Java's stack."""
+    """What Spark says, without its SQLSTATE, the plan and Java's stack; of the place of a syntax error, the line."""
     text = str(error)
     if isinstance(error, Py4JJavaError):
         with contextlib.suppress(Py4JError):
             text = str(error.java_exception.getMessage())
-    return text.partition("\n")[0].partition(" SQLSTATE:")[0]
+    said, _, place = text.strip().partition("\n")[0].partition(" SQLSTATE:")
+    line = _LINE.search(place)
+    return f"{said.rstrip('.')} {line.group()})" if line else said
+
+
+_LINE = re.compile(r"\(line \d+")
 
 
 def _described(error: PySparkException | Py4JJavaError) -> tuple[str, Mapping[str, Any]]:

@@ -1,0 +1,104 @@
+"""Seeds: a file's rows as a temporary view of the session, checked before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import agate
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.column import to_arrow
+from dbt.adapters.silt.engine.commands.types import column_type
+from dbt.adapters.silt.engine.kernel.errors import (
+    InvalidNameError,
+    InvalidSettingError,
+    StatementSyntaxError,
+    TypeMismatchError,
+)
+from dbt.adapters.silt.relation import quote
+
+
+@dataclass(frozen=True)
+class StagedSeed:
+    """A seed's rows in the session.
+
+    Attributes:
+        name: the seed's, for messages.
+        view: the temporary view, quoted.
+        table: the rows as dbt read them.
+        types: the type that each column of `column_types` is cast to; dbt has read these columns as text.
+    """
+
+    name: str
+    view: str
+    table: agate.Table
+    types: Mapping[str, str]
+
+    def check_values(self, session: SparkSession) -> None:
+        """Passes where every value can be cast to its column's type.
+
+        Raises:
+            TypeMismatchError: one cannot; the error names its column, row and text.
+        """
+        for column, kind in self.types.items():
+            text = self._misfit(session, column, kind)
+            if text is not None:
+                row = list(self.table.columns[column].values()).index(text) + 1
+                raise TypeMismatchError(
+                    f"the seed {self.name} has `{text}` in row {row} of the column `{column}`, which is no {kind}",
+                    remedy="Correct the file, or the seed's `column_types`",
+                    details={"column": column, "row": row, "value": text, "type": kind},
+                )
+
+    def _misfit(self, session: SparkSession, column: str, kind: str) -> str | None:
+        """The first text of a column that is not one of the type."""
+        name = quote(column)
+        query = (
+            f"select {name} from {self.view} where {name} is not null and try_cast({name} as {kind}) is null limit 1"
+        )
+        try:
+            row = session.sql(query).first()
+        except PySparkException:  # no text at all can be cast to such a type: Spark's own error says so
+            return None
+        return None if row is None else row[0]
+
+
+def stage(session: SparkSession, name: str, view: str, table: agate.Table, types: Mapping[str, str]) -> StagedSeed:
+    """Register a seed's rows as a temporary view.
+
+    Raises:
+        InvalidNameError: two columns have names that differ in case only.
+        InvalidSettingError: `column_types` has a type that is none.
+        TypeMismatchError: a whole number has more digits than dbt keeps of one.
+    """
+    _check_names(name, table)
+    given = {column: types[column] for column in table.column_names if types.get(column)}
+    for column, kind in given.items():
+        _check_type(name, column, kind)
+    # One file: a seed is small, and Spark would write one for each of its cores.
+    session.createDataFrame(to_arrow(table)).coalesce(1).createOrReplaceTempView(view)
+    return StagedSeed(name, view, table, given)
+
+
+def _check_names(name: str, table: agate.Table) -> None:
+    seen: dict[str, str] = {}
+    for column in table.column_names:
+        before = seen.setdefault(column.lower(), column)
+        if before != column:
+            raise InvalidNameError(
+                f"the seed {name} has the columns `{before}` and `{column}`, whose names differ in case only",
+                remedy="Rename one of them in the file's first line",
+            )
+
+
+def _check_type(name: str, column: str, kind: str) -> None:
+    try:
+        column_type(kind)
+    except StatementSyntaxError as error:
+        raise InvalidSettingError(
+            f"`column_types` of the seed {name} gives the column `{column}` the type `{kind}`, which Spark has not",
+            remedy="Spark's types are string, bigint, int, double, decimal(10, 2), boolean, date, timestamp and others",
+            details={"column": column, "type": kind},
+        ) from error
