@@ -41,7 +41,7 @@ from dbt.adapters.silt.python_models import run_python_model
 from dbt.adapters.silt.relation import SiltRelation, quote, unquote
 from dbt.adapters.silt.seeds import StagedSeed, stage
 from dbt.adapters.silt.text_table import text_table
-from dbt.adapters.silt.units import Unit, main_unit, model_hook_scope
+from dbt.adapters.silt.units import Unit, clone_unit, main_unit, model_hook_scope
 
 logger = AdapterLogger("Silt")
 
@@ -213,6 +213,12 @@ class SiltAdapter(SparkAdapter):
             return None
         with self.connections.exception_handler("name the unit of work"):
             return main_unit(self.connections.invocation.context, model, full_refresh, _checksum(model))
+
+    @available.parse_none
+    def clone_unit(self, model: Mapping[str, Any], full_refresh: bool) -> Unit:
+        """The unit of work of the clone of a node."""
+        with self.connections.exception_handler("name the unit of work"):
+            return clone_unit(self.connections.invocation.context, model, full_refresh)
 
     @available.parse_none
     def applied(self, unit: Unit | None, relation: BaseRelation) -> SiltResponse | None:

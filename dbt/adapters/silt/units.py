@@ -1,12 +1,14 @@
 """Units of work: one write of one node in one logical run, named so that a rerun finds it in the table's log.
 
     silt/<project>/<node>/<run id>[/<batch id>@<window end>]/main
+    silt/<project>/<node>/<run id>/clone
     silt/<project>/<node>/<run id>/<target>:<relation>/<pre_hook|post_hook>/<hash of the statement>/<occurrence>
     silt/<project>/<package>/<run id>/<target>/<on-run-start|on-run-end>/<hash of the statement>/<occurrence>
 
 The name is the `appId` of the `txn` action that the write commits together with its data; its version is 1, or 2 under
-`--full-refresh`. A hook writes to any table, not only to the node's own, so its name holds the node's relation and the
-profile's target. `--empty` and `--sample` runs are work of their own.
+`--full-refresh`. A clone is no build: under the same run id the node is still to be built. A hook writes to any table,
+not only to the node's own, so its name holds the node's relation and the profile's target. `--empty` and `--sample`
+runs are work of their own.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ FIRST, REFRESHED = 1, 2
 
 _PREFIX = "silt"
 _MAIN = "main"
+_CLONE = "clone"
 _BATCH_PARTS = 6
 _ON_RUN_HOOK = re.compile(r"operation\.(?P<package>[^.]+)\..*-(?P<role>on-run-start|on-run-end)-\d+")
 
@@ -100,6 +103,12 @@ def main_unit(context: RunContext, model: Mapping[str, Any], full_refresh: bool,
         config.get("isolation_level"),
         config.get("user_metadata"),
     )
+
+
+def clone_unit(context: RunContext, model: Mapping[str, Any], full_refresh: bool) -> Unit:
+    """The unit of `dbt clone` of a node, whose own code is not run."""
+    app_id = _path(context.project, model["unique_id"], context.run_id, f"{_CLONE}{context.suffix}")
+    return Unit(app_id, _version(full_refresh), context.run_id, user_metadata=model["config"].get("user_metadata"))
 
 
 def model_hook_scope(

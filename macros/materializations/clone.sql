@@ -1,0 +1,63 @@
+{#-- dbt's own, with the clone as a unit of work: a rerun that finds it done says so, and still sets the documentation.
+     Views, and all nodes of a project whose `can_clone_table` says no, become views of the other environment's relation. --#}
+{% materialization clone, adapter='silt' %}
+  {%- if not defer_relation -%}
+    {{ log("No relation found in state manifest for " ~ model.unique_id, info=True) }}
+    {{ return({'relations': []}) }}
+  {%- endif -%}
+  {%- set existing_relation = load_cached_relation(this) -%}
+  {%- set unit = adapter.clone_unit(model, flags.FULL_REFRESH) -%}
+  {%- set applied = adapter.applied(unit, this) -%}
+  {%- if existing_relation is not none and not flags.FULL_REFRESH and applied is none -%}
+    {{ log("Relation " ~ existing_relation ~ " already exists", info=True) }}
+    {{ return({'relations': []}) }}
+  {%- endif -%}
+
+  {%- set source = load_cached_relation(defer_relation) -%}
+  {%- if not (source is not none and source.is_table and can_clone_table()) -%}
+    {{ return(silt_clone_as_view(source)) }}
+  {%- endif -%}
+
+  {%- set target_relation = this.incorporate(type='table') -%}
+  {%- if target_relation == source -%}
+    {{ log("Target relation and defer relation are the same, skipping clone for relation: " ~ target_relation) }}
+  {%- elif applied is not none -%}
+    {%- do silt_skip(applied) -%}
+  {%- else -%}
+    {%- if existing_relation is not none and not existing_relation.is_table -%}
+      {%- do adapter.drop_relation(existing_relation) -%}
+    {%- endif -%}
+    {%- call silt_write(unit) -%}
+      {{ create_or_replace_clone(target_relation, source) }}
+    {%- endcall -%}
+  {%- endif -%}
+
+  {%- do apply_grants(target_relation, config.get('grants'), should_revoke=should_revoke(existing_relation, True)) -%}
+  {%- do persist_docs(target_relation, model) -%}
+  {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}
+
+
+{#-- dbt gives the query that reads the other relation as `sql`, for models in SQL only. --#}
+{% macro silt_clone_as_view(source) %}
+  {%- if sql is none -%}
+    {%- do exceptions.raise_compiler_error(
+      "there is nothing to clone: " ~ defer_relation ~ " is no table" ~
+      (" of this project's warehouses; build it there first" if source is none else "; build it there as a table")
+    ) -%}
+  {%- endif -%}
+  {{ return(materialization_view_silt()) }}
+{% endmacro %}
+
+
+{% macro silt__can_clone_table() %}
+  {{ return(True) }}
+{% endmacro %}
+
+
+{#-- `create or replace` only over a relation that was seen, as for any table; the clone names its source's files, and has no
+     copies of them. --#}
+{% macro silt__create_or_replace_clone(this_relation, defer_relation) -%}
+  {%- set existing = load_cached_relation(this_relation) -%}
+  create {{ 'or replace ' if existing is not none }}table {{ this_relation }} shallow clone {{ defer_relation }}
+{%- endmacro %}

@@ -1,0 +1,21 @@
+"""dbt's own classes of `dbt clone`."""
+
+from __future__ import annotations
+
+from dbt.tests.adapter.dbt_clone import test_dbt_clone as clone
+
+
+class TestClonePossible(clone.BaseClonePossible):
+    pass
+
+
+class TestCloneNotPossible(clone.BaseCloneNotPossible):
+    pass
+
+
+class TestCloneSameSourceAndTarget(clone.BaseCloneSameSourceAndTarget):
+    pass
+
+
+class TestCloneSameTargetAndState(clone.BaseCloneSameTargetAndState):
+    pass
