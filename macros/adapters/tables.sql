@@ -16,7 +16,6 @@
 {#-- `create or replace` only over a table that was seen: a `create` that finds a table made since by another run fails,
      where `or replace` would silently throw away that run's rows. --#}
 {% macro silt_create_table(relation, sql, columns='') -%}
-  {%- do silt_validate_format() -%}
   {%- set existing = load_cached_relation(relation) -%}
   create {{ 'or replace ' if existing is not none }}table {{ relation }}
   {%- if columns | trim %} (
@@ -28,17 +27,6 @@
   as
   {{ sql }}
 {%- endmacro %}
-
-
-{% macro silt_validate_format() %}
-  {%- for name in ['file_format', 'table_format'] -%}
-    {%- if (config.get(name) or 'delta') | lower not in ['delta', 'default'] -%}
-      {%- do exceptions.raise_compiler_error(
-        "`" ~ name ~ ": " ~ config.get(name) ~ "` is not supported: silt makes Delta tables; leave it out"
-      ) -%}
-    {%- endif -%}
-  {%- endfor -%}
-{% endmacro %}
 
 
 {% macro silt_comment_clause() -%}

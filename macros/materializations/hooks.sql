@@ -15,7 +15,9 @@
 {% endmacro %}
 
 
+{#-- What every materialization begins with. --#}
 {% macro silt_run_pre_hooks(hooks) %}
+  {%- do silt_check_configs() -%}
   {{ run_hooks(hooks, inside_transaction=False) }}
   {{ run_hooks(hooks, inside_transaction=True) }}
 {% endmacro %}

@@ -18,7 +18,7 @@ from dbt_common.utils.encoding import ForgivingJSONEncoder
 from pyspark.sql.types import StructType
 
 from dbt.adapters.silt.engine.kernel.errors import TypeMismatchError
-from dbt.adapters.silt.relation import quote
+from dbt.adapters.silt.sql_text import quote
 
 _LARGEST_BIGINT = 2**63 - 1
 _DECIMAL_DIGITS = 38
@@ -69,11 +69,6 @@ class SiltColumn(SparkColumn):
     def can_expand_to(self, other_column: Column) -> bool:
         """Never: a string has no size, so there is nothing to expand."""
         return False
-
-
-def string_literal(text: str) -> str:
-    """A text as Spark SQL reads it between single quotes."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def unique_names(names: Iterable[str]) -> list[str]:

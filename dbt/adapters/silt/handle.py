@@ -25,8 +25,8 @@ from dbt.adapters.silt.engine.kernel.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
 from dbt.adapters.silt.engine.statements.tokens import Kind, tokenize
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse, WarehouseSettings
-from dbt.adapters.silt.relation import quote
 from dbt.adapters.silt.session import SessionPool, SessionSettings
+from dbt.adapters.silt.sql_text import quote
 from dbt.adapters.silt.units import goes_with_rows
 
 

@@ -25,7 +25,7 @@ from dbt_common.contracts.metadata import CatalogTable
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from pyspark.errors import PySparkException
 
-from dbt.adapters.silt.column import SiltColumn, string_literal, to_arrow
+from dbt.adapters.silt.column import SiltColumn, to_arrow
 from dbt.adapters.silt.commits import EarlierCommit, SiltResponse, find_unit
 from dbt.adapters.silt.connections import SiltConnectionManager, landed_message
 from dbt.adapters.silt.credentials import SiltCredentials
@@ -35,11 +35,14 @@ from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.commands.types import spark_schema
 from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, SchemaNotFoundError, SiltError
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.external_sources import read_files
 from dbt.adapters.silt.handle import split_statements
 from dbt.adapters.silt.literals import nested_literal
+from dbt.adapters.silt.model_configs import ModelConfigs
 from dbt.adapters.silt.python_models import run_python_model
-from dbt.adapters.silt.relation import SiltRelation, quote, unquote
+from dbt.adapters.silt.relation import SiltRelation
 from dbt.adapters.silt.seeds import StagedSeed, stage
+from dbt.adapters.silt.sql_text import quote, string_literal, unquote
 from dbt.adapters.silt.text_table import text_table
 from dbt.adapters.silt.units import Unit, clone_unit, main_unit, model_hook_scope
 
@@ -53,7 +56,7 @@ _RELATION_TYPES = {RelationKind.TABLE: RelationType.Table, RelationKind.VIEW: Re
 class SiltConfig(AdapterConfig):
     """What a model may configure beyond dbt's own configuration.
 
-    `file_format` and `table_format` are taken because projects for other adapters set them; both can only be `delta`.
+    `model_configs` says which configs of other adapters are taken besides, and have no effect.
     """
 
     partition_by: list[str] | str | None = None
@@ -93,6 +96,10 @@ class SiltAdapter(SparkAdapter):
         }
     )
 
+    def __init__(self, config: Any, mp_context: Any) -> None:
+        super().__init__(config, mp_context)
+        self._configs = ModelConfigs()
+
     # Relations
 
     def list_relations(self, database: str | None, schema: str) -> list[BaseRelation]:
@@ -127,10 +134,13 @@ class SiltAdapter(SparkAdapter):
     def get_columns_in_relation(self, relation: BaseRelation) -> list[SiltColumn]:
         """The columns of a table (from its log), a view or a temporary view; none if there is no such relation."""
         with self.connections.exception_handler(f"get the columns of {relation}"):
-            if relation.is_temporary:
+            if relation.is_temporary or relation.external:
                 return self._columns_of_query(f"select * from {relation.render()}")
             entry = self._find(relation)
-            return [] if entry is None else self._columns(entry)
+            if entry is not None:
+                return self._columns(entry)
+            files = self._on_files(relation)
+            return [] if files is None else self._columns_of_query(f"select * from {files.render()}")
 
     @available.parse(lambda *a, **k: [])
     def get_column_schema_from_query(self, sql: str) -> list[SiltColumn]:
@@ -195,12 +205,12 @@ class SiltAdapter(SparkAdapter):
     def calculate_freshness_from_metadata_batch(
         self, sources: list[BaseRelation], macro_resolver: Any = None
     ) -> tuple[list[AdapterResponse | None], dict[BaseRelation, FreshnessResponse]]:
-        """When each source table was last committed to, from its log."""
+        """When each source table was last committed to, from its log; of files, when the newest was written."""
         now = datetime.now(timezone.utc)
         found = {}
         with self.connections.exception_handler("get the freshness of sources"):
             for source in sources:
-                changed = datetime.fromtimestamp(self._snapshot(source).timestamp / 1000, timezone.utc)
+                changed = datetime.fromtimestamp(self._last_modified(source) / 1000, timezone.utc)
                 found[source] = self._create_freshness_response(changed, now)
         return [SiltResponse("OK", code="OK")], found
 
@@ -278,6 +288,13 @@ class SiltAdapter(SparkAdapter):
             else:
                 logger.warning(landed_message(landed))
         self.connections.begin_node()
+
+    @available.parse(lambda *a, **k: [])
+    def config_warnings(
+        self, model: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]], selected: Iterable[str]
+    ) -> list[str]:
+        """What to say of the model's configs that have no effect, where it was not yet said in this run."""
+        return self._configs.warnings(model, [nodes[each] for each in selected if each in nodes])
 
     # What macros build statements with
 
@@ -363,6 +380,24 @@ class SiltAdapter(SparkAdapter):
 
     def _snapshot(self, relation: BaseRelation) -> Snapshot:
         return self.connections.catalog.table(relation.relation_name(self._own_database)).snapshot()
+
+    def _on_files(self, relation: BaseRelation) -> BaseRelation | None:
+        """The source of this name that is on files: a unit test asks for a source's columns by the name alone."""
+        for source in getattr(self._macro_resolver, "sources", {}).values():
+            found = self.Relation.create_from(self.config, source)
+            if found.external and found.matches(relation.database, relation.schema, relation.identifier):
+                return found
+        return None
+
+    def _last_modified(self, source: BaseRelation) -> int:
+        """In milliseconds since 1970-01-01 UTC."""
+        if not source.external:
+            return self._snapshot(source).timestamp
+        if source.external_format == "delta":
+            return self.connections.catalog.table_at(source.external_location).snapshot().timestamp
+        files = read_files(source.external_location, {"format": "binaryFile"}, f"freshness of {source.identifier}")
+        rows = self.connections.handle.warehouse.sql(f"select unix_millis(max(modificationTime)) from {files}")
+        return int(rows.collect()[0][0])
 
     def _relation(self, entry: RelationEntry) -> SiltRelation:
         name = entry.name

@@ -1,14 +1,20 @@
-"""A relation: three parts, always written with all of them in backquotes, compared without regard to case."""
+"""A relation: three parts, always written with all of them in backquotes, compared without regard to case.
+
+A source on files has three parts as well, and is written as what reads its files.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from dbt.adapters.base.relation import BaseRelation, Policy
-from dbt.adapters.contracts.relation import ComponentName, RelationType
+from dbt.adapters.contracts.relation import ComponentName, HasQuoting, RelationConfig, RelationType
 from dbt.adapters.spark.relation import SparkRelation
 
 from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.external_sources import external_of
+from dbt.adapters.silt.sql_text import quote
 
 
 @dataclass
@@ -27,22 +33,49 @@ class SiltIncludePolicy(Policy):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SiltRelation(SparkRelation):
-    """A table or view of the warehouse, or (without database and schema) a temporary view of the session."""
+    """A table or view of the warehouse, a temporary view of the session (without database and schema), or files.
+
+    Attributes:
+        external: what reads the files of a source that is on files.
+        external_location: where they are.
+        external_format: `delta`, or the files' format.
+    """
 
     quote_policy: Policy = field(default_factory=SiltQuotePolicy)
     include_policy: Policy = field(default_factory=SiltIncludePolicy)
     quote_character: str = "`"
     is_delta: bool | None = True
     require_alias: bool = False
+    external: str | None = None
+    external_location: str | None = None
+    external_format: str | None = None
     renameable_relations = frozenset({RelationType.Table, RelationType.View})
     replaceable_relations = frozenset({RelationType.Table, RelationType.View})
 
     def __post_init__(self) -> None:
         """Without dbt-spark's check, which forbids a database."""
 
+    @classmethod
+    def create_from(cls, quoting: HasQuoting, relation_config: RelationConfig, **kwargs: Any) -> SiltRelation:
+        if str(relation_config.resource_type) == "source":
+            files = external_of(relation_config, getattr(quoting, "project_root", "."))
+            if files is not None:
+                kwargs |= {
+                    "external": files.text,
+                    "external_location": files.location,
+                    "external_format": files.format,
+                    "type": RelationType.External,
+                }
+        return super().create_from(quoting, relation_config, **kwargs)
+
     def render(self) -> str:
         # dbt-spark's own refuses three parts.
-        return BaseRelation.render(self)
+        return self.external or BaseRelation.render(self)
+
+    def incorporate(self, **kwargs: Any) -> SiltRelation:
+        """A relation like this one; with another name, it is no longer the one on files."""
+        like = self.replace(external=None, external_location=None, external_format=None) if "path" in kwargs else self
+        return BaseRelation.incorporate(like, **kwargs)
 
     def quoted(self, identifier: str) -> str:
         return quote(identifier)
@@ -63,15 +96,3 @@ class SiltRelation(SparkRelation):
             InvalidNameError: a part cannot be a name.
         """
         return RelationName(self.database or database, self.schema or "", self.identifier or "")
-
-
-def quote(identifier: str) -> str:
-    """The identifier in backquotes, those within it doubled, as Spark SQL reads it."""
-    return "`" + identifier.replace("`", "``") + "`"
-
-
-def unquote(identifier: str) -> str:
-    """The identifier itself, where it is given as `quote` writes it."""
-    if len(identifier) > 1 and identifier[0] == identifier[-1] == "`":
-        return identifier[1:-1].replace("``", "`")
-    return identifier

@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     StatementSyntaxError,
     TypeMismatchError,
 )
-from dbt.adapters.silt.relation import quote
+from dbt.adapters.silt.sql_text import quote
 
 
 @dataclass(frozen=True)

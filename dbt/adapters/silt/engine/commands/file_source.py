@@ -54,16 +54,6 @@ def read(spark: SparkSession, source: FileSource) -> DataFrame:
         return _read(spark, source)
 
 
-def modified(spark: SparkSession, path: str) -> DataFrame:
-    """When the newest of the files was changed: one row with one timestamp. Their content is not read.
-
-    Raises:
-        FilesNotFoundError: there are none.
-    """
-    with _mapped(FileSource(path, {}, path)):
-        return spark.read.format("binaryFile").load(path).selectExpr("max(modificationTime) as modified")
-
-
 def _read(spark: SparkSession, source: FileSource) -> DataFrame:
     options = dict(source.options)
     schema, hints = options.pop("schema", None), options.pop("schemahints", None)

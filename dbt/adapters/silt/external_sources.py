@@ -1,0 +1,147 @@
+"""Sources on files: what a source's `external_location` makes of its relation.
+
+    sources:
+      - name: raw
+        meta:
+          external_location: "landing/{name}/*.csv"    # relative to the project; or a URI that Spark can read
+          options: {sep: ";"}                          # of Spark's reader; `format` where the ending does not tell it
+        tables:
+          - name: orders
+            columns: [{name: id, data_type: bigint}]   # by name; the types of other columns are found out
+
+As in dbt-duckdb, the settings stand in `meta` or `config` of the source or of its table, and the table's win.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from dbt.adapters.contracts.relation import RelationConfig
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.silt.engine.commands.file_formats import format_of
+from dbt.adapters.silt.sql_text import quote, string_literal
+
+_DUCKDB_FUNCTION = re.compile(r"\s*(read_|delta_|iceberg_)?\w+\s*\(")
+_FIELD = re.compile(r"\{(\w+)\}")
+_WITH_DECLARED_TYPES = ("csv", "json")  # the other formats' files hold the types of their columns
+
+
+@dataclass(frozen=True)
+class External:
+    """Where a source's rows are.
+
+    Attributes:
+        text: what a query reads them from.
+        location: an absolute path, possibly a pattern, or a URI.
+        format: `delta`, or the format of the files.
+    """
+
+    text: str
+    location: str
+    format: str
+
+
+def external_of(source: RelationConfig, project_root: str) -> External | None:
+    """The files of a source; None if it is none on files.
+
+    Raises:
+        DbtRuntimeError: its settings cannot be used.
+    """
+    settings = _settings(source)
+    pattern = settings.get("external_location")
+    if not pattern:
+        return None
+    name = f"{getattr(source, 'source_name', source.schema)}.{source.name}"
+    location = _absolute(_filled(str(pattern), name, source, settings), project_root)
+    file_format = str(settings.get("format") or format_of(location) or "").lower()
+    if not file_format:
+        raise _problem(name, f"the ending of `{location}` does not say its format: give `format`, such as `parquet`")
+    if file_format == "delta":
+        return External(_delta(location), location, file_format)
+    options = settings.get("options") or {}
+    if not isinstance(options, Mapping):
+        raise _problem(name, "`options` are names and values of options, such as `{sep: ';'}`")
+    arguments = {"format": file_format, **_defaults(file_format, options), **_hints(file_format, source, options)}
+    return External(read_files(location, {**arguments, **options}, f"source {name}"), location, file_format)
+
+
+def read_files(location: str, options: Mapping[str, Any], whose: str) -> str:
+    """A call of the engine's table function, with a comment that says what asks for the files."""
+    given = "".join(f", {_option_name(name)} => {_literal(value)}" for name, value in options.items())
+    return f"read_files({string_literal(location)}{given} /* {whose.replace('*/', '* /')} */)"
+
+
+def declared(columns: Iterable[tuple[str, str]]) -> str:
+    """Names and types of columns as SQL declares them."""
+    return ", ".join(f"{quote(name)} {kind}" for name, kind in columns)
+
+
+def _settings(source: RelationConfig) -> dict[str, Any]:
+    config = source.config
+    own = config.extra if config is not None else {}
+    parts = (getattr(source, "source_meta", None), source.meta, getattr(config, "meta", None), own)
+    return {name: value for part in parts for name, value in (part or {}).items()}
+
+
+def _filled(pattern: str, name: str, source: RelationConfig, settings: Mapping[str, Any]) -> str:
+    """The location with its fields filled in."""
+    if _DUCKDB_FUNCTION.match(pattern):
+        raise _problem(name, "give the path alone as `external_location`, and `format` and `options` beside it")
+    fields = {**settings, "schema": source.schema, "database": source.database, "name": source.name}
+    fields["identifier"] = source.identifier
+    formatter = settings.get("formatter", "newstyle")
+    try:
+        if formatter == "newstyle":
+            return _FIELD.sub(lambda found: str(fields[found[1]]), pattern)
+        if formatter == "oldstyle":
+            return pattern % fields
+        if formatter == "template":
+            return Template(pattern).substitute(fields)
+    except (KeyError, ValueError, TypeError) as error:
+        known = "`name`, `identifier`, `schema`, `database` and what `meta` holds"
+        raise _problem(name, f"`{pattern}` cannot be filled in ({error}): there are {known}") from error
+    raise _problem(name, f"`formatter` is newstyle, oldstyle or template, not `{formatter}`")
+
+
+def _absolute(location: str, project_root: str) -> str:
+    if "://" in location:
+        return location
+    return str(Path(project_root, Path(location).expanduser()).absolute())
+
+
+def _delta(location: str) -> str:
+    return "delta." + quote(location.removeprefix("file://"))
+
+
+def _defaults(file_format: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    given = {name.lower() for name in options}
+    return {"header": True} if file_format == "csv" and "header" not in given else {}
+
+
+def _hints(file_format: str, source: RelationConfig, options: Mapping[str, Any]) -> dict[str, str]:
+    """The types that the source's properties declare."""
+    if file_format not in _WITH_DECLARED_TYPES or {"schema", "schemahints"} & {name.lower() for name in options}:
+        return {}
+    columns = getattr(source, "columns", None) or {}
+    typed = [(column.name, column.data_type) for column in columns.values() if column.data_type]
+    return {"schemaHints": declared(typed)} if typed else {}
+
+
+def _option_name(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name) else quote(name)
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, (int, float)) else string_literal(str(value))
+
+
+def _problem(name: str, problem: str) -> DbtRuntimeError:
+    return DbtRuntimeError(f"source {name}: {problem}")
