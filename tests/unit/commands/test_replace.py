@@ -6,7 +6,8 @@ import deltalake
 import pyarrow as pa
 import pytest
 
-from dbt.adapters.silt.engine.commands import replace
+from dbt.adapters.silt.engine.commands import replace, replaced_rows
+from dbt.adapters.silt.engine.commands.merge_plan import KeyEquality, MergePlan
 from dbt.adapters.silt.engine.commands.placement import Placement
 from dbt.adapters.silt.engine.commands.row_changes import Limits, Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target
@@ -83,7 +84,7 @@ def test_large_candidates_are_searched_first_and_files_without_a_match_stay(
     log = tables.made("select 1L id, 5 price")
     tables.append(log, "values (2L, 1), (3L, 9)")
     tables.append(log, "values (4L, 2), (5L, 8)")
-    monkeypatch.setattr(replace, "LIMITS", Limits(at_once=0))
+    monkeypatch.setattr(replaced_rows, "LIMITS", Limits(at_once=0))
     # Statistics cannot rule out the last file; a look at its rows can.
     predicate = Comparison("<", Column.of("price"), 6)
     outcome = where(tables, tables.target(log), "values (9L, 1)", "price = 5 or price = 1", predicate)
@@ -206,3 +207,20 @@ def test_rows_that_stay_keep_their_values_under_schema_evolution(tables: Tables)
     assert tables.rows(log) == in_order(
         [(1, "a", 0, "new"), (2, "a", 20, None), (3, "b", 30, None), (4, None, 40, None)]
     )
+
+
+def test_keys_that_are_null_are_told_apart_from_other_rows_for_the_conflict_check(tables: Tables) -> None:
+    log = tables.made("select 1L id, 'a' shop")
+    tables.append(log, "values (cast(null as bigint), 'n')")
+    target = tables.target(log)
+    tables.append(log, "values (2L, 'b')")
+    query = tables.spark.sql("select cast(null as bigint) id, 'new' shop")
+    keys = (KeyEquality(Column.of("id"), "s.id", null_safe=True),)
+    plan = MergePlan("t", "s", "t.id <=> s.id", clauses=(), keys=keys, keys_only=True)
+    outcome = replace.replace_on(tables.spark, target, query, Placement(by_name=True), plan, PLAIN)
+    assert (outcome.files_skipped, outcome.rows_deleted) == (1, 1)
+    assert tables.rows(log) == in_order([(1, "a"), (2, "b"), (None, "new")])
+    target = tables.target(log)
+    tables.append(log, "values (cast(null as bigint), 'other')")
+    with pytest.raises(ConcurrentAppendError):
+        replace.replace_on(tables.spark, target, query, Placement(by_name=True), plan, PLAIN)

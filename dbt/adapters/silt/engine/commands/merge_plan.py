@@ -85,6 +85,7 @@ class MergePlan:
         keys: those equalities of ON that must hold for a pair to match.
         target_predicate: what ON demands of the target's columns alone.
         source_bytes: at most so much data lies behind the source; None where that is not known.
+        keys_only: whether ON demands nothing but the keys.
     """
 
     target_alias: str
@@ -95,6 +96,7 @@ class MergePlan:
     keys: tuple[KeyEquality, ...] = ()
     target_predicate: Expression = TRUE
     source_bytes: int | None = None
+    keys_only: bool = False
 
     def of(self, match: Match) -> tuple[Clause, ...]:
         """The clauses about such pairs, in order."""

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.computed_once import computed_once
 from dbt.adapters.silt.engine.commands.merge_plan import KeyEquality, MergePlan
 from dbt.adapters.silt.engine.commands.types import kernel_schema
-from dbt.adapters.silt.engine.kernel.expressions import FALSE, TRUE, And, Comparison, Expression, In
+from dbt.adapters.silt.engine.kernel.expressions import FALSE, TRUE, And, Comparison, Expression, In, IsNull, Or
 from dbt.adapters.silt.engine.kernel.schema import DataType, DecimalType, StructType
 
 _MOST_VALUES: Final = 1000
@@ -82,7 +82,7 @@ def with_values(source: StableSource, schema: StructType, worthwhile: Sequence[s
     names = {name.lower() for name in worthwhile}
     parts = [source.predicate]
     for key in source.usable:
-        if not key.null_safe and (source.rows <= _MOST_VALUES or key.column.parts[-1].lower() in names):
+        if source.rows <= _MOST_VALUES or key.column.parts[-1].lower() in names:
             parts.append(_values(source, key, schema))
     return replace(source, predicate=And(tuple(parts)))
 
@@ -143,10 +143,6 @@ def _value(portable: Any, name: str | None) -> Any:
 
 def _range(key: KeyEquality, position: int, observed: Mapping[str, Any], schema: StructType) -> Expression:
     present = int(observed[f"present_{position}"])
-    if key.null_safe and present < int(observed["rows"]):
-        return TRUE
-    if present == 0:
-        return FALSE
     name = getattr(_column_type(key, schema), "name", None)
     least, greatest = (_value(observed[f"{bound}_{position}"], name) for bound in ("min", "max"))
     parts = []
@@ -154,7 +150,12 @@ def _range(key: KeyEquality, position: int, observed: Mapping[str, Any], schema:
         parts.append(Comparison(">=", key.column, least))
     if greatest is not None:
         parts.append(Comparison("<=", key.column, greatest))
-    return And(tuple(parts))
+    return _with_null(FALSE if present == 0 else And(tuple(parts)), key, present < int(observed["rows"]))
+
+
+def _with_null(values: Expression, key: KeyEquality, has_null: bool) -> Expression:
+    """The predicate on a key's values, true for null too where a null of the source is equal to it."""
+    return Or((values, IsNull(key.column))) if key.null_safe and has_null else values
 
 
 def _values(source: StableSource, key: KeyEquality, schema: StructType) -> Expression:
@@ -163,4 +164,4 @@ def _values(source: StableSource, key: KeyEquality, schema: StructType) -> Expre
     values = [_value(row["value"], name) for row in found if row["value"] is not None]
     if len(found) > _MOST_VALUES or any(value is None for value in values):
         return TRUE
-    return In(key.column, tuple(values))
+    return _with_null(In(key.column, tuple(values)), key, any(row["value"] is None for row in found))

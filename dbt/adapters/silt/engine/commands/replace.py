@@ -1,4 +1,4 @@
-"""INSERT that takes the place of some rows: REPLACE WHERE, REPLACE USING, and the overwriting of partitions.
+"""INSERT that takes the place of some rows: REPLACE WHERE, USING and ON, and the overwriting of partitions.
 
 Each is one commit. Files all of whose rows go are removed unread; of the others only those that hold rows to replace
 are written anew, in the same job as the new rows.
@@ -6,38 +6,29 @@ are written anew, in the same job as the new rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands import (
-    change_data,
-    insertion,
-    marking,
-    merge_source,
-    partition_match,
-    row_changes,
-    scan,
-)
+from dbt.adapters.silt.engine.commands import insertion, merge_source, partition_match
 from dbt.adapters.silt.engine.commands.checks import Check, counted, example_row, shown
 from dbt.adapters.silt.engine.commands.insertion import Replacement
 from dbt.adapters.silt.engine.commands.merge_plan import KeyEquality, MergePlan
+from dbt.adapters.silt.engine.commands.merge_source import StableSource
 from dbt.adapters.silt.engine.commands.partitions import quoted
 from dbt.adapters.silt.engine.commands.placement import Placed, Placement, place
-from dbt.adapters.silt.engine.commands.row_changes import Limits, Rows
+from dbt.adapters.silt.engine.commands.replaced_rows import split
+from dbt.adapters.silt.engine.commands.row_changes import Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel import expressions, skipping
 from dbt.adapters.silt.engine.kernel.changes import ReadSet
 from dbt.adapters.silt.engine.kernel.errors import ReplaceWhereMismatchError, SiltError
+from dbt.adapters.silt.engine.kernel.expressions import And
 from dbt.adapters.silt.engine.kernel.schema import StructType
-
-LIMITS: Final = Limits()
-"""Up to how many bytes candidate files are written anew without looking first which of them hold rows to replace."""
 
 _OVERWRITE = "Overwrite"
 _OUTSIDE = "__silt_outside"
@@ -66,7 +57,7 @@ def replace_where(
     is_whole = skipping.fully_matched(target.snapshot, rows.predicate, candidates)
     whole, others = candidates.filter(is_whole), candidates.filter(pc.invert(is_whole))
     matches = _is_true(rows.condition)
-    split = _split(
+    parts = split(
         spark,
         target,
         others,
@@ -75,13 +66,13 @@ def replace_where(
     )
     replacement = Replacement(
         _OVERWRITE,
-        pa.concat_tables([whole, split.removed]),
+        pa.concat_tables([whole, parts.removed]),
         opened=others.num_rows,
         reads=ReadSet(predicates=(rows.predicate,), paths=_paths(others)),
         parameters={"predicate": rows.condition},
-        gone=split.gone_with(whole, spark, target),
+        gone=parts.gone_with(whole, spark, target),
     )
-    return insertion.replace_rows(target, placed, split.kept, replacement, settings)
+    return insertion.replace_rows(target, placed, parts.kept, replacement, settings)
 
 
 def replace_using(
@@ -106,7 +97,37 @@ def replace_using(
     placed = place(query, target, placement)
     if set(names) == set(target.snapshot.partition_columns):
         return _replace_files(target, placed, Replacement(_OVERWRITE, parameters=parameters), settings)
-    return _replace_rows(spark, target, placed, names, Replacement(_OVERWRITE, parameters=parameters), settings)
+    plan = _equal_columns(names)
+    source = _source(target, placed.df, plan)
+    placed, replacement = replace(placed, df=source.frame), Replacement(_OVERWRITE, parameters=parameters)
+    return _replace_rows(spark, target, placed, source, plan, replacement, settings)
+
+
+def replace_on(
+    spark: SparkSession,
+    target: Target,
+    query: DataFrame,
+    placement: Placement,
+    plan: MergePlan,
+    settings: WriteSettings,
+) -> Outcome:
+    """Deletes the rows for which a condition is true with some row of the query, and inserts the query's rows.
+
+    Where the condition is that the partition columns are equal, whole files go and none is read.
+
+    Args:
+        plan: the condition, the aliases of its two sides, and the keys that it demands; it has no clauses.
+
+    Raises:
+        As `insert.append`, and ConcurrentModificationError: another writer changed rows that are, or may be, replaced.
+    """
+    replacement = Replacement(_OVERWRITE, parameters={"replaceOn": plan.condition})
+    null_safe = _by_partitions(target, placement, plan)
+    if null_safe is not None:
+        return _replace_files(target, place(query, target, placement), replacement, settings, null_safe)
+    place(query, target, placement)  # refused before the query is run
+    source = _source(target, query, plan)
+    return _replace_rows(spark, target, place(source.frame, target, placement), source, plan, replacement, settings)
 
 
 def overwrite_partitions(
@@ -149,62 +170,6 @@ def _is_true(condition: str) -> Column:
     return F.expr(f"(({condition}\n) <=> true)")
 
 
-@dataclass(frozen=True)
-class _Split:
-    """What becomes of files some of whose rows are replaced.
-
-    Args:
-        removed: the files that are written anew, rows of the snapshot's files.
-        kept: their rows that stay; None where there are no such files.
-        gone: their rows that go; None where the table does not record its changes.
-    """
-
-    removed: pa.Table
-    kept: DataFrame | None = None
-    gone: DataFrame | None = None
-
-    def gone_with(self, whole: pa.Table, spark: SparkSession, target: Target) -> DataFrame | None:
-        """The rows that go, those of whole files too; None where nothing is to be recorded."""
-        if self.gone is None:
-            return None
-        return scan.read(spark, target.log, target.snapshot, whole).unionAll(self.gone)
-
-
-def _split(
-    spark: SparkSession,
-    target: Target,
-    candidates: pa.Table,
-    going: Callable[[DataFrame], DataFrame],
-    staying: Callable[[DataFrame], DataFrame],
-) -> _Split:
-    """Tells the rows to replace from the others.
-
-    Args:
-        going: the rows of a frame that are replaced.
-        staying: the others.
-    """
-    log, snapshot = target.log, target.snapshot
-    if not change_data.is_recorded(snapshot):
-        partly = _with_rows_to_replace(spark, target, candidates, going)
-        return _Split(partly, staying(scan.read(spark, log, snapshot, partly)) if partly.num_rows else None)
-    found = marking.kept(going(scan.read(spark, log, snapshot, candidates, with_position=True)))
-    plan = marking.plan(target, candidates, marking.positions(found), may_stay=False)
-    if not plan.worn.num_rows:
-        return _Split(plan.removed)
-    kept = scan.read(spark, log, snapshot, plan.worn, only=plan.left)
-    return _Split(plan.removed, kept, found.select(*map(quoted, snapshot.schema.names)))
-
-
-def _with_rows_to_replace(
-    spark: SparkSession, target: Target, candidates: pa.Table, to_replace: Callable[[DataFrame], DataFrame]
-) -> pa.Table:
-    """The files to write anew: all candidates where they are small, else those that hold a row to replace."""
-    if row_changes.size(candidates) <= LIMITS.at_once:
-        return candidates
-    positioned = scan.read(spark, target.log, target.snapshot, candidates, with_position=True)
-    return row_changes.touched(to_replace(positioned), candidates)
-
-
 def _replace_files(
     target: Target, placed: Placed, replacement: Replacement, settings: WriteSettings, null_safe: bool = False
 ) -> Outcome:
@@ -215,37 +180,65 @@ def _replace_files(
     return insertion.finish(target, placed, written, done, settings)
 
 
+def _equal_columns(names: Sequence[str]) -> MergePlan:
+    """What REPLACE USING demands of a row of the table and one of the query."""
+    sides = [(f"{quoted(_TARGET)}.{quoted(name)}", f"{quoted(_SOURCE)}.{quoted(name)}") for name in names]
+    keys = tuple(KeyEquality(expressions.Column.of(name), given) for name, (_, given) in zip(names, sides, strict=True))
+    condition = " and ".join(f"{column} = {given}" for column, given in sides)
+    return MergePlan(_TARGET, _SOURCE, condition, clauses=(), keys=keys, keys_only=True)
+
+
+def _by_partitions(target: Target, placement: Placement, plan: MergePlan) -> bool | None:
+    """Whether null is equal to null, where the condition is that the partition columns are equal; None where it is not.
+
+    Only of a query whose columns are placed by name is it known which of them are the partition columns.
+    """
+    wanted = {name.lower() for name in target.snapshot.partition_columns}
+    equal = {key.column.parts[0].lower() for key in plan.keys if _is_same_column(key, plan)}
+    kinds = {key.null_safe for key in plan.keys}
+    is_all = plan.keys_only and placement.by_name and len(equal) == len(plan.keys) and len(kinds) == 1
+    return kinds.pop() if is_all and wanted and equal == wanted else None
+
+
+def _is_same_column(key: KeyEquality, plan: MergePlan) -> bool:
+    written = key.source.replace("`", "").lower()
+    return len(key.column.parts) == 1 and written == f"{plan.source_alias}.{key.column.parts[0]}".lower()
+
+
+def _source(target: Target, rows: DataFrame, plan: MergePlan) -> StableSource:
+    """The query's rows, kept because its keys are read besides them."""
+    source = merge_source.stabilise(rows, plan, target.snapshot.schema)
+    return merge_source.with_values(source, target.snapshot.schema, target.snapshot.partition_columns)
+
+
 def _replace_rows(
     spark: SparkSession,
     target: Target,
     placed: Placed,
-    names: Sequence[str],
+    source: StableSource,
+    plan: MergePlan,
     replacement: Replacement,
     settings: WriteSettings,
 ) -> Outcome:
-    """Replaces single rows: the query is kept, because its keys are read besides its rows."""
-    snapshot = target.snapshot
-    keys = tuple(KeyEquality(expressions.Column.of(name), f"{quoted(_SOURCE)}.{quoted(name)}") for name in names)
-    plan = MergePlan(_TARGET, _SOURCE, condition="", clauses=(), keys=keys)
-    source = merge_source.stabilise(placed.df, plan, snapshot.schema)
-    source = merge_source.with_values(source, snapshot.schema, snapshot.partition_columns)
-    wanted = source.frame.select(*(F.col(f"{_SOURCE}.{quoted(name)}") for name in names)).distinct()
-    candidates = skipping.prune(snapshot, source.predicate)
-    split = _split(
+    """Replaces single rows: those for which the plan's condition is true with some row of the source."""
+    predicate = And((plan.target_predicate, source.predicate))
+    candidates = skipping.prune(target.snapshot, predicate)
+    matches = F.expr(plan.condition)
+    parts = split(
         spark,
         target,
         candidates,
-        going=lambda frame: frame.join(wanted, list(names), "left_semi"),
-        staying=lambda frame: frame.join(wanted, list(names), "left_anti"),
+        going=lambda frame: frame.alias(plan.target_alias).join(source.frame, matches, "left_semi"),
+        staying=lambda frame: frame.alias(plan.target_alias).join(source.frame, matches, "left_anti"),
     )
     done = replace(
         replacement,
-        removed=split.removed,
+        removed=parts.removed,
         opened=candidates.num_rows,
-        reads=ReadSet(predicates=(source.predicate,), paths=_paths(candidates)),
-        gone=split.gone,
+        reads=ReadSet(predicates=(predicate,), paths=_paths(candidates)),
+        gone=parts.gone,
     )
-    return insertion.replace_rows(target, replace(placed, df=source.frame), split.kept, done, settings)
+    return insertion.replace_rows(target, placed, parts.kept, done, settings)
 
 
 def _paths(chosen: pa.Table) -> frozenset[str]:

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 
 from dbt.adapters.silt.engine.commands import insert as insert_command
 from dbt.adapters.silt.engine.commands import replace as replace_command
+from dbt.adapters.silt.engine.commands.merge_plan import MergePlan
 from dbt.adapters.silt.engine.commands.placement import Placement
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
@@ -16,10 +17,13 @@ from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.default_values import with_defaults
 from dbt.adapters.silt.engine.statements.foreign import pass_with_query
 from dbt.adapters.silt.engine.statements.kinds import InsertMode
-from dbt.adapters.silt.engine.statements.resolve import Text
+from dbt.adapters.silt.engine.statements.merge_keys import MergeSides, merge_keys
+from dbt.adapters.silt.engine.statements.namespace import OurTable
+from dbt.adapters.silt.engine.statements.resolve import Resolved, Text
 from dbt.adapters.silt.engine.statements.targets import (
     already_applied,
     changed,
+    identifier,
     qualifiers,
     refuse_unsupported,
     rows_of,
@@ -29,6 +33,7 @@ from dbt.adapters.silt.engine.statements.targets import (
 )
 from dbt.adapters.silt.engine.statements.tokens import quoted
 
+_SOURCE_ALIAS = "__silt_source"
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 
 
@@ -43,7 +48,7 @@ class _Write:
 
 
 def insert(context: Context, statement: kinds.Insert) -> Result:
-    """INSERT INTO, OVERWRITE, REPLACE WHERE and REPLACE USING."""
+    """INSERT INTO, OVERWRITE, REPLACE WHERE, REPLACE USING and REPLACE ON."""
     table = table_to_change(context, statement.table)
     if table is None:
         return pass_with_query(context, statement, statement.query)
@@ -64,7 +69,12 @@ def insert(context: Context, statement: kinds.Insert) -> Result:
         placement,
         settings_with(context, resolved),
     )
-    if condition is not None:
+    if statement.mode is InsertMode.REPLACE_ON:
+        plan = _plan(context, statement, table, resolved, write)
+        outcome = replace_command.replace_on(
+            context.spark, write.target, write.query, write.placement, plan, write.settings
+        )
+    elif condition is not None:
         rows = rows_of(context, table, statement.alias, resolved.texts[1], write.target.snapshot)
         outcome = replace_command.replace_where(
             context.spark, write.target, write.query, write.placement, rows, write.settings
@@ -88,6 +98,24 @@ def _unconditional(context: Context, statement: kinds.Insert, write: _Write) -> 
     if statement.mode is InsertMode.OVERWRITE:
         return insert_command.overwrite(*arguments, write.settings)
     return insert_command.append(*arguments, write.settings)
+
+
+def _plan(context: Context, statement: kinds.Insert, table: OurTable, resolved: Resolved, write: _Write) -> MergePlan:
+    """What REPLACE ON demands of a row of the table and one of the query."""
+    target_alias, source_alias = identifier(table, statement.alias), statement.source_alias or _SOURCE_ALIAS
+    sides = MergeSides(
+        write.target.snapshot.schema, ((target_alias,),), ((source_alias,),), source_columns=write.query.columns
+    )
+    found = merge_keys(resolved.texts[1], sides, context.resolver.time_zone)
+    return MergePlan(
+        target_alias,
+        source_alias,
+        resolved.texts[1],
+        clauses=(),
+        keys=found.keys,
+        target_predicate=found.target,
+        keys_only=found.keys_only,
+    )
 
 
 def _overwrites_partitions(context: Context) -> bool:
@@ -124,10 +152,6 @@ def _with_defaults(query: str, placement: Placement, target: Target) -> tuple[st
 
 def _refuse(statement: kinds.Insert, table: str) -> None:
     refuse_unsupported(statement, table)
-    if statement.mode is InsertMode.REPLACE_ON:
-        raise UnsupportedStatementError(
-            "INSERT ... REPLACE ON is not supported", table=table, remedy="Use REPLACE USING or REPLACE WHERE"
-        )
     if statement.if_not_exists:
         raise UnsupportedStatementError(
             "INSERT ... IF NOT EXISTS is not supported", table=table, remedy="Leave IF NOT EXISTS out"

@@ -375,7 +375,7 @@ class PartitionValue:
 class Insert(Statement):
     """INSERT; `query` is a query of its own (a leading WITH is part of it, VALUES and TABLE are queries too).
 
-    `condition` belongs to REPLACE WHERE and REPLACE ON, `using` to REPLACE USING.
+    `condition` belongs to REPLACE WHERE and REPLACE ON, `using` to REPLACE USING, `source_alias` to REPLACE ON.
     """
 
     table: Name
@@ -388,6 +388,7 @@ class Insert(Statement):
     if_not_exists: bool = False
     condition: str | None = None
     using: tuple[str, ...] = ()
+    source_alias: str | None = None
     schema_evolution: bool = False
 
 

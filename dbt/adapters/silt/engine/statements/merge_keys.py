@@ -41,10 +41,17 @@ class MergeSides:
 
 @dataclass(frozen=True)
 class MergeKeys:
-    """What every matching pair fulfils: `keys` are equalities of ON, `target` is about the target's row alone."""
+    """What every matching pair fulfils.
+
+    Attributes:
+        keys: equalities of ON.
+        target: what it says of the target's row alone.
+        keys_only: whether ON is the keys and nothing else.
+    """
 
     keys: tuple[KeyEquality, ...]
     target: Expression
+    keys_only: bool
 
 
 def merge_keys(condition: str, sides: MergeSides, time_zone: str) -> MergeKeys:
@@ -52,9 +59,10 @@ def merge_keys(condition: str, sides: MergeSides, time_zone: str) -> MergeKeys:
     tokens = tokenize(condition)
     reader = _Reader(condition, tokens, sides)
     found = structure(condition)
-    keys = tuple(key for part in _conjuncts(found) for key in reader.equalities(part))
+    parts = tuple(_conjuncts(found))
+    keys = tuple(key for part in parts for key in reader.equalities(part))
     demanded = predicate(condition, sides.target, _target_resolver(sides), time_zone)
-    return MergeKeys(keys, conjunction([demanded]))
+    return MergeKeys(keys, conjunction([demanded]), keys_only=len(keys) == len(parts))
 
 
 def _conjuncts(condition: Condition) -> Iterator[Condition]:

@@ -50,6 +50,7 @@ def refuse_multi_insert(cursor: Cursor) -> None:
         index = after_group(cursor.tokens, index) if token.word == "(" else index + 1
 
 
+_SET_OPERATIONS = ("UNION", "EXCEPT", "INTERSECT", "MINUS", "ORDER", "SORT", "DISTRIBUTE", "CLUSTER", "LIMIT", "OFFSET")
 _AFTER_NAME = ("PARTITION", "IF", "BY", "REPLACE", "(", "SELECT", "WITH", "VALUES", "TABLE", "FROM", "MAP", "REDUCE")
 
 
@@ -76,7 +77,7 @@ def _at_column_list(cursor: Cursor) -> bool:
 
 
 def _replacement(cursor: Cursor, statement: Insert) -> Insert:
-    """[REPLACE WHERE condition | REPLACE USING (columns) | REPLACE ON condition]"""
+    """[REPLACE WHERE condition | REPLACE USING (columns) | REPLACE ON condition], before BY NAME or after it"""
     if statement.mode is not InsertMode.INTO or not cursor.take("REPLACE"):
         return statement
     if cursor.take("USING"):
@@ -84,8 +85,7 @@ def _replacement(cursor: Cursor, statement: Insert) -> Insert:
     if cursor.take("WHERE"):
         return replace(statement, mode=InsertMode.REPLACE_WHERE, condition=_condition(cursor))
     cursor.expect("ON")
-    unsupported = (*statement.unsupported, "REPLACE ON")
-    return replace(statement, mode=InsertMode.REPLACE_ON, condition=_condition(cursor), unsupported=unsupported)
+    return replace(statement, mode=InsertMode.REPLACE_ON, condition=_condition(cursor))
 
 
 def _with_query(cursor: Cursor, statement: Insert) -> Insert:
@@ -93,6 +93,18 @@ def _with_query(cursor: Cursor, statement: Insert) -> Insert:
         statement = replace(statement, by_name=cursor.take("BY", "NAME"))
     if not statement.columns and not statement.by_name and _at_column_list(cursor):
         statement = replace(statement, columns=cursor.listed(_column))
+    if statement.mode is InsertMode.REPLACE_ON and cursor.at("("):
+        return _with_alias(cursor, statement)
+    return replace(statement, query=_query(cursor))
+
+
+def _with_alias(cursor: Cursor, statement: Insert) -> Insert:
+    """(query) [AS alias], or a query that only begins with parentheses."""
+    first = cursor.at_token
+    query, alias = cursor.group(), cursor.alias(*_SET_OPERATIONS)
+    if cursor.at_end:
+        return replace(statement, query=query, source_alias=alias)
+    cursor.at_token = first
     return replace(statement, query=_query(cursor))
 
 
