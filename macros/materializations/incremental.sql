@@ -1,4 +1,5 @@
 {% materialization incremental, adapter='silt', supported_languages=['sql', 'python'] -%}
+  {%- do adapter.check_incremental_config(model['config']) -%}
   {%- set target_relation = this.incorporate(type='table') -%}
   {%- set existing_relation = load_cached_relation(this) -%}
   {%- set on_schema_change = incremental_validate_on_schema_change(config.get('on_schema_change'), default='ignore') -%}
@@ -27,10 +28,10 @@
         {%- do adapter.drop_relation(existing_relation) -%}
       {%- endif -%}
       {%- call silt_write(unit) -%}
-        {{ create_table_as(False, target_relation, query) }}
+        {{ create_table_as(False, target_relation, silt_first_rows(strategy, query)) }}
       {%- endcall -%}
     {%- else -%}
-      {%- if strategy not in silt_own_strategies() and model['language'] == 'sql' -%}
+      {%- if model['language'] == 'sql' and not silt_is_own_strategy(strategy, strategy_macro) -%}
         {%- do run_query(create_table_as(True, temp_relation, query)) -%}
       {%- endif -%}
       {%- set columns = silt_follow_schema_change(on_schema_change, query, existing_relation) -%}
@@ -43,8 +44,9 @@
         'query': query,
         'evolve': columns['evolve'],
       } -%}
+      {%- set statements = strategy_macro(arguments) -%}
       {%- call silt_write(unit) -%}
-        {{ strategy_macro(arguments) }}
+        {{ statements if statements is string else statements | join(';\n') }}
       {%- endcall -%}
     {%- endif -%}
   {%- endif -%}
@@ -58,10 +60,42 @@
 {%- endmaterialization %}
 
 
-{#-- The strategies whose statement holds the model's query itself; any other reads it from a temporary view. --#}
-{% macro silt_own_strategies() %}
-  {{ return(['default', 'append', 'merge', 'delete+insert', 'insert_overwrite', 'microbatch']) }}
+{#-- Whether the strategy's statement is ours, and so holds the model's query itself. One of the project's, or of a package,
+     reads the rows from a temporary view. --#}
+{% macro silt_is_own_strategy(strategy, strategy_macro) %}
+  {%- set chosen = {
+    'append': adapter.dispatch('get_incremental_append_sql', 'dbt'),
+    'merge': adapter.dispatch('get_incremental_merge_sql', 'dbt'),
+    'delete+insert': adapter.dispatch('get_incremental_delete_insert_sql', 'dbt'),
+    'insert_overwrite': adapter.dispatch('get_incremental_insert_overwrite_sql', 'dbt'),
+    'replace_where': adapter.dispatch('get_incremental_replace_where_sql', 'dbt'),
+    'microbatch': adapter.dispatch('get_incremental_microbatch_sql', 'dbt'),
+    'default': adapter.dispatch('get_incremental_default_sql', 'dbt'),
+  } -%}
+  {%- set asked = ['default', 'append', 'merge'] if strategy == 'default' else [strategy] -%}
+  {%- set macros = [strategy_macro] -%}
+  {%- for name in asked if name in chosen -%}
+    {%- do macros.append(chosen[name]) -%}
+  {%- endfor -%}
+  {%- set others = macros | map(attribute='macro.package_name') | reject('in', ['dbt', 'dbt_silt']) | list -%}
+  {{ return(strategy in chosen and not others) }}
 {% endmacro %}
+
+
+{#-- The rows that a table is made with. The first batch of a microbatch model is held to its window, as the later ones are by
+     their statement: what it gave beside it would stay, and be there twice once its own batch has run. --#}
+{% macro silt_first_rows(strategy, query) -%}
+  {%- if strategy != 'microbatch' or not model.batch -%}
+    {{ return(query) }}
+  {%- endif -%}
+  {%- set window = adapter.batch_window(model, adapter.get_column_schema_from_query(query), query) -%}
+  {%- set message = 'Rows of batch ' ~ model.batch.id ~ ' lie outside of its window, ' ~ window ~ '. ' ~ adapter.batch_remedy() -%}
+  select *
+  from (
+  {{ query }}
+  )
+  where if(coalesce({{ window }}, false), true, raise_error({{ adapter.string_literal(message) }}))
+{%- endmacro %}
 
 
 {#-- What `on_schema_change` asks for: the columns to write (`dest_columns`), and whether the statement itself adds those that the
@@ -69,7 +103,8 @@
      write rows; it does no harm if the write then fails, or is done again. --#}
 {% macro silt_follow_schema_change(on_schema_change, query, target_relation) %}
   {%- set target_columns = adapter.get_columns_in_relation(target_relation) -%}
-  {%- if on_schema_change == 'ignore' -%}
+  {%- set evolves = config.get('merge_with_schema_evolution') | string | lower == 'true' -%}
+  {%- if on_schema_change == 'ignore' and not evolves -%}
     {{ return({'dest_columns': target_columns, 'evolve': false}) }}
   {%- endif -%}
   {%- set source_columns = adapter.get_column_schema_from_query(query) -%}

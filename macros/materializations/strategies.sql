@@ -14,36 +14,31 @@
 {%- endmacro %}
 
 
+{#-- Without a key no row matches: the model's rows are added. --#}
 {% macro silt__get_incremental_merge_sql(arg_dict) -%}
-  {%- if not arg_dict['unique_key'] -%}
-    {%- do exceptions.raise_compiler_error(
-      "The incremental strategy 'merge' needs a `unique_key`: name the column or columns that identify a row of "
-      ~ arg_dict['target_relation'] ~ ", or use the strategy 'append'"
-    ) -%}
-  {%- endif -%}
   {%- set columns = arg_dict['dest_columns'] -%}
-  {%- set update_columns = get_merge_update_columns(
-    silt_list(config.get('merge_update_columns')), silt_list(config.get('merge_exclude_columns')), columns
-  ) -%}
+  {%- set target_alias = config.get('target_alias') or 'DBT_INTERNAL_DEST' -%}
+  {%- set source_alias = config.get('source_alias') or 'DBT_INTERNAL_SOURCE' -%}
   {%- set conditions = silt_list(arg_dict['incremental_predicates']) -%}
-  {%- for key in silt_list(arg_dict['unique_key']) -%}
-    {%- do conditions.append(
-      get_merge_unique_key_match('DBT_INTERNAL_SOURCE.' ~ key, 'DBT_INTERNAL_DEST.' ~ key) | trim
-    ) -%}
+  {%- set using_columns = silt_list(config.get('merge_on_using_columns')) -%}
+  {%- set setting = 'merge_on_using_columns' if using_columns else 'unique_key' -%}
+  {%- for key in using_columns or silt_list(arg_dict['unique_key']) -%}
+    {%- do conditions.append(get_merge_unique_key_match(
+      adapter.qualified(key, columns, source_alias, setting), adapter.qualified(key, columns, target_alias, setting)
+    ) | trim) -%}
+  {%- else -%}
+    {%- do conditions.append('false') -%}
   {%- endfor -%}
-  merge {{ 'with schema evolution ' if arg_dict['evolve'] }}into {{ arg_dict['target_relation'] }} as DBT_INTERNAL_DEST
+  {%- set clauses = adapter.merge_clauses(model['config'], columns, silt_query(arg_dict), target_alias, source_alias) -%}
+  merge {{ 'with schema evolution ' if arg_dict['evolve'] }}into {{ arg_dict['target_relation'] }} as {{ target_alias }}
   using (
-  {{ arg_dict['query'] }}
-  ) as DBT_INTERNAL_SOURCE
+  {{ silt_query(arg_dict) }}
+  ) as {{ source_alias }}
   on ({{ conditions | join(') and (') }})
-  {%- if update_columns %}
-  when matched then update set
-  {%- for column in update_columns %}
-    {{ column }} = DBT_INTERNAL_SOURCE.{{ column }}{{ ',' if not loop.last }}
+  {%- for clause in clauses %}
+  when {{ clause.match }}{{ ' and ' ~ clause.condition if clause.condition }}
+    then {{ clause.action }}
   {%- endfor %}
-  {%- endif %}
-  when not matched then insert ({{ columns | map(attribute='quoted') | join(', ') }})
-    values ({% for column in columns %}DBT_INTERNAL_SOURCE.{{ column.quoted }}{{ ', ' if not loop.last }}{% endfor %})
 {%- endmacro %}
 
 
@@ -53,7 +48,7 @@
 {%- endmacro %}
 
 
-{#-- Removes the rows of every key that the query gives, and adds the query's rows. --#}
+{#-- Removes the rows of every key that the query gives, null counting as a value, and adds the query's rows. --#}
 {% macro silt__get_incremental_delete_insert_sql(arg_dict) -%}
   {%- set keys = silt_list(arg_dict['unique_key']) -%}
   {%- set predicates = silt_list(arg_dict['incremental_predicates']) -%}
@@ -62,9 +57,24 @@
   {%- elif predicates -%}
     {{ return(silt_delete_insert_where(arg_dict, keys, predicates)) }}
   {%- endif -%}
-  {{ silt_insert_into(arg_dict) }}
-  replace using ({{ keys | join(', ') }})
+  {{ return(silt_replace_equal(arg_dict, keys, 'unique_key')) }}
+{%- endmacro %}
+
+
+{#-- The rows are replaced that are equal to one of the query's in some columns, or expressions, of the configuration. --#}
+{% macro silt_replace_equal(arg_dict, texts, setting) -%}
+  {%- set columns = arg_dict['dest_columns'] -%}
+  {%- set equal = [] -%}
+  {%- for text in texts -%}
+    {%- do equal.append(
+      adapter.qualified(text, columns, 'DBT_INTERNAL_DEST', setting) ~ ' <=> '
+      ~ adapter.qualified(text, columns, 'DBT_INTERNAL_SOURCE', setting)
+    ) -%}
+  {%- endfor -%}
+  {{ silt_insert_into(arg_dict, 'as DBT_INTERNAL_DEST ') }}
+  replace on {{ equal | join(' and ') }} (
   {{ silt_rows(arg_dict) }}
+  ) as DBT_INTERNAL_SOURCE
 {%- endmacro %}
 
 
@@ -76,12 +86,13 @@
   using (
   select explode(array('delete', 'insert')) as dbt_change, struct(*) as dbt_row
   from (
-  {{ arg_dict['query'] }}
+  {{ silt_query(arg_dict) }}
   )
   ) as DBT_INTERNAL_SOURCE
   on DBT_INTERNAL_SOURCE.dbt_change = 'delete'
   {%- for key in keys %}
-    and DBT_INTERNAL_DEST.{{ key }} = DBT_INTERNAL_SOURCE.dbt_row.{{ key }}
+    and {{ adapter.qualified(key, columns, 'DBT_INTERNAL_DEST', 'unique_key') }} <=> {{
+      adapter.qualified(key, columns, 'dbt_row', 'unique_key') }}
   {%- endfor %}
     and ({{ predicates | join(') and (') }})
   when matched then delete
@@ -93,19 +104,43 @@
 
 {#-- The partitions that the query has rows of are replaced, that of null too; a table without partitions is replaced whole. --#}
 {% macro silt__get_incremental_insert_overwrite_sql(arg_dict) -%}
-  {%- do run_query('set spark.sql.sources.partitionOverwriteMode = dynamic') -%}
+  {%- set partition_by = silt_list(config.get('partition_by')) -%}
+  {%- set columns = partition_by or silt_list(config.get('liquid_clustered_by')) -%}
+  {%- if columns -%}
+    {{ return(silt_replace_equal(arg_dict, columns, 'partition_by' if partition_by else 'liquid_clustered_by')) }}
+  {%- endif -%}
   insert {{ 'with schema evolution ' if arg_dict['evolve'] }}overwrite {{ arg_dict['target_relation'] }} by name
+  {{ silt_rows(arg_dict) }}
+{%- endmacro %}
+
+
+{#-- The rows that the predicates hold for are replaced, by rows that they hold for: another one is an error. --#}
+{% macro get_incremental_replace_where_sql(arg_dict) %}
+  {{ return(adapter.dispatch('get_incremental_replace_where_sql', 'dbt')(arg_dict)) }}
+{% endmacro %}
+
+
+{% macro silt__get_incremental_replace_where_sql(arg_dict) -%}
+  {%- set predicates = silt_list(arg_dict['incremental_predicates']) -%}
+  {%- if not predicates -%}
+    {%- do exceptions.raise_compiler_error(
+      "The incremental strategy 'replace_where' needs `incremental_predicates`: the condition that is true for the rows to replace"
+    ) -%}
+  {%- endif -%}
+  {{ silt_insert_into(arg_dict) }}
+  replace where ({{ predicates | join(') and (') }})
   {{ silt_rows(arg_dict) }}
 {%- endmacro %}
 
 
 {#-- The batch's window is replaced. dbt's own filter on the refs has cut the query to it. --#}
 {% macro silt__get_incremental_microbatch_sql(arg_dict) -%}
-  {%- set batch = model.batch -%}
-  {%- set event_time = config.get('event_time') -%}
+  {%- set window = adapter.batch_window(model, arg_dict['dest_columns'], silt_query(arg_dict)) -%}
   {{ silt_insert_into(arg_dict) }}
-  replace where {{ event_time }} >= timestamp '{{ batch.event_time_start }}'
-    and {{ event_time }} < timestamp '{{ batch.event_time_end }}'
+  replace where {{ window }}
+  {%- for predicate in silt_list(arg_dict['incremental_predicates']) %}
+    and ({{ predicate }})
+  {%- endfor %}
   {{ silt_rows(arg_dict) }}
 {%- endmacro %}
 
@@ -118,9 +153,15 @@
 {% macro silt_rows(arg_dict) -%}
   select {{ arg_dict['dest_columns'] | map(attribute='quoted') | join(', ') }}
   from (
-  {{ arg_dict['query'] }}
+  {{ silt_query(arg_dict) }}
   )
 {%- endmacro %}
+
+
+{#-- The model's query; a strategy of a project that calls one of ours may know its temporary view alone. --#}
+{% macro silt_query(arg_dict) %}
+  {{ return(arg_dict['query'] or 'select * from ' ~ arg_dict['temp_relation']) }}
+{% endmacro %}
 
 
 {#-- A configuration that may be one text, several, or none, as a new list. --#}

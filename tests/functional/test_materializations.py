@@ -246,7 +246,7 @@ class TestBadInput:
 
         twice = "select explode(array(1L, 1L)) as id"
         return {
-            "no_key.sql": incremental("incremental_strategy='merge'", "select 1L as id"),
+            "no_predicate.sql": incremental("incremental_strategy='replace_where'", "select 1L as id"),
             "wrong_key.sql": incremental("unique_key='nowhere'", "select 1L as id"),
             "twice.sql": incremental("unique_key='id'", twice),
             "strange.sql": incremental("incremental_strategy='upside_down'", "select 1L as id"),
@@ -264,7 +264,7 @@ models:
     @pytest.mark.parametrize(
         ("model", "first_works", "message"),
         [
-            ("no_key", True, "The incremental strategy 'merge' needs a `unique_key`"),
+            ("no_predicate", True, "The incremental strategy 'replace_where' needs `incremental_predicates`"),
             ("wrong_key", True, "nowhere"),
             ("twice", True, "SILT_MULTIPLE_SOURCE_ROWS"),
             (

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import agate
 import pyarrow as pa
-from dbt.adapters.base import AdapterConfig, AdapterPlugin, BaseAdapter, BaseRelation, available
+from dbt.adapters.base import AdapterPlugin, BaseAdapter, BaseRelation, available
 from dbt.adapters.base.impl import ConstraintSupport, FreshnessResponse, log_code_execution
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
 from dbt.adapters.contracts.connection import AdapterResponse
@@ -26,6 +26,7 @@ from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from pyspark.errors import PySparkException
 
 from dbt.adapters.silt.column import SiltColumn, to_arrow
+from dbt.adapters.silt.column_texts import qualified
 from dbt.adapters.silt.commits import EarlierCommit, SiltResponse, find_unit
 from dbt.adapters.silt.connections import SiltConnectionManager, landed_message
 from dbt.adapters.silt.credentials import SiltCredentials
@@ -33,11 +34,20 @@ from dbt.adapters.silt.docs import RelationDocs, table_stats
 from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.commands.types import spark_schema
-from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, SchemaNotFoundError, SiltError
+from dbt.adapters.silt.engine.kernel.errors import (
+    RelationExistsError,
+    ReplaceWhereMismatchError,
+    SchemaNotFoundError,
+    SiltError,
+)
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.external_sources import read_files
 from dbt.adapters.silt.handle import split_statements
+from dbt.adapters.silt.incremental_config import IncrementalConfig, check
 from dbt.adapters.silt.literals import nested_literal
+from dbt.adapters.silt.merge_clauses import MergeClause, goes_by_position, merge_clauses
+from dbt.adapters.silt.merge_clauses import Sides as MergeSides
+from dbt.adapters.silt.microbatch import REMEDY, batch_window
 from dbt.adapters.silt.model_configs import ModelConfigs
 from dbt.adapters.silt.python_models import run_python_model
 from dbt.adapters.silt.relation import SiltRelation
@@ -53,7 +63,7 @@ _RELATION_TYPES = {RelationKind.TABLE: RelationType.Table, RelationKind.VIEW: Re
 
 
 @dataclass
-class SiltConfig(AdapterConfig):
+class SiltConfig(IncrementalConfig):
     """What a model may configure beyond dbt's own configuration.
 
     `model_configs` says which configs of other adapters are taken besides, and have no effect.
@@ -63,9 +73,6 @@ class SiltConfig(AdapterConfig):
     tblproperties: dict[str, Any] | None = None
     isolation_level: str | None = None
     user_metadata: str | None = None
-    merge_update_columns: list[str] | str | None = None
-    merge_exclude_columns: list[str] | str | None = None
-    incremental_predicates: list[str] | str | None = None
     file_format: str | None = None
     table_format: str | None = None
 
@@ -93,6 +100,7 @@ class SiltAdapter(SparkAdapter):
             Capability.TableLastModifiedMetadata: _FULL,
             Capability.TableLastModifiedMetadataBatch: _FULL,
             Capability.GetCatalogForSingleRelation: _FULL,
+            Capability.MicrobatchConcurrency: _FULL,
         }
     )
 
@@ -252,15 +260,23 @@ class SiltAdapter(SparkAdapter):
 
     @available.parse(lambda *a, **k: None)
     def write_unit(self, sql: str, unit: Unit | None) -> AdapterResponse:
-        """Run a node's own write as its unit of work."""
+        """Run a node's own write as its unit of work; of several statements, the last is the unit, the others parts."""
         if unit is None:
             return self.execute(sql)[0]
+        *earlier, last = split_statements(sql) or [sql]
+        for number, statement in enumerate(earlier, 1):
+            self._write(statement, unit.part(number))
+        return self._write(last, unit)
+
+    def _write(self, sql: str, unit: Unit) -> AdapterResponse:
         with self.connections.doing(unit):
             try:
                 return self.execute(sql)[0]
             except DbtDatabaseError as error:
                 if isinstance(error.__cause__, RelationExistsError):
                     raise DbtDatabaseError(_made_meanwhile(error.__cause__)) from error.__cause__
+                if isinstance(error.__cause__, ReplaceWhereMismatchError) and unit.is_batch:
+                    raise DbtDatabaseError(f"{error.msg}. {REMEDY}") from error.__cause__
                 raise
 
     @available.parse_none
@@ -295,6 +311,37 @@ class SiltAdapter(SparkAdapter):
     ) -> list[str]:
         """What to say of the model's configs that have no effect, where it was not yet said in this run."""
         return self._configs.warnings(model, [nodes[each] for each in selected if each in nodes])
+
+    # Incremental models
+
+    @available.parse_none
+    def check_incremental_config(self, config: Mapping[str, Any]) -> None:
+        """Raise where the configuration of an incremental model cannot be used."""
+        check(config)
+
+    @available.parse_list
+    def merge_clauses(
+        self, config: Mapping[str, Any], columns: list[SiltColumn], query: str, target: str, source: str
+    ) -> list[MergeClause]:
+        """The WHEN clauses of a model's merge, between the aliases of its two sides."""
+        order = self.get_column_schema_from_query(query) if goes_by_position(config) else []
+        names, given = ([each.name for each in found] for found in (columns, order))
+        return merge_clauses(config, MergeSides(names, given, target, source))
+
+    @available
+    def qualified(self, text: str, columns: list[SiltColumn], alias: str, setting: str) -> str:
+        """A column or an expression of the configuration, its columns qualified by an alias."""
+        return qualified(text, [each.name for each in columns], alias, setting)
+
+    @available.parse(lambda *a, **k: "true")
+    def batch_window(self, model: Mapping[str, Any], columns: list[SiltColumn], query: str) -> str:
+        """The condition that is true for the rows of a microbatch's window."""
+        return batch_window(model, columns, self.get_column_schema_from_query, query)
+
+    @available
+    def batch_remedy(self) -> str:
+        """What to do where a microbatch gives rows outside of its window."""
+        return REMEDY
 
     # What macros build statements with
 
@@ -348,7 +395,7 @@ class SiltAdapter(SparkAdapter):
         return SiltResponse(f"OK: {view}", code="OK")
 
     def valid_incremental_strategies(self) -> list[str]:
-        return ["append", "merge", "delete+insert", "insert_overwrite", "microbatch"]
+        return ["append", "merge", "delete+insert", "insert_overwrite", "replace_where", "microbatch"]
 
     def validate_sql(self, sql: str) -> AdapterResponse:
         self.get_column_schema_from_query(sql)

@@ -118,9 +118,7 @@ def check(config: Mapping[str, Any]) -> None:
             known = ", ".join(sorted(_FORMATS | _DELTA))
             raise DbtRuntimeError(f"`{name}: {config[name]}` is no format; silt makes Delta tables, and takes {known}")
     if isinstance(config.get("partition_by"), Mapping):
-        raise DbtRuntimeError(
-            "`partition_by` is a list of columns' names here: name one that holds the day, say"
-        )
+        raise DbtRuntimeError("`partition_by` is a list of columns' names here: name one that holds the day, say")
 
 
 def _unused(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -1,10 +1,11 @@
 """Units of work: one write of one node in one logical run, named so that a rerun finds it in the table's log.
 
-    silt/<project>/<node>/<run id>[/<batch id>@<window end>]/main
+    silt/<project>/<node>/<run id>[/<batch id>@<window end>]/main[+<number>]
     silt/<project>/<node>/<run id>/clone
     silt/<project>/<node>/<run id>/<target>:<relation>/<pre_hook|post_hook>/<hash of the statement>/<occurrence>
     silt/<project>/<package>/<run id>/<target>/<on-run-start|on-run-end>/<hash of the statement>/<occurrence>
 
+Of a write of several statements, as a project's own strategy may give, all but the last are parts with a number.
 The name is the `appId` of the `txn` action that the write commits together with its data; its version is 1, or 2 under
 `--full-refresh`. A clone is no build: under the same run id the node is still to be built. A hook writes to any table,
 not only to the node's own, so its name holds the node's relation and the profile's target. `--empty` and `--sample`
@@ -16,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -53,6 +54,15 @@ class Unit:
     @property
     def txn(self) -> tuple[str, int]:
         return (self.app_id, self.version)
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether it is the write of a microbatch."""
+        return goes_with_rows(self.app_id)
+
+    def part(self, number: int) -> Unit:
+        """The unit of one of several statements that make up the write, before the last: that one is the whole."""
+        return replace(self, app_id=f"{self.app_id}+{number}")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,107 @@
+"""Whether the `merge_clauses` of a model's configuration make sense."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+Given: TypeAlias = Mapping[str, Any]
+"""A clause as it is configured."""
+
+MATCHED, NOT_MATCHED, BY_SOURCE = "when_matched", "when_not_matched", "when_not_matched_by_source"
+WORDS = {MATCHED: "matched", NOT_MATCHED: "not matched", BY_SOURCE: "not matched by source"}
+_ACTIONS = {
+    MATCHED: ("update", "delete", "do_nothing", "error"),
+    NOT_MATCHED: ("insert", "do_nothing", "error"),
+    BY_SOURCE: ("update", "delete", "do_nothing", "error"),
+}
+_MODES = ("by_name", "by_position", "star", "explicit")
+_KEYS = frozenset("action condition mode by update insert set_expressions error_message".split())
+_UPDATE_KEYS = frozenset(("include", "exclude", "set_expressions"))
+_INSERT_KEYS = frozenset(("columns", "values"))
+
+
+def clause_problems(clauses: Any) -> Iterator[str]:
+    """What is wrong with a configured `merge_clauses`, in its user's words."""
+    if not isinstance(clauses, Mapping):
+        return
+    for kind, given in clauses.items():
+        if kind not in WORDS:
+            yield f"`merge_clauses` has `{kind}`, and may have {_listed(WORDS)}"
+        elif not isinstance(given, list | tuple) or not given:
+            yield f"`merge_clauses.{kind}` must be a list of at least one clause"
+        else:
+            for number, each in enumerate(given, 1):
+                yield from (
+                    f"clause {number} of `merge_clauses.{kind}` {what}" for what in _clause_problems(kind, each)
+                )
+    if not clauses:
+        yield f"`merge_clauses` must have one of {_listed(WORDS)}"
+
+
+def expressions(given: Given) -> Any:
+    """What a clause sets columns to, in either of the two places where it may say so."""
+    return given.get("set_expressions") or given.get("update", {}).get("set_expressions") or {}
+
+
+def as_list(value: Any) -> list[Any]:
+    """One value, several or none, as a list."""
+    if value is None or value == "":
+        return []
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _clause_problems(kind: str, given: Any) -> Iterator[str]:
+    if not isinstance(given, Mapping):
+        yield f"must be a dictionary, and is {given!r}"
+        return
+    unknown = sorted(set(given) - _KEYS)
+    if unknown:
+        yield f"has {_listed(unknown)}, and may have {_listed(sorted(_KEYS))}"
+    side, action = str(given.get("by", "target")).lower(), given.get("action")
+    if side not in ("source", "target") or ("by" in given and kind != NOT_MATCHED):
+        yield "has a `by`, which only a `when_not_matched` clause has: `source` or `target`"
+        return
+    kind = BY_SOURCE if side == "source" else kind
+    if action not in _ACTIONS[kind]:
+        hint = " (rows of the table that match none are `by: source`)" if action in ("update", "delete") else ""
+        yield f"has the action {action!r}, and {WORDS[kind]} takes {_listed(_ACTIONS[kind])}{hint}"
+    if given.get("mode", "by_name") not in _MODES:
+        yield f"has the mode {given['mode']!r}, and there are {_listed(_MODES)}"
+    if not all(isinstance(each, str) and each.strip() for each in as_list(given.get("condition"))):
+        yield f"has a `condition` that is no SQL text: {given['condition']!r}"
+    if action == "update":
+        yield from _update_problems(kind, given)
+    if action == "insert":
+        yield from _insert_problems(given)
+
+
+def _update_problems(kind: str, given: Given) -> Iterator[str]:
+    update = given.get("update", {})
+    if not isinstance(update, Mapping) or set(update) - _UPDATE_KEYS:
+        yield f"has an `update` that is no dictionary of {_listed(sorted(_UPDATE_KEYS))}"
+        return
+    values = expressions(given)
+    if not isinstance(values, Mapping) or not all(isinstance(each, str | int | float) for each in values.values()):
+        yield "has `set_expressions` that are no dictionary of columns and their expressions"
+    elif kind == BY_SOURCE and not values:
+        yield "updates rows that no row of the model matches, and needs `set_expressions`"
+    if kind == MATCHED and given.get("mode", "by_name") != "explicit" and (update or values):
+        yield "names what to update, and needs `mode: explicit` for that"
+
+
+def _insert_problems(given: Given) -> Iterator[str]:
+    insert = given.get("insert", {})
+    if not isinstance(insert, Mapping) or set(insert) - _INSERT_KEYS:
+        yield f"has an `insert` that is no dictionary of {_listed(sorted(_INSERT_KEYS))}"
+        return
+    columns, values = as_list(insert.get("columns")), as_list(insert.get("values"))
+    if given.get("mode", "by_name") == "explicit":
+        if not columns or len(columns) != len(values):
+            yield f"inserts {len(values)} `values` into {len(columns)} `columns`: name each column with its value"
+    elif columns or values:
+        yield "names what to insert, and needs `mode: explicit` for that"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
