@@ -22,6 +22,7 @@ TABLES = (
     "as_merge",
     "as_delete_insert",
     "as_insert_overwrite",
+    "as_two_steps",
     "hooked",
     "as_snapshot",
     "colours",

@@ -16,16 +16,37 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
     return place
 
 
+ONE_COMMIT = ("--exclude", "as_two_steps")
+"""A model of several statements is several commits, and another run may come between them."""
+
+
 def test_two_runs_at_once_leave_what_one_after_the_other_leaves(built: Workplace, tmp_path: Path) -> None:
     after_each_other = built.copy(tmp_path / "serial")
     for run_id in ("run-2", "run-3"):
-        assert after_each_other.build(run_id, 2) == 0, after_each_other.output()
+        assert after_each_other.build(run_id, 2, *ONE_COMMIT) == 0, after_each_other.output()
     first = built.copy(tmp_path / "first")
     second = first.beside(tmp_path / "second")
-    processes = [first.start("run-2", 2), second.start("run-3", 2)]
+    processes = [first.start("run-2", 2, *ONE_COMMIT), second.start("run-3", 2, *ONE_COMMIT)]
     codes = [process.wait(timeout=300) for process in processes]
     assert codes == [0, 0], first.output() + second.output()
     assert first.rows() == after_each_other.rows()
+
+
+def test_two_backfills_at_once_with_different_vars_both_land(built: Workplace, tmp_path: Path) -> None:
+    """Neither reads what the other has staged: each gives the rows of its own round."""
+    first = built.copy(tmp_path / "first")
+    second = first.beside(tmp_path / "second")
+    selected = ("--select", "as_append", "as_merge", "as_delete_insert")
+    processes = [first.start("run-2", 2, *selected), second.start("run-3", 3, *selected)]
+    codes = [process.wait(timeout=300) for process in processes]
+    assert codes == [0, 0], first.output() + second.output()
+    rows = first.rows()
+    for round_ in (2, 3):
+        written = [row for row in rows["as_append"] if f"('round', '{round_}')" in row]
+        assert len(written) == 60
+    assert len(rows["as_merge"]) == 120
+    ids = {row.partition("('id', ")[2].partition(")")[0] for row in rows["as_merge"]}
+    assert len(ids) == 120
 
 
 def test_of_two_first_runs_at_once_the_loser_of_a_table_is_told_to_run_again(built: Workplace, tmp_path: Path) -> None:
