@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
@@ -188,7 +188,7 @@ def found(project: Any, name: str) -> list[Row]:
 class TestEachWord:
     """One project holds a model for each word, so that two runs show them all."""
 
-    CASES = {**DATABRICKS, **DUCKDB, **OTHERS}
+    CASES: ClassVar = {**DATABRICKS, **DUCKDB, **OTHERS}
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -244,7 +244,7 @@ class TestStrategiesOfTheProject:
     """They read the model's rows from `temp_relation`; one may also take the place of a strategy of ours."""
 
     NEW = "select 2 as id, 'TWO' as name, 21 as size union all select 3, 'three', 30"
-    CASES = {
+    CASES: ClassVar = {
         "counted": [(1, "one", 10), (2, "TWO", 21), (3, "three", 30), (None, "none", 0)],
         "listed": [(2, "TWO", 21), (2, "two", 20), (3, "three", 30), (None, "none", 0)],
         "dispatched": [(1, "one", 10), (2, "two", 20), (3, "three", 30), (None, "none", 0)],
@@ -277,7 +277,8 @@ class TestAConfigurationThatCannotBeUsed:
             "mixed.sql": Case(f"unique_key='id', merge_insert_condition='true', source_alias='s', {hook}", []).model,
             "unknown_column.sql": Case("unique_key='id', merge_update_columns=['nowhere']", []).model,
             "failing.sql": Case(
-                "unique_key='id', merge_clauses={'when_matched': [{'action': 'error', 'error_message': 'twice \"id\"'}]}",
+                "unique_key='id', "
+                "merge_clauses={'when_matched': [{'action': 'error', 'error_message': 'twice \"id\"'}]}",
                 [],
             ).model,
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from dbt.tests.util import patch_microbatch_end_time, run_dbt, run_dbt_and_capture, write_file
@@ -64,7 +64,7 @@ class InNewYork:
 
 
 class TestBatches(InNewYork):
-    ALL = [*range(16), 100]
+    ALL: ClassVar = [*range(16), 100]
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
