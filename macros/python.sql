@@ -1,6 +1,27 @@
-{#-- A python model's code, and where its rows go: a temporary view, which the model's statement then reads. --#}
+{#-- A python model's code; where its rows go: a temporary view, which the model's statement then reads; and, for a microbatch,
+     what stands for each of its inputs: dbt's own `ref` for python models leaves the batch's filter out. --#}
 {% macro silt_python_code(compiled_code, view) -%}
 {{ compiled_code }}
 
-__silt_view__ = "{{ view }}"
+__silt_view__ = {{ view | string | tojson }}
+__silt_batch__ = {{ silt_batch_inputs() | tojson }}
 {%- endmacro %}
+
+
+{% macro silt_batch_inputs() %}
+  {%- set filtered = {} -%}
+  {%- set inputs = [] -%}
+  {%- if model.batch -%}
+    {%- for each in model.refs -%}
+      {%- set names = [each.get('package'), each['name']] if each.get('package') else [each['name']] -%}
+      {%- do inputs.append(ref(*names, v=each.get('version'))) -%}
+    {%- endfor -%}
+    {%- for each in model.sources -%}
+      {%- do inputs.append(source(*each)) -%}
+    {%- endfor -%}
+  {%- endif -%}
+  {%- for relation in inputs if relation.event_time_filter is defined and relation.event_time_filter -%}
+    {%- do filtered.update({relation.render(): relation.render_event_time_filtered()}) -%}
+  {%- endfor -%}
+  {{ return(filtered) }}
+{% endmacro %}

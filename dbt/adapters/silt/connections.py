@@ -148,7 +148,7 @@ class SiltConnectionManager(SQLConnectionManager):
         except SiltError as error:
             raise DbtDatabaseError(str(error)) from error
         except (PySparkException, Py4JJavaError) as error:
-            raise DbtDatabaseError(_without_java_stack(str(error))) from error
+            raise DbtDatabaseError(without_java_stack(str(error))) from error
         except Exception as error:
             logger.debug(f"Error while running:\n{sql}")
             raise DbtRuntimeError(f"{type(error).__name__}: {error}") from error
@@ -241,5 +241,6 @@ def landed_message(landed: list[SiltResponse]) -> str:
     return f"already committed as {places}; a rerun with this run id is a no-op"
 
 
-def _without_java_stack(text: str) -> str:
+def without_java_stack(text: str) -> str:
+    """The message of an error of Spark's, without the lines that say where in Spark it was raised."""
     return text.partition("\nJVM stacktrace:")[0].partition("\n\tat ")[0].strip()

@@ -49,6 +49,7 @@ from dbt.adapters.silt.merge_clauses import MergeClause, goes_by_position, merge
 from dbt.adapters.silt.merge_clauses import Sides as MergeSides
 from dbt.adapters.silt.microbatch import REMEDY, batch_window
 from dbt.adapters.silt.model_configs import ModelConfigs
+from dbt.adapters.silt.python_errors import ModelSource
 from dbt.adapters.silt.python_models import run_python_model
 from dbt.adapters.silt.relation import SiltRelation
 from dbt.adapters.silt.seeds import StagedSeed, stage
@@ -389,9 +390,22 @@ class SiltAdapter(SparkAdapter):
 
     @log_code_execution
     def submit_python_job(self, parsed_model: dict[str, Any], compiled_code: str) -> AdapterResponse:
-        """Run a python model in this process; its rows are then a temporary view of the session."""
-        with self.connections.exception_handler(f"python model {parsed_model['name']}"):
-            view = run_python_model(self.connections.handle, parsed_model, compiled_code)
+        """Run a python model in this process; its rows are then a temporary view of the session.
+
+        What its code writes itself is work of its own, as a hook's is.
+        """
+        place = self.Relation.create(parsed_model["database"], parsed_model["schema"], parsed_model["alias"])
+        own = parsed_model["config"].get("full_refresh")
+        self.enter_hook(
+            parsed_model, "python_model", place, self.connections.invocation.full_refresh if own is None else own
+        )
+        try:
+            with self.connections.exception_handler(f"python model {parsed_model['name']}"):
+                view = run_python_model(
+                    self.connections.handle, parsed_model, compiled_code, ModelSource.of(parsed_model, self.config)
+                )
+        finally:
+            self.leave_hook()
         return SiltResponse(f"OK: {view}", code="OK")
 
     def valid_incremental_strategies(self) -> list[str]:

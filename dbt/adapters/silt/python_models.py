@@ -1,32 +1,48 @@
-"""Python models: run in this process, on the connection's own session; the frame that they return becomes a view."""
+"""Python models: run in this process, on the connection's own session; the rows that they return become a view."""
 
 from __future__ import annotations
 
-import importlib.util
+import contextlib
+import itertools
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from types import ModuleType
 from typing import Any
 
-import pyarrow as pa
+from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
-from pyspark.sql import DataFrame
+from pyspark import cloudpickle
 
 from dbt.adapters.silt.handle import SiltHandle
+from dbt.adapters.silt.python_errors import ModelSource
+from dbt.adapters.silt.python_output import printed
+from dbt.adapters.silt.python_packages import check_surroundings
+from dbt.adapters.silt.python_results import register, to_frame
+from dbt.adapters.silt.python_session import Inputs, ModelSession, by_written_names
+
+logger = AdapterLogger("Silt")
 
 VIEW_VARIABLE = "__silt_view__"
-"""The name under which the code that `macros/` writes says which temporary view its frame goes to."""
+"""The name under which the code that `macros/` writes says which temporary view its rows go to."""
+
+BATCH_VARIABLE = "__silt_batch__"
+"""The same for what a microbatch reads in the place of its inputs: SQL name -> query."""
+
+_numbers = itertools.count()
 
 
-def run_python_model(handle: SiltHandle, model: Mapping[str, Any], code: str) -> str:
+def run_python_model(handle: SiltHandle, model: Mapping[str, Any], code: str, source: ModelSource) -> str:
     """Run a python model's compiled code and register its result.
 
     The user's `model(dbt, session)` is called with a `dbt` whose `ref` and `source` give Spark DataFrames over pinned
-    snapshots. It may return a Spark, pandas, pandas-on-Spark or polars frame, or an Arrow table.
+    snapshots, all of one moment. What it may return is said in `python_results.to_frame`.
 
     Args:
         handle: the connection.
-        model: the node, for messages.
-        code: the code, with dbt's own part behind the user's, and VIEW_VARIABLE set at its end.
+        model: the node.
+        code: the code, with dbt's own part behind the user's, and VIEW_VARIABLE and BATCH_VARIABLE set at its end.
+        source: where the user's part comes from.
 
     Returns:
         The name of the temporary view that holds the result.
@@ -34,36 +50,71 @@ def run_python_model(handle: SiltHandle, model: Mapping[str, Any], code: str) ->
     Raises:
         DbtRuntimeError: the code fails, or returns something else than rows.
     """
-    namespace: dict[str, Any] = {"__name__": f"silt_python_model_{re.sub(r'[^0-9a-zA-Z]', '_', str(model['name']))}"}
-    name = model.get("unique_id", model["name"])
+    name = str(model["name"])
+    check_surroundings(model["config"])
+    with (
+        printed(lambda line: logger.info(f"{name}: {line}"), lambda line: logger.warning(f"{name}: {line}")),
+        _module(name, source) as module,
+    ):
+        try:
+            with handle.busy():
+                return _run(handle, model, "\n" * source.lines_before + code, module)
+        except (Exception, SystemExit) as error:  # an exit would end dbt's thread, and dbt wait for it for ever
+            raise source.error(error) from error
+
+
+def _run(handle: SiltHandle, model: Mapping[str, Any], code: str, module: ModuleType) -> str:
+    _refuse_ephemeral(model)
+    space = module.__dict__
+    session = ModelSession(handle)
+    space["spark"] = session  # as in the notebooks that models are written in
+    # Without this module's own `from __future__`.
+    exec(compile(code, str(module.__file__), "exec", dont_inherit=True), space)
+    function = space.get("model")
+    if function is None:
+        raise DbtRuntimeError("The file has no function `model`: write `def model(dbt, session)`, which returns rows")
+    inputs = Inputs(handle, _names_of_inputs(model, module), space[BATCH_VARIABLE])
+    dbt = space["dbtObj"](inputs.frame)
+    dbt.ref, dbt.source = by_written_names(dbt.ref, "dbt.ref"), by_written_names(dbt.source, "dbt.source")
+    rows = function(dbt, session)
+    expected = handle.warehouse.schema_of(f"select * from {dbt.this}") if dbt.is_incremental else None
+    view = str(space[VIEW_VARIABLE])
+    register(handle.session, to_frame(handle.session, rows, expected), view)
+    return view
+
+
+def _refuse_ephemeral(model: Mapping[str, Any]) -> None:
+    """An ephemeral model is a piece of SQL, which dbt has then put before the code."""
+    pieces = [str(each["id"]).rpartition(".")[2] for each in model.get("extra_ctes") or []]
+    if pieces:
+        raise DbtRuntimeError(
+            f"The model reads `{pieces[0]}`, which is ephemeral, and a python model reads tables and views: "
+            "materialize it as a view"
+        )
+
+
+def _names_of_inputs(model: Mapping[str, Any], module: ModuleType) -> Iterator[str]:
+    """The SQL name of each relation that the model's text refers to, as dbt's part of the code has them."""
+
+    def name(relation: str) -> str:
+        return relation
+
+    for each in model["refs"]:
+        names = [each["package"]] if each.get("package") else []
+        yield module.ref(*names, each["name"], v=each.get("version"), dbt_load_df_function=name)
+    for each in model["sources"]:
+        yield module.source(*each, dbt_load_df_function=name)
+
+
+@contextlib.contextmanager
+def _module(name: str, source: ModelSource) -> Iterator[ModuleType]:
+    """A module for the code: found by its name, as data classes must be, and sent whole to Spark's workers."""
+    module = ModuleType(f"silt_python_model_{next(_numbers)}_{re.sub(r'[^0-9a-zA-Z]', '_', name)}")
+    module.__file__ = source.file
+    sys.modules[module.__name__] = module
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     try:
-        exec(compile(code, str(model.get("original_file_path", name)), "exec"), namespace)
-        dbt = namespace["dbtObj"](lambda relation: handle.warehouse.table(relation))
-        rows = namespace["model"](dbt, handle.session)
-    except Exception as error:
-        raise DbtRuntimeError(f"python model {name} failed: {type(error).__name__}: {error}") from error
-    view = str(namespace[VIEW_VARIABLE])
-    to_frame(handle, rows, name).createOrReplaceTempView(view)
-    return view.strip("`")
-
-
-def to_frame(handle: SiltHandle, rows: Any, name: str) -> DataFrame:
-    """The rows that a python model returned, as a Spark DataFrame."""
-    if isinstance(rows, DataFrame):  # an embedded session's, or Spark Connect's, which has every name as a column
-        return rows
-    if hasattr(rows, "to_spark"):  # pandas on Spark
-        return rows.to_spark()
-    if isinstance(rows, pa.Table):
-        return handle.session.createDataFrame(rows)
-    if _is_of("polars", rows):
-        return handle.session.createDataFrame(rows.to_arrow())
-    if _is_of("pandas", rows):
-        return handle.session.createDataFrame(rows)
-    raise DbtRuntimeError(
-        f"python model {name} returned {type(rows).__name__}: it must return a Spark, pandas or polars DataFrame, "
-        "or a pyarrow Table"
-    )
-
-
-def _is_of(package: str, value: Any) -> bool:
-    return type(value).__module__.partition(".")[0] == package and importlib.util.find_spec(package) is not None
+        yield module
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
+        del sys.modules[module.__name__]

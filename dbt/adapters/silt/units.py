@@ -2,10 +2,12 @@
 
     silt/<project>/<node>/<run id>[/<batch id>@<window end>]/main[+<number>]
     silt/<project>/<node>/<run id>/clone
-    silt/<project>/<node>/<run id>/<target>:<relation>/<pre_hook|post_hook>/<hash of the statement>/<occurrence>
+    silt/<project>/<node>/<run id>/<target>:<relation>/<role>/<hash of the statement>/<occurrence>
     silt/<project>/<package>/<run id>/<target>/<on-run-start|on-run-end>/<hash of the statement>/<occurrence>
 
 Of a write of several statements, as a project's own strategy may give, all but the last are parts with a number.
+The role is `pre_hook` or `post_hook`, or `python_model` for what the code of one writes beside its own table.
+
 The name is the `appId` of the `txn` action that the write commits together with its data; its version is 1, or 2 under
 `--full-refresh`. A clone is no build: under the same run id the node is still to be built. A hook writes to any table,
 not only to the node's own, so its name holds the node's relation and the profile's target. `--empty` and `--sample`

@@ -10,7 +10,7 @@ Statements on tables of the warehouse go through the engine's commit protocol; e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -39,7 +39,7 @@ from dbt.adapters.silt.engine.statements.kinds import Query, Statement
 from dbt.adapters.silt.engine.statements.namespace import Namespace
 from dbt.adapters.silt.engine.statements.parse import parse
 from dbt.adapters.silt.engine.statements.pins import Pins
-from dbt.adapters.silt.engine.statements.resolve import Memory, Resolver
+from dbt.adapters.silt.engine.statements.resolve import Memory, Resolver, Text
 from dbt.adapters.silt.engine.statements.route import route
 
 __all__ = ["Result", "Warehouse", "WarehouseSettings"]
@@ -151,6 +151,13 @@ class Warehouse:
         """The rows of a table or view, by its SQL name, as of the newest version or of the one given."""
         travel = "" if version is None else f" version as of {int(version)}"
         return self.sql(f"select * from {name}{travel}")
+
+    def tables(self, names: Sequence[str]) -> list[DataFrame]:
+        """The rows of several tables and views, by their SQL names, all as of one moment."""
+        with spark_errors.mapped():
+            resolver = self._context(WriteSettings()).resolver
+            resolved = resolver.resolve([Text(f"select * from {name}") for name in names])
+            return [self.spark.sql(text) for text in resolved.texts]
 
     def execute(
         self,

@@ -1,0 +1,94 @@
+"""Errors of a python model as its author reads them: the lines of the project, and what went wrong there."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark.errors import PySparkException
+
+from dbt.adapters.silt.connections import without_java_stack
+from dbt.adapters.silt.engine.kernel.errors import SiltError
+
+
+@dataclass(frozen=True)
+class ModelSource:
+    """The text of a python model, and its place.
+
+    Attributes:
+        root: the folder of its project.
+        path: its file, relative to the project.
+        text: what dbt read of the file: without the blank lines around it.
+    """
+
+    root: Path
+    path: str
+    text: str
+
+    @classmethod
+    def of(cls, model: Mapping[str, Any], config: Any) -> ModelSource:
+        """Of a node; `config` is dbt's, of the project that is run."""
+        root, package = Path(config.project_root), model["package_name"]
+        if package != config.project_name:
+            root = root / config.packages_install_path / package
+        return cls(root, model["original_file_path"], model["raw_code"])
+
+    @property
+    def file(self) -> str:
+        """The name that the code is compiled under."""
+        return str(self.root / self.path)
+
+    @property
+    def lines_before(self) -> int:
+        """How many lines of the file stand before the text that dbt read."""
+        try:
+            before, found, _ = (self.root / self.path).read_text(encoding="utf-8").partition(self.text)
+        except (
+            OSError,
+            UnicodeDecodeError,
+        ):  # a package's file may lie elsewhere; lines then count from the text's first
+            return 0
+        return before.count("\n") if found else 0
+
+    @property
+    def last_line(self) -> int:
+        return self.lines_before + self.text.count("\n") + 1
+
+    def error(self, error: BaseException) -> DbtRuntimeError:
+        """What the error says, and the lines of the project that led to it."""
+        frames = "".join(traceback.StackSummary.from_list(self._frames(error)).format())
+        return DbtRuntimeError(f"{_said(error)}\n{frames}".rstrip())
+
+    def _frames(self, error: BaseException) -> list[traceback.FrameSummary]:
+        """The frames of the error's trace in the model and in other modules of the project, not those of libraries."""
+        lines = self.text.splitlines()
+        found = []
+        for each in traceback.extract_tb(error.__traceback__):
+            number = each.lineno or 0
+            if each.filename == self.file and self.lines_before < number <= self.last_line:
+                line = lines[number - self.lines_before - 1]
+                found.append(traceback.FrameSummary(self.path, number, each.name, line=line))
+            elif self._is_of_project(each.filename):
+                place = str(Path(each.filename).relative_to(self.root))
+                found.append(traceback.FrameSummary(place, number, each.name, line=each.line or ""))
+        return found
+
+    def _is_of_project(self, file: str) -> bool:
+        path = Path(file)
+        return file != self.file and path.is_relative_to(self.root) and "site-packages" not in path.parts
+
+
+def _said(error: BaseException) -> str:
+    if isinstance(error, SiltError):
+        return str(error)
+    if isinstance(error, DbtRuntimeError):
+        return str(error.msg)
+    if isinstance(error, SystemExit):
+        return "The model ended the process (SystemExit): a python model ends by returning its rows"
+    if isinstance(error, PySparkException):
+        return f"{type(error).__name__}: {without_java_stack(str(error))}"
+    return "".join(traceback.format_exception_only(error)).strip()

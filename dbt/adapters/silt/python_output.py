@@ -1,0 +1,84 @@
+"""What a python model prints, as lines of dbt's log: models run on several threads, and standard output is one."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+_lock = threading.Lock()
+
+
+@contextlib.contextmanager
+def printed(on_output: Callable[[str], None], on_error: Callable[[str], None]) -> Iterator[None]:
+    """What this thread writes to standard output, and to standard error, is given to these line by line."""
+    with _routed("stdout", on_output), _routed("stderr", on_error):
+        yield
+
+
+class _ByThread:
+    """A stream that takes the writing of some threads elsewhere, and is the one below it to all others."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+        self.lines: dict[int, _Lines] = {}
+
+    def write(self, text: str) -> int:
+        lines = self.lines.get(threading.get_ident())
+        if lines is None or lines.busy:
+            return int(self.stream.write(text))
+        lines.write(text)
+        return len(text)
+
+    def writelines(self, texts: Iterable[str]) -> None:
+        for text in texts:
+            self.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+class _Lines:
+    """Whole lines; of one that is written over again and again, as progress bars are, the last.
+
+    Attributes:
+        busy: a line is being handed on; what is written meanwhile is of the log itself.
+    """
+
+    def __init__(self, take: Callable[[str], None]) -> None:
+        self.busy = False
+        self._take = take
+        self._begun = ""
+
+    def write(self, text: str) -> None:
+        *whole, self._begun = (self._begun + text).split("\n")
+        self.busy = True
+        try:
+            for line in whole:
+                self._take(line.rstrip("\r").rpartition("\r")[2])
+        finally:
+            self.busy = False
+
+    def end(self) -> None:
+        if self._begun:
+            self.write("\n")
+
+
+@contextlib.contextmanager
+def _routed(name: str, take: Callable[[str], None]) -> Iterator[None]:
+    lines = _Lines(take)
+    with _lock:
+        below = getattr(sys, name)
+        stream = below if isinstance(below, _ByThread) else _ByThread(below)
+        stream.lines[threading.get_ident()] = lines
+        setattr(sys, name, stream)
+    try:
+        yield
+    finally:
+        with _lock:
+            del stream.lines[threading.get_ident()]
+            if not stream.lines and getattr(sys, name) is stream:
+                setattr(sys, name, stream.stream)
+        lines.end()

@@ -1,0 +1,283 @@
+"""What a python model may return, as rows that Spark holds: every value kept, or an error that names the column."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from dbt.adapters.silt.sql_text import quote
+
+logger = AdapterLogger("Silt")
+
+_KINDS = "a DataFrame of Spark, pandas, polars or pandas-on-Spark, an Arrow table, or a DuckDB relation"
+_BYTES_PER_PARTITION = 64 * 2**20
+_MOST_DIGITS = 38
+
+
+def to_frame(session: SparkSession, rows: Any, expected: T.StructType | None = None) -> DataFrame:
+    """The rows that a python model returned, as a Spark DataFrame.
+
+    Times without a zone are the wall clock's in the session's time zone, as Spark takes them; nanoseconds are cut to
+    microseconds, which is what Spark holds; a pandas index is no column. A column of which nothing but null is known
+    takes its type from `expected`, or is text.
+
+    Args:
+        session: the session that holds them.
+        rows: see `_KINDS`; an object that exports an Arrow stream is taken as a table.
+        expected: the columns of the table that the rows are for, where it is there already.
+
+    Raises:
+        DbtRuntimeError: it holds no rows, or a name or a value that a table cannot hold.
+    """
+    if isinstance(rows, DataFrame):  # an embedded session's, or Spark Connect's, which has every name as a column
+        return _distinctly_named(rows)
+    if _is_of(rows, "pyspark.pandas"):
+        levels = [f"__index_{level}" for level in range(rows.index.nlevels)]
+        _warn_of_index(rows.index.names)
+        return _distinctly_named(rows.to_spark(index_col=levels).drop(*levels))
+    table = _storable(_arrow_table(rows), session)
+    frame = session.createDataFrame(table).coalesce(1 + table.nbytes // _BYTES_PER_PARTITION)
+    return _without_void(frame, expected)
+
+
+def register(session: SparkSession, frame: DataFrame, view: str) -> None:
+    """Make a DataFrame a temporary view of the session, though it were made with another session of the same Spark."""
+    if frame.sparkSession is session:
+        frame.createOrReplaceTempView(view)
+        return
+    shared = f"silt_{uuid.uuid4().hex}"
+    frame.createGlobalTempView(shared)
+    try:
+        session.table(f"global_temp.{shared}").createOrReplaceTempView(view)
+    finally:
+        session.catalog.dropGlobalTempView(shared)
+
+
+def _arrow_table(rows: Any) -> pa.Table:
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(rows, pandas.DataFrame):
+        return _of_pandas(rows)
+    if _is_of(rows, "polars") and hasattr(rows, "collect"):
+        rows = rows.collect()
+    if isinstance(rows, pa.RecordBatch):
+        return _named(pa.Table.from_batches([rows]))
+    if not hasattr(rows, "__arrow_c_stream__"):
+        raise _no_rows(rows)
+    try:
+        return _named(pa.RecordBatchReader.from_stream(rows).read_all())
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:  # a single column is such a stream too
+        raise _no_rows(rows) from error
+
+
+def _no_rows(rows: Any) -> DbtRuntimeError:
+    if rows is None:
+        return DbtRuntimeError(f"The model returned None: end it with `return`, and {_KINDS}")
+    return DbtRuntimeError(f"The model returned a {type(rows).__qualname__}, and must return {_KINDS}")
+
+
+def _is_of(value: Any, package: str) -> bool:
+    return any(f"{kind.__module__}.".startswith(f"{package}.") for kind in type(value).__mro__)
+
+
+# Names
+
+
+def _named(table: pa.Table) -> pa.Table:
+    _check_names(table.column_names)
+    return table
+
+
+def _distinctly_named(frame: DataFrame) -> DataFrame:
+    _check_names(frame.columns)
+    return frame
+
+
+def _check_names(names: Iterable[str]) -> None:
+    """Spark, and so the table, does not tell upper case from lower case."""
+    kept = list(names)
+    if not kept:
+        raise DbtRuntimeError("The model returned no columns: a table has at least one")
+    many = [name for name, times in Counter(name.lower() for name in kept).items() if times > 1]
+    if many:
+        same = ", ".join(f"`{name}`" for name in kept if name.lower() == many[0])
+        raise DbtRuntimeError(
+            f"The model returned several columns of one name ({same}): rename them, or leave some out"
+        )
+
+
+def _text_name(name: Any) -> str:
+    """The name of a pandas column: a number, say, becomes its digits."""
+    if isinstance(name, tuple):
+        raise DbtRuntimeError(
+            f"The model returned a column whose name has several levels, {name!r}: "
+            "join them, such as `df.columns = ['_'.join(name) for name in df.columns]`"
+        )
+    if name is None or name != name:
+        raise DbtRuntimeError("The model returned a column without a name: name it in `df.columns`")
+    return str(name)
+
+
+# Values
+
+
+def _of_pandas(rows: Any) -> pa.Table:
+    names = [_text_name(name) for name in rows.columns]
+    _check_names(names)
+    _warn_of_index(rows.index.names)
+    return pa.Table.from_arrays(
+        [_of_series(name, rows.iloc[:, position]) for position, name in enumerate(names)], names=names
+    )
+
+
+def _of_series(name: str, series: Any) -> pa.ChunkedArray:
+    with _of_column(name):
+        array = pa.array(series, from_pandas=True)
+    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+
+
+def _warn_of_index(names: Sequence[Any]) -> None:
+    named = [f"`{name}`" for name in names if name is not None]
+    if named:
+        logger.warning(
+            f"The index of the returned DataFrame ({', '.join(named)}) is no column, and is left out: "
+            "return `df.reset_index()` to keep it"
+        )
+
+
+@contextlib.contextmanager
+def _of_column(name: str) -> Iterator[None]:
+    """Errors in here are the column's."""
+    try:
+        yield
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise DbtRuntimeError(
+            f"The column `{name}` that the model returned cannot be stored ({error}): "
+            "give all of its values one type, such as by `astype(str)`"
+        ) from error
+
+
+def _storable(table: pa.Table, session: SparkSession) -> pa.Table:
+    """The table in types that Spark knows."""
+    columns = [_stored(column, field, session) for field, column in zip(table.schema, table.columns, strict=True)]
+    return pa.Table.from_arrays(columns, names=table.column_names)
+
+
+def _stored(column: pa.ChunkedArray, field: pa.Field, session: SparkSession) -> pa.ChunkedArray:
+    wanted = _stored_type(field.type, field.name)
+    with _of_column(field.name):
+        # Nanoseconds are what may be lost: no type is cast to a narrower one.
+        stored = column if wanted == field.type else pc.cast(column, wanted, safe=not _has_nanoseconds(field.type))
+        if not pa.types.is_timestamp(wanted) or wanted.tz is not None:
+            return stored
+        zone = session.conf.get("spark.sql.session.timeZone")
+        # As Spark SQL reads a wall clock's time that comes twice; its own conversion of Arrow refuses it.
+        return pc.assume_timezone(stored, zone, ambiguous="earliest", nonexistent="latest")
+
+
+_SAME_IN_SPARK: dict[pa.DataType, pa.DataType] = {
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+    pa.float16(): pa.float32(),
+    pa.string_view(): pa.large_string(),
+    pa.binary_view(): pa.large_binary(),
+    pa.date64(): pa.date32(),
+}
+
+
+def _stored_type(kind: pa.DataType, name: str) -> pa.DataType:
+    """The type that holds all of its values among those that Spark takes.
+
+    Raises:
+        DbtRuntimeError: there is none.
+    """
+    types = pa.types
+    if kind in _SAME_IN_SPARK:
+        return _SAME_IN_SPARK[kind]
+    if types.is_dictionary(kind):
+        return _stored_type(kind.value_type, name)
+    if types.is_timestamp(kind):
+        return pa.timestamp("us", kind.tz)
+    if types.is_decimal(kind):
+        return _decimal(kind, name)
+    if types.is_map(kind):
+        return pa.map_(_stored_type(kind.key_type, name), _stored_type(kind.item_type, name))
+    if types.is_struct(kind):
+        return pa.struct([pa.field(each.name, _stored_type(each.type, name)) for each in kind])
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return pa.list_(_stored_type(kind.value_type, name))
+    if not _is_plain(kind):
+        raise _not_stored(kind, name)
+    return kind
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    types = pa.types
+    is_text = types.is_string(kind) or types.is_large_string(kind)
+    is_bytes = types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind)
+    is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
+    return bool(is_text or is_bytes or is_number or types.is_date32(kind) or types.is_null(kind))
+
+
+def _decimal(kind: pa.DataType, name: str) -> pa.DataType:
+    digits, scale = kind.precision + max(-kind.scale, 0), max(kind.scale, 0)
+    if digits > _MOST_DIGITS or scale > digits:
+        raise _not_stored(kind, name)
+    return pa.decimal128(digits, scale)
+
+
+def _has_nanoseconds(kind: pa.DataType) -> bool:
+    if pa.types.is_timestamp(kind):
+        return bool(kind.unit == "ns")
+    return any(_has_nanoseconds(kind.field(at).type) for at in range(kind.num_fields))
+
+
+def _not_stored(kind: pa.DataType, name: str) -> DbtRuntimeError:
+    return DbtRuntimeError(
+        f"The column `{name}` that the model returned has the type {kind}, which a table cannot hold: "
+        "convert it, to text for example"
+    )
+
+
+# Columns of nulls
+
+
+def _without_void(frame: DataFrame, expected: T.StructType | None) -> DataFrame:
+    known = {} if expected is None else {each.name.lower(): each.dataType for each in expected.fields}
+    kinds = [_known(each.dataType, known.get(each.name.lower())) for each in frame.schema.fields]
+    if kinds == [each.dataType for each in frame.schema.fields]:
+        return frame
+    columns = [F.col(quote(name)).cast(kind).alias(name) for name, kind in zip(frame.columns, kinds, strict=True)]
+    return frame.select(*columns)
+
+
+def _known(kind: T.DataType, expected: T.DataType | None) -> T.DataType:
+    """The type with another in the place of each void: of the table's column where there is one, else text."""
+    if isinstance(kind, T.NullType):
+        return T.StringType() if expected is None else expected
+    if isinstance(kind, T.ArrayType):
+        inner = expected.elementType if isinstance(expected, T.ArrayType) else None
+        return T.ArrayType(_known(kind.elementType, inner), kind.containsNull)
+    if isinstance(kind, T.MapType):
+        inner = expected.valueType if isinstance(expected, T.MapType) else None
+        return T.MapType(_known(kind.keyType, None), _known(kind.valueType, inner), kind.valueContainsNull)
+    if isinstance(kind, T.StructType):
+        fields = expected.fields if isinstance(expected, T.StructType) else []
+        named = {each.name.lower(): each.dataType for each in fields}
+        return T.StructType(
+            [T.StructField(f.name, _known(f.dataType, named.get(f.name.lower())), f.nullable) for f in kind.fields]
+        )
+    return kind
