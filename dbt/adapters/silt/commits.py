@@ -91,6 +91,7 @@ class Author:
     run_id: str | None
     node_id: str | None
     checksum: str | None = None
+    query_comment: str | None = None
 
     def commit_info(self, unit: Unit | None) -> dict[str, Any]:
         """The fields that a commit's commitInfo gets."""
@@ -101,6 +102,7 @@ class Author:
             "nodeId": self.node_id,
             "appId": unit.app_id if unit else None,
             "nodeChecksum": unit.checksum if unit and unit.checksum else self.checksum,
+            "queryComment": (self.query_comment or "").strip() or None,
         }
         return {INFO_KEY: {name: value for name, value in facts.items() if value is not None}}
 

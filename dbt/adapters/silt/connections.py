@@ -29,6 +29,7 @@ from dbt.adapters.silt.engine.statements.tokens import tokenize
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse
 from dbt.adapters.silt.handle import SiltCursor, SiltHandle, environment_of
 from dbt.adapters.silt.invocation import Invocation
+from dbt.adapters.silt.query_comments import job_tags, node_tags, without_comment
 from dbt.adapters.silt.runs import PreviousResults
 from dbt.adapters.silt.units import HookScope, Unit, on_run_hook_scope, text_hash
 
@@ -43,11 +44,13 @@ class NodeWork:
         unit: the unit of work that the next statement is.
         scope: the hook whose statements are units of their own.
         landed: the units of work that this node has committed so far.
+        tags: the node's.
     """
 
     unit: Unit | None = None
     scope: HookScope | None = None
     landed: list[SiltResponse] = field(default_factory=list)
+    tags: tuple[str, ...] = ()
 
 
 class SiltConnectionManager(SQLConnectionManager):
@@ -130,6 +133,13 @@ class SiltConnectionManager(SQLConnectionManager):
             self._record(response, author)
         return result, response
 
+    def without_comment(self, sql: str) -> str:
+        return without_comment(sql, self._query_comment)
+
+    def job_tags(self) -> tuple[str, ...]:
+        """What this thread's Spark jobs are tagged with: the node, its own tags, the query comment."""
+        return job_tags((get_node_info().get("unique_id"), *self.work.tags, self._query_comment))
+
     @classmethod
     def get_response(cls, cursor: SiltCursor) -> SiltResponse:
         return cursor.response
@@ -162,9 +172,9 @@ class SiltConnectionManager(SQLConnectionManager):
             self._local.work = NodeWork()
         return self._local.work
 
-    def begin_node(self) -> None:
-        """Forget what this thread's last node was at."""
-        self._local.work = NodeWork()
+    def begin_node(self, config: Any = None) -> None:
+        """Forget what this thread's last node was at; the next one has this configuration."""
+        self._local.work = NodeWork(tags=node_tags(config))
 
     @contextlib.contextmanager
     def doing(self, unit: Unit) -> Iterator[None]:
@@ -208,7 +218,13 @@ class SiltConnectionManager(SQLConnectionManager):
             run_id=unit.run_id if unit else None,
             node_id=node.get("unique_id"),
             checksum=node.get("node_checksum"),
+            query_comment=self._query_comment,
         )
+
+    @property
+    def _query_comment(self) -> str | None:
+        """This thread's; None where there is none, and before dbt has read the project."""
+        return self.query_header.comment.query_comment if self.query_header else None
 
     def _record(self, response: SiltResponse, author: Author) -> None:
         if response.skipped:

@@ -27,7 +27,7 @@ class SiltCredentials(Credentials):
         warehouse: where the tables are: a folder, relative to the project, or a URI.
         master: the Spark master of an embedded session or a cluster; not with `remote`.
         remote: the address of a Spark Connect server (`sc://host:port`).
-        databases: more databases, by name, each a folder or a URI.
+        databases: more databases, by name, each a folder, relative to the project, or a URI.
         spark_conf: settings of the Spark session.
         run_id: what identifies the logical run for an orchestrator; a rerun with the same id applies nothing twice.
         isolation_level: Serializable, WriteSerializable or SnapshotIsolation, for every commit; by default the table's.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -31,9 +31,19 @@ from dbt.adapters.silt.units import goes_with_rows
 
 
 class Runner(Protocol):
-    """What a cursor asks of its connection's manager: run one statement, and say what came of it."""
+    """What a cursor asks of its connection's manager."""
 
-    def run(self, warehouse: Warehouse, statement: str) -> tuple[Result, SiltResponse]: ...
+    def run(self, warehouse: Warehouse, statement: str) -> tuple[Result, SiltResponse]:
+        """Run one statement, and say what came of it."""
+        ...
+
+    def without_comment(self, sql: str) -> str:
+        """The text without dbt's query comment."""
+        ...
+
+    def job_tags(self) -> tuple[str, ...]:
+        """What the Spark jobs of this thread's statements are tagged with."""
+        ...
 
 
 class Environment:
@@ -41,17 +51,16 @@ class Environment:
 
     Args:
         credentials: the profile.
-        location: the warehouse's folder, absolute.
+        locations: the folders of the databases by name, absolute; the profile's own is among them.
     """
 
-    def __init__(self, credentials: SiltCredentials, location: str) -> None:
+    def __init__(self, credentials: SiltCredentials, locations: Mapping[str, str]) -> None:
         self._credentials = credentials
-        self._location = location
+        self._locations = locations
         self._lock = threading.Lock()
         self._pool: SessionPool | None = None
         self._warehouse: Warehouse | None = None
-        places = {credentials.database: location, **credentials.databases}
-        self._catalog = Catalog({name: LocalStore(place.removeprefix("file://")) for name, place in places.items()})
+        self._catalog = Catalog({name: LocalStore(place.removeprefix("file://")) for name, place in locations.items()})
 
     @property
     def catalog(self) -> Catalog:
@@ -98,10 +107,10 @@ class Environment:
         given = self._credentials
         return Warehouse(
             session,
-            self._location,
+            self._locations[given.database],
             database=given.database,
             schema=given.schema,
-            databases=given.databases,
+            databases={name: place for name, place in self._locations.items() if name != given.database},
             settings=WarehouseSettings(
                 isolation_level=IsolationLevel(given.isolation_level) if given.isolation_level else None,
                 max_commit_attempts=given.max_commit_attempts,
@@ -117,15 +126,19 @@ _environments_lock = threading.Lock()
 
 def environment_of(credentials: SiltCredentials, project_root: Path) -> Environment:
     """The environment of a profile: the same one for every adapter of this process with the same settings."""
-    location = credentials.warehouse
-    if "://" not in location:
-        location = str((project_root / Path(location).expanduser()).resolve())
+    places = {credentials.database: credentials.warehouse, **credentials.databases}
+    locations = {name: _location(place, project_root) for name, place in places.items()}
     settings = {name: value for name, value in credentials.to_dict().items() if name not in ("run_id", "resume")}
-    key = json.dumps([location, settings], sort_keys=True, default=str)
+    key = json.dumps([locations, settings], sort_keys=True, default=str)
     with _environments_lock:
         if key not in _environments:
-            _environments[key] = Environment(credentials, location)
+            _environments[key] = Environment(credentials, locations)
         return _environments[key]
+
+
+def _location(place: str, project_root: Path) -> str:
+    """A folder of the profile is relative to the project; a URI is what it is."""
+    return place if "://" in place else str((project_root / Path(place).expanduser()).resolve())
 
 
 class SiltHandle:
@@ -157,7 +170,7 @@ class SiltHandle:
 
     @contextlib.contextmanager
     def busy(self) -> Iterator[None]:
-        """What runs in here is what `cancel` stops.
+        """What runs in here is what `cancel` stops; its Spark jobs say what they are for.
 
         Raises:
             DbtRuntimeError: the connection was cancelled.
@@ -165,12 +178,23 @@ class SiltHandle:
         self._check_not_cancelled()
         self._idle.clear()
         try:
-            yield
+            with self._tagged(self.runner.job_tags()):
+                yield
         except PySparkException:
             self._check_not_cancelled()
             raise
         finally:
             self._idle.set()
+
+    @contextlib.contextmanager
+    def _tagged(self, tags: tuple[str, ...]) -> Iterator[None]:
+        for tag in tags:
+            self.session.addTag(tag)
+        try:
+            yield
+        finally:
+            for tag in tags:
+                self.session.removeTag(tag)
 
     def _check_not_cancelled(self) -> None:
         if self._cancelled.is_set():
@@ -203,7 +227,7 @@ class SiltCursor:
         """
         if bindings:
             raise DbtRuntimeError("silt takes no bindings: write the values into the statement")
-        for statement in split_statements(sql):
+        for statement in split_statements(self._handle.runner.without_comment(sql)):
             self.drain()
             with self._handle.busy():
                 result, self.response = self._handle.runner.run(self._handle.warehouse, statement)

@@ -293,7 +293,7 @@ class SiltAdapter(SparkAdapter):
         self.connections.work.scope = None
 
     def pre_model_hook(self, config: Any) -> None:
-        self.connections.begin_node()
+        self.connections.begin_node(config)
 
     def post_model_hook(self, config: Any, context: Any) -> None:
         """Say what had landed, where the node then failed: dbt drops the response of a node that fails."""

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
+from dbt.adapters.silt.commits import SiltResponse
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError
-from dbt.adapters.silt.handle import environment_of, split_statements
+from dbt.adapters.silt.engine.warehouse import Result, Warehouse
+from dbt.adapters.silt.handle import SiltHandle, environment_of, split_statements
+from dbt.adapters.silt.session import SessionPool, SessionSettings
 
 
 @pytest.mark.parametrize(
@@ -44,3 +49,34 @@ def test_names_are_answered_without_spark_and_without_making_anything(tmp_path: 
     assert environment.catalog.databases() == ["raw", "silt"]
     assert environment.catalog.schemas("silt") == []
     assert list(tmp_path.iterdir()) == []
+
+
+def test_every_databases_folder_is_relative_to_the_project(tmp_path: Path) -> None:
+    environment = environment_of(SiltCredentials(warehouse="own", databases={"raw": "landing/raw"}), tmp_path)
+    for database, folder in (("silt", "own"), ("raw", "landing/raw")):
+        environment.catalog.create_schema(database, "main")
+        assert (tmp_path / folder / "main").is_dir()
+
+
+def test_jobs_are_tagged_in_a_statement_and_no_longer_after_it(spark: SparkSession, tmp_path: Path) -> None:
+    warehouse = Warehouse(spark, str(tmp_path))
+    handle = SiltHandle(SessionPool(SessionSettings()), spark, warehouse, TaggedRunner(("model.shop.orders", "daily")))
+    with handle.busy():
+        assert spark.getTags() == {"model.shop.orders", "daily"}
+    assert spark.getTags() == set()
+
+
+@dataclass(frozen=True)
+class TaggedRunner:
+    """A manager of connections whose statements have these tags."""
+
+    tags: tuple[str, ...]
+
+    def run(self, warehouse: Warehouse, statement: str) -> tuple[Result, SiltResponse]:
+        return warehouse.execute(statement), SiltResponse("OK", code="OK")
+
+    def without_comment(self, sql: str) -> str:
+        return sql
+
+    def job_tags(self) -> tuple[str, ...]:
+        return self.tags

@@ -1,0 +1,36 @@
+"""dbt's query comment and what else is known of a node's statements, as commits and Spark's jobs carry it.
+
+The comment is the user's own text. It goes to dbt's log with the statement, into the commit and to the jobs, and never
+to the parser: a `/*` in it would open a second comment, and its text, which differs from run to run, is no part of the
+work that a statement is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+
+def without_comment(sql: str, comment: str | None) -> str:
+    """The text that dbt wrote this comment before, or after."""
+    if not comment:
+        return sql
+    written = f"/* {comment.strip()} */"
+    if sql.startswith(f"{written}\n"):
+        return sql[len(written) + 1 :]
+    for end in (f"\n{written};", f"\n{written}"):
+        if sql.endswith(end):
+            return sql[: -len(end)]
+    return sql
+
+
+def node_tags(config: Any) -> tuple[str, ...]:
+    """The tags of the node that dbt is about to run, by its configuration; none where it has no node."""
+    return tuple(getattr(getattr(config, "model", None), "tags", None) or ())
+
+
+def job_tags(texts: Iterable[str | None]) -> tuple[str, ...]:
+    """The texts as tags of Spark's jobs, which are not empty and hold no comma; each once, in order."""
+    written = (re.sub(r"\s*,\s*", "; ", " ".join(text.split())).strip() for text in texts if text)
+    return tuple(dict.fromkeys(tag for tag in written if tag))
