@@ -32,6 +32,7 @@ from dbt.adapters.silt.connections import SiltConnectionManager, landed_message
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.docs import RelationDocs, table_stats
 from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
+from dbt.adapters.silt.engine.catalog.names import normalize
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.commands.types import spark_schema
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -112,7 +113,8 @@ class SiltAdapter(SparkAdapter):
     # Relations
 
     def list_relations(self, database: str | None, schema: str) -> list[BaseRelation]:
-        return super().list_relations(database or self._own_database, schema)
+        # dbt asks by the names of its files, which some file systems spell with letters and accents apart.
+        return super().list_relations(database or self._own_database, normalize(schema))
 
     def get_relation(self, database: str, schema: str, identifier: str) -> BaseRelation | None:
         return BaseAdapter.get_relation(self, database or self._own_database, schema, identifier)

@@ -1,4 +1,4 @@
-"""A relation: three parts, always written with all of them in backquotes, compared without regard to case.
+"""A relation: three parts, always written with all of them in backquotes, compared as the catalog compares names.
 
 A source on files has three parts as well, and is written as what reads its files.
 """
@@ -12,7 +12,7 @@ from dbt.adapters.base.relation import BaseRelation, Policy
 from dbt.adapters.contracts.relation import ComponentName, HasQuoting, RelationConfig, RelationType
 from dbt.adapters.spark.relation import SparkRelation
 
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names import RelationName, normalize
 from dbt.adapters.silt.external_sources import external_of
 from dbt.adapters.silt.sql_text import quote
 
@@ -81,8 +81,8 @@ class SiltRelation(SparkRelation):
         return quote(identifier)
 
     def _is_exactish_match(self, field: ComponentName, value: str) -> bool:
-        own = self.path.get_lowered_part(field)
-        return own is not None and own == value.lower()
+        own = self.path.get_part(field)
+        return own is not None and normalize(own) == normalize(value)
 
     @property
     def is_temporary(self) -> bool:

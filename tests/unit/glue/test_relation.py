@@ -36,6 +36,12 @@ def test_names_match_whatever_their_case(schema: str, identifier: str) -> None:
     assert ORDERS.matches("SILT", schema, identifier)
 
 
+def test_names_match_however_their_accents_are_spelled() -> None:
+    composed, apart = "umsätze", "Umsa\u0308tze"
+    assert SiltRelation.create("silt", "main", apart).matches("silt", "main", composed)
+    assert SiltRelation.create("silt", "main", composed).matches("silt", "main", apart)
+
+
 def test_another_name_does_not_match() -> None:
     assert not ORDERS.matches("silt", "main", "order")
 

@@ -82,6 +82,10 @@ class Catalog:
         """The names of the databases, sorted."""
         return sorted(self._databases)
 
+    def check_database(self, database: str) -> None:
+        """Raise SchemaNotFoundError if there is no such database."""
+        self._store(database)
+
     def schemas(self, database: str) -> list[str]:
         """The names of the database's schemas, sorted; none where its root is not there yet."""
         store = self._store(database)

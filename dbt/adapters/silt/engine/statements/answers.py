@@ -189,11 +189,14 @@ def _partitions(context: Context, statement: kinds.Show) -> Answer | None:
     if not snapshot.partition_columns:
         raise UnsupportedStatementError("the table is not partitioned", table=meaning.log.name)
     fields = [snapshot.schema.require(name) for name in snapshot.partition_columns]
-    found = {
-        "/".join(f"{field.name}={dict(values).get(field.physical_name)}" for field in fields)
-        for values in snapshot.files["partition_values"].to_pylist()
-    }
+    values = (dict(each) for each in snapshot.files["partition_values"].to_pylist())
+    found = {"/".join(f"{field.name}={_or_null(each.get(field.physical_name))}" for field in fields) for each in values}
     return Answer(tuple((each,) for each in sorted(found)), "partition string")
+
+
+def _or_null(partition_value: str | None) -> str:
+    """As Spark shows it."""
+    return "null" if partition_value is None else partition_value
 
 
 def _not_supported(context: Context, statement: kinds.Show) -> None:

@@ -225,6 +225,7 @@ def _schema_place(context: Context, name: kinds.Name) -> tuple[str, str] | None:
         return context.namespace.database, name[0]
     if len(name) == 2 and context.namespace.is_database(name[0]):
         return name[0], name[1]
+    context.namespace.check_database(name[0])
     return None
 
 

@@ -48,6 +48,9 @@ class Foreign:
     """Nothing of ours: Spark resolves it."""
 
 
+_SPARK_CATALOGS = ("spark_catalog", "system")
+"""Those that every Spark has."""
+
 Meaning: TypeAlias = OurTable | OurView | TemporaryView | Foreign
 
 
@@ -95,6 +98,7 @@ class Namespace:
 
         Raises:
             RelationNotFoundError: the name is in our database, or in one of our schemas, and not there.
+            SchemaNotFoundError: neither we nor Spark have its database.
             NotATableError: the folder is no table.
         """
         if is_path(name):
@@ -103,6 +107,7 @@ class Namespace:
             return self._short(name[0])
         full = self.ours(name)
         if full is None:
+            self._check_foreign(name)
             return Foreign()
         found = self._find(full)
         # Where nothing was found, the catalog says whether there is nothing, or a folder that is no table.
@@ -112,9 +117,11 @@ class Namespace:
         """The full name of a relation to make or change; None if it is Spark's.
 
         Raises:
-            SchemaNotFoundError: neither we nor Spark have its schema.
+            SchemaNotFoundError: neither we nor Spark have its schema, or its database.
         """
         full = self.ours(name)
+        if full is None:
+            self._check_foreign(name)
         if len(name) == 2 and full is None and not self.is_foreign_schema(name[0]):
             raise SchemaNotFoundError(
                 f"there is no schema `{name[0]}` in database `{self.database}`", table=".".join(name)
@@ -153,6 +160,17 @@ class Namespace:
     def is_foreign_schema(self, text: str) -> bool:
         """Whether Spark itself has a schema of that name."""
         return self.spark.catalog.databaseExists(quoted(text))
+
+    def check_database(self, text: str) -> None:
+        """Raise SchemaNotFoundError if neither we nor Spark have a database (to Spark: a catalog) of that name."""
+        if text.lower() in _SPARK_CATALOGS or self.spark.conf.get(f"spark.sql.catalog.{text}", None) is not None:
+            return
+        self.catalog.check_database(text)
+
+    def _check_foreign(self, name: Name) -> None:
+        """As `check_database`, for the database that a name of Spark's has."""
+        if len(name) == 3:
+            self.check_database(name[0])
 
     def _short(self, identifier: str) -> Meaning:
         kept = self.temporary.get(identifier.lower())
