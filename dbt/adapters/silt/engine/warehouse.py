@@ -37,9 +37,11 @@ from dbt.adapters.silt.engine.kernel.transaction import CommitSettings
 from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.kinds import Query, Statement
 from dbt.adapters.silt.engine.statements.namespace import Namespace
+from dbt.adapters.silt.engine.statements.opened import Text
 from dbt.adapters.silt.engine.statements.parse import parse
 from dbt.adapters.silt.engine.statements.pins import Pins
-from dbt.adapters.silt.engine.statements.resolve import Memory, Resolver, Text
+from dbt.adapters.silt.engine.statements.reads import Memory
+from dbt.adapters.silt.engine.statements.resolve import Resolver
 from dbt.adapters.silt.engine.statements.route import route
 
 __all__ = ["Result", "Warehouse", "WarehouseSettings"]

@@ -287,6 +287,12 @@ class Catalog:
         store, folder = self._schema(database, schema)
         return sorted(places.document_names(database, store, folder, FUNCTION_SUFFIX))
 
+    def has_function(self, name: RelationName) -> bool:
+        """Whether there is such a function; False, too, where there is no such schema or database."""
+        if not self.has_schema(name.database, name.schema):
+            return False
+        return self._store(name.database).status(places.document_path(name, FUNCTION_SUFFIX)) is not None
+
     def function(self, name: RelationName) -> Function:
         """The function of that name; raises as `view` does."""
         return parse_function(self._document(name, FUNCTION_SUFFIX, "function"), name)
@@ -311,10 +317,9 @@ class Catalog:
         if if_exists and not self.has_schema(name.database, name.schema):
             return
         store, _ = self._schema(name.database, name.schema)
-        path = places.document_path(name, FUNCTION_SUFFIX)
-        if store.status(path) is None and not if_exists:
+        if not self.has_function(name) and not if_exists:
             raise RelationNotFoundError("there is no such function", table=str(name))
-        store.delete(path)
+        store.delete(places.document_path(name, FUNCTION_SUFFIX))
 
     def _store(self, database: str) -> Store:
         store = self._databases.get(check_identifier(database, "database"))

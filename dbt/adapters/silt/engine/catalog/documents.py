@@ -52,6 +52,7 @@ class FunctionParameter:
     name: str
     type: str
     default: str | None = None
+    comment: str | None = None
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,8 @@ class Function:
 
     Attributes:
         body: the SQL expression or query that gives the value, as the user wrote it.
-        returns: the SQL type of the value; None where the body's own type holds.
+        returns: the SQL type of the value, or `table (...)`; None where the body's own type holds.
+        deterministic: what the function's statement says of it; None where it says nothing.
         current_database, current_schema: where unqualified names of the body are looked up.
         created_at: milliseconds since 1970-01-01 UTC.
     """
@@ -69,6 +71,7 @@ class Function:
     parameters: tuple[FunctionParameter, ...]
     body: str
     returns: str | None = None
+    deterministic: bool | None = None
     comment: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     current_database: str | None = None
@@ -94,9 +97,16 @@ def parse_view(data: bytes, name: RelationName) -> View:
 
 def serialize_function(function: Function) -> bytes:
     """The document of a function, without its name."""
-    parameters = [{"name": p.name, "type": p.type, "default": p.default} for p in function.parameters]
+    parameters = [
+        {"name": p.name, "type": p.type, "default": p.default, "comment": p.comment} for p in function.parameters
+    ]
     return _serialize(
-        "function", parameters=parameters, body=function.body, returns=function.returns, **_common(function)
+        "function",
+        parameters=parameters,
+        body=function.body,
+        returns=function.returns,
+        deterministic=function.deterministic,
+        **_common(function),
     )
 
 
@@ -119,9 +129,16 @@ def _view(body: Mapping[str, Any], name: RelationName) -> View:
 
 
 def _function(body: Mapping[str, Any], name: RelationName) -> Function:
-    parameters = tuple(FunctionParameter(p["name"], p["type"], p.get("default")) for p in body["parameters"])
+    parameters = tuple(
+        FunctionParameter(p["name"], p["type"], p.get("default"), p.get("comment")) for p in body["parameters"]
+    )
     return Function(
-        name=name, parameters=parameters, body=body["body"], returns=body.get("returns"), **_common_arguments(body)
+        name=name,
+        parameters=parameters,
+        body=body["body"],
+        returns=body.get("returns"),
+        deterministic=body.get("deterministic"),
+        **_common_arguments(body),
     )
 
 

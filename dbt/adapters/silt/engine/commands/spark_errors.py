@@ -26,6 +26,9 @@ _STATEMENT: Mapping[str, type[InvalidStatementError]] = {
     "UNRESOLVED_FIELD": ColumnNotFoundError,
     "FIELD_NOT_FOUND": ColumnNotFoundError,
     "TABLE_OR_VIEW_NOT_FOUND": RelationNotFoundError,
+    "UNRESOLVED_ROUTINE": RelationNotFoundError,
+    "ROUTINE_NOT_FOUND": RelationNotFoundError,
+    "UNRESOLVABLE_TABLE_VALUED_FUNCTION": RelationNotFoundError,
     "PARSE_SYNTAX_ERROR": StatementSyntaxError,
 }
 """What a statement's own text is at fault for, by the first part of Spark's error condition."""

@@ -11,6 +11,7 @@ from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.statements import kinds
 from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.foreign import pass_to_spark
+from dbt.adapters.silt.engine.statements.functions import refuse_calls
 from dbt.adapters.silt.engine.statements.kinds import ConstraintKind, Name, ObjectKind, Position, Statement
 from dbt.adapters.silt.engine.statements.namespace import OurView
 from dbt.adapters.silt.engine.statements.targets import (
@@ -24,6 +25,8 @@ from dbt.adapters.silt.engine.statements.targets import (
 
 def add_columns(context: Context, statement: kinds.AddColumns) -> Result:
     """ALTER TABLE ... ADD COLUMNS."""
+    for column in statement.columns:
+        refuse_calls(context, column.default, "a column's default", ".".join(statement.table))
     columns = tuple(
         alter_columns.NewColumn(c.path, c.type, c.comment, _after(c.position), c.nullable, _default(c.default))
         for c in statement.columns
@@ -52,6 +55,8 @@ def drop_columns(context: Context, statement: kinds.DropColumns) -> Result:
 
 def alter_columns_(context: Context, statement: kinds.AlterColumns) -> Result:
     """ALTER TABLE ... ALTER | CHANGE | RENAME COLUMN."""
+    for change in statement.changes:
+        refuse_calls(context, change.default, "a column's default", ".".join(statement.table))
     changes = tuple(
         alter_columns.ColumnChange(c.path, c.new_name, c.type, c.comment, c.nullable, _after(c.position), c.default)
         for c in statement.changes
@@ -97,6 +102,7 @@ def unset_properties(context: Context, statement: kinds.UnsetProperties) -> Resu
 def add_constraint(context: Context, statement: kinds.AddConstraint) -> Result:
     """ALTER TABLE ... ADD CONSTRAINT: CHECK is enforced; keys are refused, because nothing would hold them."""
     constraint = statement.constraint
+    refuse_calls(context, constraint.condition, "a check constraint", ".".join(statement.table))
     if constraint.kind is not ConstraintKind.CHECK and context.namespace.may_be_ours(statement.table):
         raise UnsupportedStatementError(
             f"a {constraint.kind.value.upper()} constraint cannot be enforced",

@@ -199,6 +199,19 @@ def _or_null(partition_value: str | None) -> str:
     return "null" if partition_value is None else partition_value
 
 
+def _functions(context: Context, statement: kinds.Show) -> Answer | None:
+    """Ours of a schema, and Spark's own where they are not left out; not those of the session, which stand for ours."""
+    place = _place(context, statement.name)
+    if place is None or statement.scope == "system":
+        return None
+    ours = {each.identifier: str(each) for each in context.catalog.functions(*place)}
+    rows = [ours[name] for name in _like(ours, statement.pattern)]
+    if statement.scope != "user":
+        spark = [row[0] for row in context.spark.sql("show system functions").collect()]
+        rows += _like(spark, statement.pattern)
+    return Answer(tuple((row,) for row in rows), "function string")
+
+
 def _not_supported(context: Context, statement: kinds.Show) -> None:
     if statement.name is None or _place(context, statement.name) is None:
         return
@@ -219,7 +232,7 @@ _SHOWN: Mapping[ShowKind, Callable[[Context, kinds.Show], Answer | None]] = {
     ShowKind.CREATE_TABLE: _create_table,
     ShowKind.PROPERTIES: _properties,
     ShowKind.PARTITIONS: _partitions,
-    ShowKind.FUNCTIONS: _not_supported,
+    ShowKind.FUNCTIONS: _functions,
 }
 
 

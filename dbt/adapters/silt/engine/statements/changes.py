@@ -16,7 +16,8 @@ from dbt.adapters.silt.engine.statements.foreign import pass_to_spark
 from dbt.adapters.silt.engine.statements.kinds import MatchKind, Name
 from dbt.adapters.silt.engine.statements.merge_keys import MergeSides, merge_keys
 from dbt.adapters.silt.engine.statements.namespace import OurTable
-from dbt.adapters.silt.engine.statements.resolve import Resolved, Text
+from dbt.adapters.silt.engine.statements.opened import Text
+from dbt.adapters.silt.engine.statements.reads import Resolved
 from dbt.adapters.silt.engine.statements.targets import (
     already_applied,
     changed,
@@ -99,7 +100,7 @@ def merge(context: Context, statement: kinds.Merge) -> Result:
     expressions = [Text(text, outer) for text in _expressions(statement)]
     resolved = context.resolver.resolve([Text(statement.source.query), *expressions], target=table.log)
     target = target_of(table.log, resolved)
-    source = context.spark.sql(resolved.texts[0])
+    source = context.frame(resolved)
     sides = MergeSides(
         target.snapshot.schema,
         target_names=((identifier(table, statement.alias),),),

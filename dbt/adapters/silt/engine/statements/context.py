@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.statements.namespace import Namespace
+from dbt.adapters.silt.engine.statements.reads import Resolved
 from dbt.adapters.silt.engine.statements.resolve import Resolver
 
 
@@ -36,7 +37,12 @@ class Context:
 
     def dataframe(self, query: str) -> DataFrame:
         """The query over pinned snapshots."""
-        return self.spark.sql(self.resolver.query(query).texts[0])
+        return self.frame(self.resolver.query(query))
+
+    def frame(self, resolved: Resolved) -> DataFrame:
+        """The first of the texts, a query."""
+        frame = self.spark.sql(resolved.texts[0])
+        return frame.toDF(*map(resolved.shown, frame.columns)) if resolved.functions else frame
 
     def rows(self, rows: Sequence[Sequence[object]], schema: str) -> Result:
         """An answer that the engine itself has; `schema` is in Spark's DDL form."""

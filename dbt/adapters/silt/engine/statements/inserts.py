@@ -19,7 +19,8 @@ from dbt.adapters.silt.engine.statements.foreign import pass_with_query
 from dbt.adapters.silt.engine.statements.kinds import InsertMode
 from dbt.adapters.silt.engine.statements.merge_keys import MergeSides, merge_keys
 from dbt.adapters.silt.engine.statements.namespace import OurTable
-from dbt.adapters.silt.engine.statements.resolve import Resolved, Text
+from dbt.adapters.silt.engine.statements.opened import Text
+from dbt.adapters.silt.engine.statements.reads import Resolved
 from dbt.adapters.silt.engine.statements.targets import (
     already_applied,
     changed,

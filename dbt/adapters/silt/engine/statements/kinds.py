@@ -234,19 +234,31 @@ class Rename(Statement):
     new_name: Name
 
 
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a function; `default` is the text of an expression."""
+
+    name: str
+    type: str
+    default: str | None = None
+    comment: str | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class CreateFunction(Statement):
     """CREATE [TEMPORARY] FUNCTION.
 
-    A SQL function has a `body` (the text after RETURN: an expression or a query) and the text of its parameters and
-    of what it RETURNS; any other kind (a Java class) has none.
+    A SQL function has a `body` (the text after RETURN: an expression or a query) and the text of what it RETURNS, a
+    type or `table (...)`; any other kind (a Java class) has no body.
     """
 
     name: Name
     mode: CreateMode = CreateMode.CREATE
     temporary: bool = False
-    parameters: str | None = None
+    parameters: tuple[Parameter, ...] = ()
     returns: str | None = None
+    deterministic: bool | None = None
+    comment: str | None = None
     body: str | None = None
 
 

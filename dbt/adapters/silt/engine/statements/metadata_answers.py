@@ -28,7 +28,8 @@ from dbt.adapters.silt.engine.statements.predicates import (
     predicate,
     qualified_by,
 )
-from dbt.adapters.silt.engine.statements.scanner import Block, Reference, scan
+from dbt.adapters.silt.engine.statements.scanner import scan
+from dbt.adapters.silt.engine.statements.scans import Block, Reference
 from dbt.adapters.silt.engine.statements.selects import Item, Select, read_select
 from dbt.adapters.silt.engine.statements.spans import Tokens, after_group
 from dbt.adapters.silt.engine.statements.tokens import Kind, quoted, tokenize

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationKind
-from dbt.adapters.silt.engine.catalog.documents import View
+from dbt.adapters.silt.engine.catalog.documents import Function, View
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidNameError,
@@ -51,6 +52,7 @@ class Foreign:
 _SPARK_CATALOGS = ("spark_catalog", "system")
 """Those that every Spark has."""
 
+_MOST_PARTS = 3
 Meaning: TypeAlias = OurTable | OurView | TemporaryView | Foreign
 
 
@@ -112,6 +114,23 @@ class Namespace:
         found = self._find(full)
         # Where nothing was found, the catalog says whether there is nothing, or a folder that is no table.
         return OurTable(self.catalog.table(full), full) if isinstance(found, Foreign) else found
+
+    def function(self, name: Name) -> Function | None:
+        """The function that a call of that name means; None if it is Spark's.
+
+        A name of one part is Spark's own function or a temporary one, and only then one of the current schema.
+
+        Raises:
+            RelationNotFoundError: the name is in our database, or in one of our schemas, and not there.
+        """
+        if len(name) == 1:
+            return self._short_function(name[0])
+        full = self.ours(name) if len(name) <= _MOST_PARTS else None
+        if full is None:
+            return None
+        if not self.catalog.has_function(full):
+            raise self._no_function(full)
+        return self.catalog.function(full)
 
     def writable(self, name: Name) -> RelationName | None:
         """The full name of a relation to make or change; None if it is Spark's.
@@ -183,6 +202,21 @@ class Namespace:
         if isinstance(found, Foreign) and not self.spark.catalog.tableExists(quoted(identifier)):
             raise RelationNotFoundError("there is no such table or view", table=str(full))
         return found
+
+    def _short_function(self, identifier: str) -> Function | None:
+        try:
+            full = RelationName(self.database, self.schema, identifier)
+        except InvalidNameError:
+            return None
+        if not self.catalog.has_function(full) or self.spark.catalog.functionExists(quoted(identifier)):
+            return None
+        return self.catalog.function(full)
+
+    def _no_function(self, full: RelationName) -> RelationNotFoundError:
+        names = {each.identifier: str(each) for each in self.catalog.functions(full.database, full.schema)}
+        near = difflib.get_close_matches(full.identifier, names, n=3, cutoff=0.5)
+        remedy = f"Create it first, or call {' or '.join(names[each] for each in near)}" if near else "Create it first"
+        return RelationNotFoundError("there is no such function", table=str(full), remedy=remedy)
 
     def _is_known(self, identifier: str) -> bool:
         """Whether a name of one part, which may be no name at all, is a relation of ours."""

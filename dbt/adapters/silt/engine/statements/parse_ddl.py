@@ -9,7 +9,6 @@ from dbt.adapters.silt.engine.statements.cursor import Cursor
 from dbt.adapters.silt.engine.statements.kinds import (
     AlterViewQuery,
     CommentOn,
-    CreateFunction,
     CreateMode,
     CreateSchema,
     CreateView,
@@ -23,6 +22,7 @@ from dbt.adapters.silt.engine.statements.kinds import (
     ViewColumn,
     ViewScope,
 )
+from dbt.adapters.silt.engine.statements.parse_function import create_function
 from dbt.adapters.silt.engine.statements.parse_table import create_table
 
 SCHEMA_WORDS = ("SCHEMA", "DATABASE", "NAMESPACE")
@@ -48,7 +48,7 @@ def create(cursor: Cursor) -> Statement | None:
         scope = ViewScope.GLOBAL_TEMPORARY if is_global else ViewScope.TEMPORARY if temporary else ViewScope.PERSISTENT
         return _create_view(cursor, if_not_exists(cursor, mode), scope)
     if cursor.take("FUNCTION"):
-        return _create_function(cursor, if_not_exists(cursor, mode), temporary)
+        return create_function(cursor, if_not_exists(cursor, mode), temporary)
     if cursor.take_any(*SCHEMA_WORDS):
         return _create_schema(cursor, if_not_exists(cursor, mode))
     return None
@@ -181,27 +181,3 @@ def _create_view_using(cursor: Cursor, name: tuple[str, ...]) -> Statement:
     using = ".".join(cursor.dotted("a data source")).lower()
     options = cursor.properties() if cursor.take("OPTIONS") else {}
     return CreateViewUsing(text=cursor.statement, name=name, using=using, options=options)
-
-
-def _create_function(cursor: Cursor, mode: CreateMode, temporary: bool) -> Statement:
-    statement = CreateFunction(
-        text=cursor.statement, name=cursor.name("a function's name"), mode=mode, temporary=temporary
-    )
-    if not cursor.at("("):
-        cursor.rest("AS or the function's parameters")
-        return statement
-    parameters = cursor.group()
-    returns = None
-    if cursor.take("RETURNS"):
-        returns = cursor.until(*_AFTER_RETURNS, what="a type")
-    if cursor.at("AS"):
-        cursor.rest()
-        return replace(statement, parameters=parameters, returns=returns)
-    if not cursor.at("RETURN"):
-        cursor.until("RETURN", what="RETURN")
-    cursor.expect("RETURN")
-    body = cursor.rest("an expression or a query")
-    return replace(statement, parameters=parameters, returns=returns, body=body)
-
-
-_AFTER_RETURNS = tuple("RETURN COMMENT LANGUAGE DETERMINISTIC NOT CONTAINS READS MODIFIES SQL AS".split())

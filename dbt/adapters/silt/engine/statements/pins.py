@@ -1,26 +1,30 @@
-"""Pinned snapshots as views of a session: what a table's name becomes in the text that Spark runs."""
+"""Pinned snapshots as views of a session, and functions: what their names become in the text that Spark runs."""
 
 from __future__ import annotations
 
 import itertools
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from dbt.adapters.silt.engine.catalog.documents import Function
 from dbt.adapters.silt.engine.commands import change_feed, file_source, scan
 from dbt.adapters.silt.engine.commands.file_source import FileSource
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.statements.function_text import signature, temporary_function
 from dbt.adapters.silt.engine.statements.table_changes import Changes
 from dbt.adapters.silt.engine.statements.tokens import quoted
 
 _Key: TypeAlias = tuple[str, str, int]
 
 _KEPT_VIEWS = 256
+_KEPT_FUNCTIONS = 256
 
 
 @dataclass
@@ -34,6 +38,7 @@ class Pins:
     spark: SparkSession
     _labels: OrderedDict[str, None] = field(default_factory=OrderedDict, repr=False)
     _whole: dict[_Key, str] = field(default_factory=dict, repr=False)
+    _functions: OrderedDict[tuple[str, str, str], str] = field(default_factory=OrderedDict, repr=False)
     _numbers: itertools.count[int] = field(default_factory=itertools.count, repr=False)
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
@@ -72,6 +77,30 @@ class Pins:
             self.spark.createDataFrame(rows).createOrReplaceTempView(quoted(label))
             self._keep(label)
             return quoted(label)
+
+    def function(self, function: Function, body: str) -> str:
+        """The identifier of a session function that does what the function does.
+
+        Args:
+            body: the function's, with all that it names resolved.
+        """
+        with self._lock:
+            key = (str(function.name), signature(function), body)
+            if key not in self._functions:
+                label = f"{function.name}@{next(self._numbers)}"
+                self.spark.sql(temporary_function(function, body, label))
+                self._functions[key] = label
+            self._functions.move_to_end(key)
+            while len(self._functions) > _KEPT_FUNCTIONS:
+                _, label = self._functions.popitem(last=False)
+                self.spark.sql(f"drop temporary function if exists {quoted(label)}")
+            return self._functions[key]
+
+    def functions_in(self, texts: Iterable[str]) -> Mapping[str, str]:
+        """The identifiers of session functions that stand in texts -> the names of the functions they stand for."""
+        with self._lock:
+            known = {label: name for (name, _, _), label in self._functions.items()}
+        return {label: name for label, name in known.items() if any(quoted(label) in text for text in texts)}
 
     def _register(self, log: DeltaLog, snapshot: Snapshot, files: pa.Table) -> str:
         label = f"{log.name}@v{snapshot.version}"

@@ -21,7 +21,8 @@ from dbt.adapters.silt.engine.statements.predicates import (
     is_suffix,
     predicate,
 )
-from dbt.adapters.silt.engine.statements.scanner import Reference, scan
+from dbt.adapters.silt.engine.statements.scanner import scan
+from dbt.adapters.silt.engine.statements.scans import Reference
 from dbt.adapters.silt.engine.statements.selects import Item, Join, Select, read_select
 
 

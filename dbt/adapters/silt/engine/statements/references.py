@@ -1,4 +1,4 @@
-"""Which tables a query or an expression names, and where.
+"""Which tables and functions a query or an expression names, and where.
 
 A scanner over tokens, not a parser: it follows parentheses, FROM lists, joins, WITH and set operations, and steps over
 everything else, so that it stays right for expressions it has never heard of and keeps the text verbatim.
@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from dbt.adapters.silt.engine.statements.kinds import Name
-from dbt.adapters.silt.engine.statements.scanner import Chain, Reference, Scope, scan
+from dbt.adapters.silt.engine.statements.scanner import scan
+from dbt.adapters.silt.engine.statements.scans import Call, Chain, Reference, Scope
 from dbt.adapters.silt.engine.statements.tokens import quoted
 
 T = TypeVar("T")
 
-__all__ = ["Reference", "Replacement", "rewrite", "table_references"]
+__all__ = ["Call", "Reference", "Replacement", "function_calls", "rewrite", "table_references"]
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,18 @@ def table_references(text: str) -> tuple[Reference, ...]:
     return scan(text).references
 
 
-def rewrite(text: str, replacements: Mapping[Reference, Replacement], outer: Mapping[Name, str] | None = None) -> str:
-    """The text with references replaced, meaning the same.
+def function_calls(text: str) -> tuple[Call, ...]:
+    """The functions that a query or an expression calls, Spark's own among them; raises as `table_references` does."""
+    return scan(text).calls
+
+
+def rewrite(
+    text: str,
+    replacements: Mapping[Reference, Replacement],
+    outer: Mapping[Name, str] | None = None,
+    functions: Mapping[Call, str] | None = None,
+) -> str:
+    """The text with references and called functions replaced, meaning the same.
 
     A replaced reference without an alias gets its own last part as one, and columns that were qualified by more of
     the name (`schema.table.column`) are qualified by that alias.
@@ -54,6 +65,7 @@ def rewrite(text: str, replacements: Mapping[Reference, Replacement], outer: Map
         replacements: by reference, as `table_references` of this text gave them.
         outer: for an expression, the tables around it by full name, with the identifier that qualifies their
             columns from now on.
+        functions: by call, as `function_calls` of this text gave them, the identifier of the function to call instead.
     """
     found = scan(text)
     aliases = {reference: _alias(reference, scope) for reference, scope in found.scopes.items()}
@@ -63,6 +75,10 @@ def rewrite(text: str, replacements: Mapping[Reference, Replacement], outer: Map
         if qualifier is not None:
             length, identifier = qualifier
             edits.append((chain.spans[0][0], chain.spans[length - 1][1], quoted(identifier)))
+    for call, identifier in (functions or {}).items():
+        edits.append((call.start, call.end, quoted(identifier)))
+        if call.alias_at is not None:
+            edits.append((call.alias_at, call.alias_at, f" AS {quoted(call.parts[-1])}"))
     return _edited(text, edits)
 
 

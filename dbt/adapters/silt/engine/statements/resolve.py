@@ -1,21 +1,17 @@
 """The names in a statement's texts, pinned to snapshots: one consistent cut for the whole statement.
 
-Each text is opened (its references found, views expanded to their own texts), then every table that any of them
-names is pinned, then each text is written again with the names of session views over exactly the pinned files,
-less those that the text's own predicates rule out.
+Each text is opened (its references and calls found, views and functions expanded to their own texts), then every
+table that any of them names is pinned, then each text is written again with the names of session views over exactly
+the pinned files, less those that the text's own predicates rule out, and with the names of session functions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
-from typing import TypeAlias
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.documents import Function
 from dbt.adapters.silt.engine.commands.commit import merged
 from dbt.adapters.silt.engine.commands.file_source import FileSource
 from dbt.adapters.silt.engine.commands.types import kernel_schema
@@ -29,7 +25,7 @@ from dbt.adapters.silt.engine.kernel.schema import PrimitiveType
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.engine.statements import metadata_answers, table_changes
 from dbt.adapters.silt.engine.statements.information_schema import Listing, listing
-from dbt.adapters.silt.engine.statements.kinds import Name, TimeTravel
+from dbt.adapters.silt.engine.statements.kinds import TimeTravel
 from dbt.adapters.silt.engine.statements.metadata_answers import Answer
 from dbt.adapters.silt.engine.statements.namespace import (
     Foreign,
@@ -38,78 +34,31 @@ from dbt.adapters.silt.engine.statements.namespace import (
     OurView,
     TemporaryView,
 )
+from dbt.adapters.silt.engine.statements.opened import (
+    Called,
+    Changed,
+    Child,
+    Opened,
+    Other,
+    Table,
+    Text,
+    View,
+    full_name,
+)
 from dbt.adapters.silt.engine.statements.pins import Pins
 from dbt.adapters.silt.engine.statements.predicates import Relation
 from dbt.adapters.silt.engine.statements.pruning import pruning_predicates
-from dbt.adapters.silt.engine.statements.references import Reference, Replacement, rewrite, table_references
-from dbt.adapters.silt.engine.statements.table_changes import Bound
+from dbt.adapters.silt.engine.statements.reads import Memory, Read, Resolved, read_set
+from dbt.adapters.silt.engine.statements.references import (
+    Reference,
+    Replacement,
+    function_calls,
+    rewrite,
+    table_references,
+)
 from dbt.adapters.silt.engine.statements.tokens import quoted
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-
-
-@dataclass(frozen=True)
-class Text:
-    """A piece of a statement to resolve.
-
-    Attributes:
-        sql: a query, or an expression, whose subqueries alone name tables.
-        outer: relations around an expression: full name -> the identifier that its columns are qualified by.
-    """
-
-    sql: str
-    outer: Mapping[Name, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Read:
-    """One table as one reference reads it: which files of which snapshot, under which predicate."""
-
-    log: DeltaLog
-    snapshot: Snapshot
-    files: pa.Table
-    predicate: Expression
-    is_latest: bool
-
-
-@dataclass(frozen=True)
-class Resolved:
-    """Texts that Spark can run, in the order given, and all that they read."""
-
-    texts: tuple[str, ...]
-    reads: tuple[Read, ...]
-    target: Snapshot | None = None
-    target_reads: ReadSet = field(default_factory=ReadSet)
-    only_ours: bool = False
-
-    @property
-    def bytes_read(self) -> int | None:
-        """How much data lies behind the texts; None where they read anything but tables of ours."""
-        if not self.only_ours or not self.reads:
-            return None
-        return sum(pc.sum(read.files["size"]).as_py() or 0 for read in self.reads)
-
-
-@dataclass
-class Memory:
-    """What earlier statements of one piece of work have read of each table.
-
-    A write that comes after them is based on the version that they saw first, so that a commit of somebody else in
-    between is a conflict, and no conflict that a second run of the write alone could mend.
-    """
-
-    first: dict[DeltaLog, tuple[Snapshot, ReadSet]] = field(default_factory=dict)
-
-    def note(self, reads: Iterable[Read]) -> None:
-        """Keeps what a query read."""
-        for log in {read.log for read in reads if read.is_latest}:
-            own = [read for read in reads if read.log is log and read.is_latest]
-            snapshot, earlier = self.first.get(log, (own[0].snapshot, ReadSet()))
-            self.first[log] = (snapshot, merged(earlier, _read_set(own)))
-
-    def forget(self, log: DeltaLog) -> None:
-        """Begins anew with a table that the work itself has written."""
-        self.first.pop(log, None)
 
 
 @dataclass(frozen=True)
@@ -143,16 +92,28 @@ class Resolver:
         opened = [self._answered(node, cut, reads) for node in opened]
         sql = tuple(self._render(node, cut, reads) for node in opened)
         only_ours = all(node.only_ours for node in opened)
+        functions = self.pins.functions_in(sql)
         if target is None:
             if self.memory is not None:
                 self.memory.note(reads)
-            return Resolved(sql, tuple(reads), only_ours=only_ours)
+            return Resolved(sql, tuple(reads), only_ours=only_ours, functions=functions)
         own = [read for read in reads if read.log is target and read.is_latest]
-        return Resolved(sql, tuple(reads), cut[target], merged(earlier, _read_set(own)), only_ours)
+        return Resolved(sql, tuple(reads), cut[target], merged(earlier, read_set(own)), only_ours, functions)
 
     def query(self, sql: str) -> Resolved:
         """The one query, resolved."""
         return self.resolve([Text(sql)])
+
+    def check(self, function: Function) -> None:
+        """Makes sure that Spark can call the function as it would be stored; nothing is computed.
+
+        Raises:
+            InvalidStatementError: it calls itself.
+            RelationNotFoundError: its body names something of ours that is not there.
+        """
+        called = self._open_function(function, self.namespace, ())
+        cut = consistent_cut([table.log for table in called.opened.latest_tables()])
+        self._render_function(called, cut, [])
 
     def _earlier(self, target: DeltaLog | None, cut: dict[DeltaLog, Snapshot]) -> ReadSet:
         """What the same work read of the target before; the target is then pinned to the version that it saw."""
@@ -161,23 +122,38 @@ class Resolver:
         cut[target], reads = self.memory.first[target]
         return reads
 
-    def _open(self, text: Text, namespace: Namespace, inside: tuple[str, ...]) -> _Opened:
+    def _open(self, text: Text, namespace: Namespace, inside: tuple[str, ...]) -> Opened:
         references = table_references(text.sql)
         opened = {each: self._open_reference(each, namespace, inside) for each in references}
         children = {reference: child for reference, child in opened.items() if child is not None}
+        functions = {call: namespace.function(call.parts) for call in function_calls(text.sql)}
+        calls = {
+            call: self._open_function(function, namespace, inside)
+            for call, function in functions.items()
+            if function is not None
+        }
         # How much data changes are is not known here.
         inner = all(
-            child.opened.only_ours if isinstance(child, _View) else isinstance(child, _Table)
-            for child in children.values()
+            child.opened.only_ours if isinstance(child, View | Called) else isinstance(child, Table)
+            for child in (*children.values(), *calls.values())
         )
-        return _Opened(text, children, inner and len(children) == len(references), namespace, inside)
+        return Opened(text, children, calls, inner and len(children) == len(references), namespace, inside)
 
-    def _open_reference(self, reference: Reference, namespace: Namespace, inside: tuple[str, ...]) -> _Child | None:
+    def _open_function(self, function: Function, namespace: Namespace, inside: tuple[str, ...]) -> Called:
+        scope = namespace.within(function.current_database, function.current_schema)
+        key = f"{function.name}()"
+        if key in inside:
+            raise InvalidStatementError(
+                f"the function {function.name} calls itself: {' -> '.join((*inside, key))}", remedy="Break the cycle"
+            )
+        return Called(self._open(Text(function.body), scope, (*inside, key)), function)
+
+    def _open_reference(self, reference: Reference, namespace: Namespace, inside: tuple[str, ...]) -> Child | None:
         if reference.files is not None:
-            return _Other(FileSource(reference.files.path, reference.files.options, reference.files.text))
+            return Other(FileSource(reference.files.path, reference.files.options, reference.files.text))
         listed = listing(reference.parts, namespace)
         if listed is not None:
-            return _Other(listed)
+            return Other(listed)
         meaning = namespace.meaning(reference.parts)
         travels = reference.version is not None or reference.timestamp is not None
         if isinstance(meaning, Foreign):
@@ -189,7 +165,7 @@ class Resolver:
         if reference.changes is not None:
             return self._open_changes(reference, meaning)
         if isinstance(meaning, OurTable):
-            return _Table(meaning, self._version(meaning.log, reference) if travels else None)
+            return Table(meaning, self._version(meaning.log, reference) if travels else None)
         if travels:
             raise UnsupportedStatementError(
                 f"`{'.'.join(reference.parts)}` is a view, and a view has no versions",
@@ -197,24 +173,24 @@ class Resolver:
             )
         return self._open_view(meaning, namespace, inside)
 
-    def _open_changes(self, reference: Reference, meaning: OurTable | OurView | TemporaryView) -> _Changed:
+    def _open_changes(self, reference: Reference, meaning: OurTable | OurView | TemporaryView) -> Changed:
         if not isinstance(meaning, OurTable):
             raise UnsupportedStatementError(
                 f"`{'.'.join(reference.parts)}` is a view, and a view records no changes",
                 remedy="Ask for the changes of a table inside the view",
             )
         start, *end = (table_changes.bound(self.namespace.spark, text) for text in reference.changes or ())
-        return _Changed(meaning, start, end[0] if end else None)
+        return Changed(meaning, start, end[0] if end else None)
 
-    def _open_view(self, meaning: OurView | TemporaryView, namespace: Namespace, inside: tuple[str, ...]) -> _View:
+    def _open_view(self, meaning: OurView | TemporaryView, namespace: Namespace, inside: tuple[str, ...]) -> View:
         if isinstance(meaning, TemporaryView):
-            return _View(self._inner(meaning.text, meaning.text, namespace, inside), (), meaning.columns)
+            return View(self._inner(meaning.text, meaning.text, namespace, inside), (), meaning.columns)
         view = meaning.view
         scope = namespace.within(view.current_database, view.current_schema)
         columns = tuple(column.name for column in view.columns)
-        return _View(self._inner(view.text, str(view.name), scope, inside), _full(view.name), columns)
+        return View(self._inner(view.text, str(view.name), scope, inside), full_name(view.name), columns)
 
-    def _inner(self, text: str, key: str, namespace: Namespace, inside: tuple[str, ...]) -> _Opened:
+    def _inner(self, text: str, key: str, namespace: Namespace, inside: tuple[str, ...]) -> Opened:
         """The text of a view, opened; `key` tells the view from those that it stands in."""
         if key in inside:
             raise InvalidStatementError(
@@ -249,13 +225,13 @@ class Resolver:
         """A constant's value; Spark folds it without a job."""
         return self.namespace.spark.sql(f"select cast({expression} as {type_name})").collect()[0][0]
 
-    def _answered(self, node: _Opened, cut: Mapping[DeltaLog, Snapshot], reads: list[Read]) -> _Opened:
+    def _answered(self, node: Opened, cut: Mapping[DeltaLog, Snapshot], reads: list[Read]) -> Opened:
         """The text, and those of its views, with what the log alone can answer answered."""
         sql = node.text.sql
         answers = []
         for question in metadata_answers.questions(sql, self._relations(node, cut), self.time_zone):
             table = node.children[question.reference]
-            assert isinstance(table, _Table)
+            assert isinstance(table, Table)
             snapshot = table.snapshot(cut)
             found = metadata_answers.answer(question, sql, snapshot, table.log.store)
             if found is not None:
@@ -263,11 +239,10 @@ class Resolver:
                 nothing = snapshot.files.slice(0, 0)
                 reads.append(Read(table.log, snapshot, nothing, found.read, is_latest=table.fixed is None))
         if answers:
-            text = replace(node.text, sql=metadata_answers.rewritten(sql, answers))
-            node = self._open(text, node.namespace, node.inside)
+            node = node.shortened(metadata_answers.rewritten(sql, answers))
         children = {
             reference: replace(child, opened=self._answered(child.opened, cut, reads))
-            if isinstance(child, _View)
+            if isinstance(child, View)
             else child
             for reference, child in node.children.items()
         }
@@ -288,124 +263,63 @@ class Resolver:
         text = metadata_answers.literal(value, member.type)
         return answer if text is None else replace(answer, sql=text)
 
-    def _render(self, node: _Opened, cut: Mapping[DeltaLog, Snapshot], reads: list[Read]) -> str:
+    def _render(self, node: Opened, cut: Mapping[DeltaLog, Snapshot], reads: list[Read]) -> str:
         predicates = self._predicates(node, cut)
         replacements: dict[Reference, Replacement] = {}
         for reference, child in node.children.items():
-            if isinstance(child, _View):
+            if isinstance(child, View):
                 replacements[reference] = Replacement(self._render_view(child, cut, reads), child.name)
                 continue
-            if isinstance(child, _Other):
+            if isinstance(child, Other):
                 replacements[reference] = Replacement(self._render_other(child.source))
                 continue
-            if isinstance(child, _Changed):
+            if isinstance(child, Changed):
                 replacements[reference] = self._render_changes(child, cut[child.log], reads)
                 continue
             read = _read(child, cut, predicates.get(reference, TRUE))
             reads.append(read)
             replacements[reference] = Replacement(
-                self.pins.view(read.log, read.snapshot, read.files), _full(child.meaning.name)
+                self.pins.view(read.log, read.snapshot, read.files), full_name(child.meaning.name)
             )
-        return rewrite(node.text.sql, replacements, node.text.outer)
+        functions = {call: self._render_function(called, cut, reads) for call, called in node.calls.items()}
+        return rewrite(node.text.sql, replacements, node.text.outer, functions)
 
-    def _render_changes(self, child: _Changed, latest: Snapshot, reads: list[Read]) -> Replacement:
+    def _render_function(self, called: Called, cut: Mapping[DeltaLog, Snapshot], reads: list[Read]) -> str:
+        return self.pins.function(called.function, self._render(called.opened, cut, reads))
+
+    def _render_changes(self, child: Changed, latest: Snapshot, reads: list[Read]) -> Replacement:
         found = table_changes.changes(child.log, latest, child.start, child.end)
         # Which versions there are to tell of hangs on every commit.
         reads.append(Read(child.log, latest, latest.files.slice(0, 0), TRUE, is_latest=True))
-        return Replacement(self.pins.changes(child.log, found), _full(child.meaning.name))
+        return Replacement(self.pins.changes(child.log, found), full_name(child.meaning.name))
 
     def _render_other(self, source: FileSource | Listing) -> str:
         if isinstance(source, FileSource):
             return self.pins.files(source)
         return self.pins.rows(source.rows(self.namespace.catalog))
 
-    def _render_view(self, view: _View, cut: Mapping[DeltaLog, Snapshot], reads: list[Read]) -> str:
+    def _render_view(self, view: View, cut: Mapping[DeltaLog, Snapshot], reads: list[Read]) -> str:
         inner = self._render(view.opened, cut, reads)
         if not view.columns:
             return f"({inner}\n)"
         columns = ", ".join(quoted(column) for column in view.columns)
         return f"(select * from ({inner}\n) as __silt_view({columns}))"
 
-    def _predicates(self, node: _Opened, cut: Mapping[DeltaLog, Snapshot]) -> Mapping[Reference, Expression]:
+    def _predicates(self, node: Opened, cut: Mapping[DeltaLog, Snapshot]) -> Mapping[Reference, Expression]:
         return pruning_predicates(node.text.sql, self._relations(node, cut), self.time_zone)
 
-    def _relations(self, node: _Opened, cut: Mapping[DeltaLog, Snapshot]) -> Mapping[Reference, Relation]:
+    def _relations(self, node: Opened, cut: Mapping[DeltaLog, Snapshot]) -> Mapping[Reference, Relation]:
         return {
-            reference: Relation(child.snapshot(cut).schema, _full(child.meaning.name))
+            reference: Relation(child.snapshot(cut).schema, full_name(child.meaning.name))
             for reference, child in node.children.items()
-            if isinstance(child, _Table)
+            if isinstance(child, Table)
         }
 
 
-@dataclass(frozen=True)
-class _Table:
-    meaning: OurTable
-    fixed: Snapshot | None
-
-    @property
-    def log(self) -> DeltaLog:
-        return self.meaning.log
-
-    def snapshot(self, cut: Mapping[DeltaLog, Snapshot]) -> Snapshot:
-        return self.fixed if self.fixed is not None else cut[self.log]
-
-
-@dataclass(frozen=True)
-class _Changed:
-    """A call of `table_changes`."""
-
-    meaning: OurTable
-    start: Bound
-    end: Bound | None
-
-    @property
-    def log(self) -> DeltaLog:
-        return self.meaning.log
-
-
-@dataclass(frozen=True)
-class _Other:
-    """What is ours and no table: files that are in none, or what the catalog holds."""
-
-    source: FileSource | Listing
-
-
-@dataclass(frozen=True)
-class _View:
-    opened: _Opened
-    name: Name
-    columns: tuple[str, ...]
-
-
-_Child: TypeAlias = _Table | _Changed | _Other | _View
-
-
-@dataclass(frozen=True)
-class _Opened:
-    """A text whose references of ours are found; Spark's own are left as they stand."""
-
-    text: Text
-    children: Mapping[Reference, _Child]
-    only_ours: bool
-    namespace: Namespace
-    inside: tuple[str, ...]
-
-    def latest_tables(self) -> Iterable[_Table | _Changed]:
-        for child in self.children.values():
-            if isinstance(child, _View):
-                yield from child.opened.latest_tables()
-            elif isinstance(child, _Changed) or (isinstance(child, _Table) and child.fixed is None):
-                yield child
-
-
-def _read(table: _Table, cut: Mapping[DeltaLog, Snapshot], predicate: Expression) -> Read:
+def _read(table: Table, cut: Mapping[DeltaLog, Snapshot], predicate: Expression) -> Read:
     snapshot = table.snapshot(cut)
     files = snapshot.files if predicate == TRUE else skipping.prune(snapshot, predicate)
     return Read(table.log, snapshot, files, predicate, is_latest=table.fixed is None)
-
-
-def _full(name: RelationName | None) -> Name:
-    return () if name is None else (name.database, name.schema, name.identifier)
 
 
 def _whole_number(value: object, text: str) -> int:
@@ -414,11 +328,3 @@ def _whole_number(value: object, text: str) -> int:
             f"`{text}` is not a version or a time of a table", remedy="Give a version number or a timestamp"
         )
     return value
-
-
-def _read_set(reads: Sequence[Read]) -> ReadSet:
-    return ReadSet(
-        predicates=tuple(read.predicate for read in reads),
-        paths=frozenset(path for read in reads for path in read.files.column("path").to_pylist()),
-        whole_table=any(read.predicate == TRUE for read in reads),
-    )

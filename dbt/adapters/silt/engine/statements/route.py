@@ -16,6 +16,7 @@ from dbt.adapters.silt.engine.statements import (
     changes,
     definitions,
     foreign,
+    functions,
     inserts,
     kinds,
     past,
@@ -78,8 +79,8 @@ _ROUTES: Mapping[type[Statement], Callable[[Context, Any], Result]] = {
     kinds.DropTable: definitions.drop_table,
     kinds.DropView: definitions.drop_view,
     kinds.Rename: definitions.rename,
-    kinds.CreateFunction: _not_yet("CREATE FUNCTION", lambda s: s.name if not s.temporary else ()),
-    kinds.DropFunction: _not_yet("DROP FUNCTION", lambda s: s.name if not s.temporary else ()),
+    kinds.CreateFunction: functions.create_function,
+    kinds.DropFunction: functions.drop_function,
     # what a table is
     kinds.AddColumns: alterations.add_columns,
     kinds.DropColumns: alterations.drop_columns,
@@ -103,7 +104,7 @@ _ROUTES: Mapping[type[Statement], Callable[[Context, Any], Result]] = {
     kinds.DescribeDetail: answers.describe_detail,
     kinds.DescribeQuery: answers.describe_query,
     kinds.DescribeSchema: answers.describe_schema,
-    kinds.DescribeFunction: foreign.pass_to_spark,
+    kinds.DescribeFunction: functions.describe_function,
     kinds.Show: answers.show,
     # the session
     kinds.Use: definitions.use,

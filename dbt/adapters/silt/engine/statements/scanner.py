@@ -3,92 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
 
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
-from dbt.adapters.silt.engine.statements import kinds, table_functions
+from dbt.adapters.silt.engine.statements import table_functions
 from dbt.adapters.silt.engine.statements.cursor import Cursor
 from dbt.adapters.silt.engine.statements.kinds import Name
+from dbt.adapters.silt.engine.statements.scans import Block, Call, Chain, Reference, Scan, Scope
 from dbt.adapters.silt.engine.statements.spans import (
     after_group,
     after_time_travel,
     starts_query,
     starts_query_in_parentheses,
 )
-from dbt.adapters.silt.engine.statements.table_functions import FilesCall
 from dbt.adapters.silt.engine.statements.tokens import Kind, syntax_error, tokenize
-
-
-@dataclass(frozen=True)
-class Reference:
-    """One place of a text that reads a table or view.
-
-    `text[start:end]` is its name with time travel and WITH (options). An alias would go to `alias_at`, which lies
-    behind a TABLESAMPLE; it is None where none may stand. `version` and `timestamp` are SQL text. Where the text is the
-    call of a table function, `changes` are the bounds of one of `table_changes`, which reads what versions of the table
-    changed, and `files` is one of `read_files`.
-    """
-
-    parts: Name
-    start: int
-    end: int
-    alias: str | None = None
-    alias_at: int | None = None
-    version: str | None = None
-    timestamp: str | None = None
-    options: str | None = None
-    changes: tuple[str, ...] | None = None
-    files: FilesCall | None = None
-
-    @property
-    def is_path(self) -> bool:
-        return kinds.is_path(self.parts)
-
-
-@dataclass(eq=False)
-class Scope:
-    """What the columns of one SELECT can be qualified by: its references, and the names of all its relations."""
-
-    parent: Scope | None
-    references: list[Reference] = field(default_factory=list)
-    names: set[str] = field(default_factory=set)
-
-
-@dataclass(frozen=True)
-class Chain:
-    """A dotted name in an expression: parts in lower case, the span of each, and the query it stands in."""
-
-    parts: Name
-    spans: tuple[tuple[int, int], ...]
-    scope: Scope | None
-    has_star: bool
-
-    @property
-    def most_qualifiers(self) -> int:
-        """How many of the parts may name a table: all before `.*`, else all but the column."""
-        return len(self.parts) if self.has_star else len(self.parts) - 1
-
-
-@dataclass(frozen=True)
-class Block:
-    """One SELECT with its clauses: the tokens from `first` up to, not including, `after`."""
-
-    first: int
-    after: int
-    scope: Scope
-
-
-@dataclass(frozen=True)
-class Scan:
-    """What the scan of a text found."""
-
-    references: tuple[Reference, ...]
-    chains: tuple[Chain, ...]
-    scopes: Mapping[Reference, Scope]
-    blocks: tuple[Block, ...]
 
 
 @lru_cache(maxsize=256)
@@ -104,7 +33,9 @@ def scan(text: str) -> Scan:
         scanner.run()
     except RecursionError as error:
         raise UnsupportedStatementError("its parentheses are nested too deep", remedy="Split the statement") from error
-    return Scan(tuple(scanner.scopes), tuple(scanner.chains), scanner.scopes, tuple(scanner.blocks))
+    return Scan(
+        tuple(scanner.scopes), tuple(scanner.chains), tuple(scanner.calls), scanner.scopes, tuple(scanner.blocks)
+    )
 
 
 class _State(Enum):
@@ -139,6 +70,7 @@ class _Scanner:
         self.tokens = tokenize(text)
         self.scopes: dict[Reference, Scope] = {}
         self.chains: list[Chain] = []
+        self.calls: list[Call] = []
         self.blocks: list[Block] = []
 
     def run(self) -> None:
@@ -221,6 +153,8 @@ class _Scanner:
                 return at + 1, _State.EXPRESSION
             if token.word == "LATERAL" and self.tokens[at + 1].word == "VIEW":
                 return at + 2, _State.EXPRESSION
+            if self._is_call(at):
+                self._called(at, at + 1)
         if token.word in _CLAUSES:
             return at + 1, _State.EXPRESSION
         return at + 1, state
@@ -273,7 +207,10 @@ class _Scanner:
         if tokens[at].word == "(" and at == first + 1 and tokens[first].identifier.lower() in table_functions.NAMES:
             return self._call(first, scope)
         if tokens[at].word == "(" and alias_scope is not None:
-            return self._alias(self._group(at, ctes, scope, True), scope)[0]
+            behind = self._group(at, ctes, scope, True)
+            end, alias = self._alias(behind, scope)
+            self._called(first, at, tokens[behind - 1].end if alias is None else None)
+            return end
         parts = tuple(token.identifier for token in tokens[first:at:2])
         if len(parts) == 1 and parts[0].lower() in ctes:
             if alias_scope is None:
@@ -421,6 +358,8 @@ class _Scanner:
             elif token.is_identifier and tokens[at + 1].word == ".":
                 at = self._chain(at, scope)
             else:
+                if self._is_call(at) and tokens[at - 1].word not in _BEFORE_A_TYPE:
+                    self._called(at, at + 1)
                 at += 1
 
     def _table_argument(self, at: int, ctes: frozenset[str], scope: Scope | None) -> int:
@@ -432,8 +371,18 @@ class _Scanner:
             return self._closed(self._query(at + 1, ctes, scope))
         return self._closed(self._table(at + 1, ctes, own, None))
 
+    def _is_call(self, at: int) -> bool:
+        """Whether a name of one part is called here."""
+        token = self.tokens[at]
+        return token.is_identifier and self.tokens[at + 1].word == "(" and token.word not in _NO_FUNCTION
+
+    def _called(self, first: int, at: int, alias_at: int | None = None) -> None:
+        """Record the call of the function whose name has been read."""
+        parts = tuple(token.identifier for token in self.tokens[first:at:2])
+        self.calls.append(Call(parts, self.tokens[first].start, self.tokens[at - 1].end, alias_at))
+
     def _chain(self, at: int, scope: Scope | None) -> int:
-        """A dotted name; recorded unless it is the name of a function."""
+        """A dotted name: of a column, or of a function that is called."""
         tokens = self.tokens
         first, at = at, self._after_name(at)
         has_star = tokens[at].word == "." and tokens[at + 1].word == "*"
@@ -441,6 +390,8 @@ class _Scanner:
             found = tokens[first:at:2]
             parts = tuple(token.identifier.lower() for token in found)
             self.chains.append(Chain(parts, tuple((t.start, t.end) for t in found), scope, has_star))
+        else:
+            self._called(first, at)
         return at + 2 if has_star else at
 
     def _closed(self, at: int) -> int:
@@ -449,6 +400,12 @@ class _Scanner:
 
 
 _RELATION_FOLLOWS = frozenset(("FROM", "JOIN"))
+_BEFORE_A_TYPE = frozenset(("AS", "::"))
+# Words that a parenthesis may follow, and that are then no names of functions.
+_NO_FUNCTION = frozenset(
+    "ALL AND ANY AS BETWEEN BY CASE ELSE EXCEPT EXISTS FILTER FROM GROUP HAVING IN INTERSECT IS JOIN LIKE NOT ON OR "
+    "ORDER OVER SELECT SETS SOME THEN UNION USING VALUES WHEN WHERE WITH".split()
+)
 _AFTER_ROW = frozenset((",", ")", "AS", "JOIN", "CROSS", "INNER", "LEFT", "RIGHT", "FULL", "NATURAL")) | _CLAUSES
 
 

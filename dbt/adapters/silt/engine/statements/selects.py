@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from dbt.adapters.silt.engine.statements.scanner import Block, Reference
+from dbt.adapters.silt.engine.statements.scans import Block, Reference
 from dbt.adapters.silt.engine.statements.spans import Tokens, after_group
 from dbt.adapters.silt.engine.statements.tokens import tokenize
 

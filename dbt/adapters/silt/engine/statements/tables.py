@@ -9,8 +9,9 @@ from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.statements import kinds
 from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.foreign import pass_to_spark, pass_with_query
+from dbt.adapters.silt.engine.statements.functions import refuse_calls
 from dbt.adapters.silt.engine.statements.kinds import ConstraintKind
-from dbt.adapters.silt.engine.statements.resolve import Text
+from dbt.adapters.silt.engine.statements.opened import Text
 from dbt.adapters.silt.engine.statements.sites import MODES, site_of
 from dbt.adapters.silt.engine.statements.targets import (
     already_applied,
@@ -29,13 +30,14 @@ def create_table(context: Context, statement: kinds.CreateTable) -> Result:
     if site is None:
         return pass_with_query(context, statement, statement.query)
     _refuse(statement, site.label)
+    _refuse_functions(context, statement, site.label)
     if site.log is not None:
         done = already_applied(context, site.log, site.log.snapshot(), "CREATE TABLE")
         if done is not None:
             return Result(outcome=done)
     texts = [] if statement.query is None else [Text(statement.query)]
     resolved = context.resolver.resolve(texts, target=site.log)
-    query = context.spark.sql(resolved.texts[0]) if texts else None
+    query = context.frame(resolved) if texts else None
     log = site.ready(context)
     place = Place(log, resolved.target, is_managed=site.path is None)
     outcome = create.create(
@@ -91,6 +93,14 @@ def _refuse_layout(statement: kinds.CreateTable, table: str) -> None:
         raise UnsupportedStatementError(
             "CLUSTER BY and OPTIONS are not supported", table=table, remedy="Leave them out, or use PARTITIONED BY"
         )
+
+
+def _refuse_functions(context: Context, statement: kinds.CreateTable, table: str) -> None:
+    for column in statement.columns:
+        refuse_calls(context, column.default, f"the default of the column `{column.name}`", table)
+        refuse_calls(context, column.generated, f"the generated column `{column.name}`", table)
+    for constraint in statement.constraints:
+        refuse_calls(context, constraint.condition, "a check constraint", table)
 
 
 def _definition(statement: kinds.CreateTable) -> Definition:

@@ -19,7 +19,7 @@ from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.kinds import Name, Statement
 from dbt.adapters.silt.engine.statements.namespace import Foreign, OurTable
 from dbt.adapters.silt.engine.statements.predicates import to_predicate
-from dbt.adapters.silt.engine.statements.resolve import Resolved
+from dbt.adapters.silt.engine.statements.reads import Resolved
 
 
 def table_to_change(context: Context, name: Name) -> OurTable | None:

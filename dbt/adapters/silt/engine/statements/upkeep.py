@@ -20,7 +20,7 @@ from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.statements import kinds
 from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.foreign import pass_to_spark
-from dbt.adapters.silt.engine.statements.resolve import Text
+from dbt.adapters.silt.engine.statements.opened import Text
 from dbt.adapters.silt.engine.statements.targets import (
     already_applied,
     changed,

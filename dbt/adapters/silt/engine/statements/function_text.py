@@ -1,0 +1,61 @@
+"""Functions as SQL text."""
+
+from __future__ import annotations
+
+from dbt.adapters.silt.engine.catalog.documents import Function, FunctionParameter
+from dbt.adapters.silt.engine.statements.references import rewrite
+from dbt.adapters.silt.engine.statements.tokens import quoted
+
+
+def temporary_function(function: Function, body: str, label: str) -> str:
+    """The statement that makes a function of the session.
+
+    Args:
+        body: the function's, with all that it names resolved; parameters that are qualified by the function's own name
+            are qualified by the label.
+        label: the identifier of the function of the session.
+    """
+    name = function.name
+    own = rewrite(body, {}, {(name.database, name.schema, name.identifier): label})
+    return f"CREATE OR REPLACE TEMPORARY FUNCTION {quoted(label)}{signature(function)} RETURN {own}"
+
+
+def signature(function: Function) -> str:
+    """Parameters, type and whether it is deterministic, as the statement that makes it has them."""
+    parameters = ", ".join(_parameter(each) for each in function.parameters)
+    returns = "" if function.returns is None else f" RETURNS {function.returns}"
+    certainty = {None: "", True: " DETERMINISTIC", False: " NOT DETERMINISTIC"}[function.deterministic]
+    return f"({parameters}){returns}{certainty}"
+
+
+def description(function: Function, extended: bool) -> list[str]:
+    """The lines of DESCRIBE FUNCTION, as Spark writes them."""
+    facts = {
+        "Function": str(function.name),
+        "Type": "TABLE" if (function.returns or "").split("(")[0].strip().lower() == "table" else "SCALAR",
+        "Input": "\n".join(map(_parameter_line, function.parameters)) or "()",
+        "Returns": function.returns,
+    }
+    if extended:
+        certainty = {None: None, True: "true", False: "false"}[function.deterministic]
+        facts |= {"Comment": function.comment, "Deterministic": certainty, "Body": function.body}
+    return [line for title, text in facts.items() if text is not None for line in _lines(title, text)]
+
+
+_TITLE_WIDTH = 15
+
+
+def _lines(title: str, text: str) -> list[str]:
+    first, *others = text.split("\n")
+    return [f"{title + ':':{_TITLE_WIDTH}}{first}", *(f"{'':{_TITLE_WIDTH}}{other}" for other in others)]
+
+
+def _parameter_line(parameter: FunctionParameter) -> str:
+    comment = "" if parameter.comment is None else f" '{parameter.comment}'"
+    default = "" if parameter.default is None else f" DEFAULT {parameter.default}"
+    return f"{parameter.name} {parameter.type}{default}{comment}"
+
+
+def _parameter(parameter: FunctionParameter) -> str:
+    default = "" if parameter.default is None else f" DEFAULT {parameter.default}"
+    return f"{quoted(parameter.name)} {parameter.type}{default}"

@@ -1,0 +1,128 @@
+"""CREATE, DROP and DESCRIBE of functions: kept by the catalog as text, expanded by each statement that calls one."""
+
+from __future__ import annotations
+
+from dbt.adapters.silt.engine.catalog.documents import Function, FunctionParameter
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.errors import (
+    InvalidStatementError,
+    RelationExistsError,
+    UnsupportedStatementError,
+)
+from dbt.adapters.silt.engine.statements import function_text, kinds
+from dbt.adapters.silt.engine.statements.context import Context, Result
+from dbt.adapters.silt.engine.statements.foreign import pass_to_spark
+from dbt.adapters.silt.engine.statements.kinds import CreateMode
+from dbt.adapters.silt.engine.statements.references import function_calls, table_references
+from dbt.adapters.silt.engine.statements.targets import refuse_unsupported
+from dbt.adapters.silt.engine.statements.tokens import quoted
+
+_NOTHING = Result()
+
+
+def create_function(context: Context, statement: kinds.CreateFunction) -> Result:
+    """CREATE FUNCTION ... RETURN: Spark checks the body, nothing of it is computed."""
+    if statement.temporary:
+        return _create_temporary(context, statement)
+    name = context.namespace.writable(statement.name)
+    if name is None:
+        return pass_to_spark(context, statement)
+    refuse_unsupported(statement, str(name))
+    if statement.body is None:
+        raise UnsupportedStatementError(
+            "only functions in SQL can be kept in a warehouse",
+            table=str(name),
+            remedy="Write it as RETURN expression",
+        )
+    there = context.catalog.has_function(name)
+    if there and statement.mode is CreateMode.CREATE_IF_NOT_EXISTS:
+        return _NOTHING
+    if there and statement.mode is CreateMode.CREATE:
+        raise RelationExistsError(
+            "there is such a function already", table=str(name), remedy="Use `create or replace function`"
+        )
+    _refuse_body(context, name, statement.body)
+    function = _function(context, name, statement, statement.body)
+    context.resolver.check(function)
+    context.catalog.put_function(function, replace=statement.mode is not CreateMode.CREATE)
+    return _NOTHING
+
+
+def drop_function(context: Context, statement: kinds.DropFunction) -> Result:
+    """DROP FUNCTION: ours of that name, else Spark's."""
+    name = None if statement.temporary else context.namespace.ours(statement.name)
+    if name is None or (not context.catalog.has_function(name) and _is_sparks(context, statement.name)):
+        return pass_to_spark(context, statement)
+    context.catalog.drop_function(name, if_exists=statement.if_exists)
+    return _NOTHING
+
+
+def describe_function(context: Context, statement: kinds.DescribeFunction) -> Result:
+    """DESCRIBE FUNCTION [EXTENDED], in Spark's words."""
+    function = context.namespace.function(statement.name) if statement.name else None
+    if function is None:
+        return pass_to_spark(context, statement)
+    lines = function_text.description(function, statement.extended)
+    return context.rows([(line,) for line in lines], "function_desc string")
+
+
+def refuse_calls(context: Context, text: str | None, what: str, table: str) -> None:
+    """Refuses an expression that a table itself would keep.
+
+    Args:
+        text: the expression; None is none.
+        what: what it is of the table, for the message.
+
+    Raises:
+        UnsupportedStatementError: it calls a function of a warehouse.
+    """
+    for call in function_calls(text or ""):
+        function = context.namespace.function(call.parts)
+        if function is not None:
+            raise UnsupportedStatementError(
+                f"{what} calls the function {function.name}, which other readers and writers of the table do not know",
+                table=table,
+                remedy="Write what the function does in its place",
+            )
+
+
+def _create_temporary(context: Context, statement: kinds.CreateFunction) -> Result:
+    """Spark's own, for the session; it would go on reading the versions of today's tables."""
+    if statement.body is not None and context.resolver.query(statement.body).texts[0] != statement.body:
+        raise UnsupportedStatementError(
+            "a temporary function cannot use tables, views or functions of a warehouse",
+            table=".".join(statement.name),
+            remedy="Use `create function`",
+        )
+    return pass_to_spark(context, statement)
+
+
+def _function(context: Context, name: RelationName, statement: kinds.CreateFunction, body: str) -> Function:
+    return Function(
+        name=name,
+        parameters=tuple(FunctionParameter(p.name, p.type, p.default, p.comment) for p in statement.parameters),
+        body=body,
+        returns=statement.returns,
+        deterministic=statement.deterministic,
+        comment=statement.comment,
+        current_database=context.namespace.database,
+        current_schema=context.namespace.schema,
+    )
+
+
+def _refuse_body(context: Context, name: RelationName, body: str) -> None:
+    for reference in table_references(body):
+        if context.namespace.is_temporary(reference.parts):
+            raise InvalidStatementError(
+                f"a function that stays cannot read the temporary view `{reference.parts[0]}`",
+                table=str(name),
+                remedy="Read a view or a table",
+            )
+    for call in function_calls(body):
+        if context.namespace.ours(call.parts) == name and not _is_sparks(context, call.parts):
+            raise InvalidStatementError("the function would call itself", table=str(name), remedy="Break the cycle")
+
+
+def _is_sparks(context: Context, name: kinds.Name) -> bool:
+    """Whether a name of one part is a function that Spark itself knows."""
+    return len(name) == 1 and context.spark.catalog.functionExists(quoted(name[0]))

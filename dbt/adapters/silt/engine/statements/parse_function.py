@@ -1,0 +1,72 @@
+"""CREATE FUNCTION."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dbt.adapters.silt.engine.statements.cursor import Cursor
+from dbt.adapters.silt.engine.statements.kinds import CreateFunction, CreateMode, Parameter, Statement
+from dbt.adapters.silt.engine.statements.parse_table import column_type
+
+
+def create_function(cursor: Cursor, mode: CreateMode, temporary: bool) -> Statement:
+    """name (parameters) [RETURNS type] [characteristics] RETURN body, or what makes a function of another kind."""
+    statement = CreateFunction(
+        text=cursor.statement, name=cursor.name("a function's name"), mode=mode, temporary=temporary
+    )
+    if not cursor.at("("):
+        cursor.rest("AS or the function's parameters")
+        return statement
+    statement = replace(statement, parameters=_parameters(cursor))
+    if cursor.take("RETURNS"):
+        statement = replace(statement, returns=cursor.until(*_AFTER_RETURNS, what="a type"))
+    while not cursor.at_any("RETURN", "AS"):
+        statement = _characteristic(cursor, statement)
+    if cursor.take("AS"):
+        cursor.rest("the function's code")
+        return statement
+    cursor.expect("RETURN")
+    return replace(statement, body=cursor.rest("an expression or a query"))
+
+
+def _parameters(cursor: Cursor) -> tuple[Parameter, ...]:
+    if cursor.at("(", ")"):
+        cursor.at_token += 2
+        return ()
+    return cursor.listed(_parameter)
+
+
+def _parameter(cursor: Cursor) -> Parameter:
+    name = cursor.identifier("a parameter")
+    parameter = Parameter(name, column_type(cursor))
+    while not cursor.at_end and not cursor.at(","):
+        if cursor.take("DEFAULT"):
+            parameter = replace(parameter, default=cursor.until(",", "COMMENT", what="a default value"))
+        elif cursor.take("COMMENT"):
+            parameter = replace(parameter, comment=cursor.string())
+        else:
+            raise cursor.expected("DEFAULT or COMMENT")
+    return parameter
+
+
+def _characteristic(cursor: Cursor, statement: CreateFunction) -> CreateFunction:
+    """One of the clauses between the type and the body; what Spark finds out by itself is read and left out."""
+    if cursor.take("COMMENT"):
+        return replace(statement, comment=cursor.string())
+    if cursor.take("NOT", "DETERMINISTIC"):
+        return replace(statement, deterministic=False)
+    if cursor.take("DETERMINISTIC"):
+        return replace(statement, deterministic=True)
+    if cursor.take("LANGUAGE"):
+        language = cursor.identifier("a language").upper()
+        unsupported = () if language == "SQL" else (f"LANGUAGE {language}",)
+        return replace(statement, unsupported=(*statement.unsupported, *unsupported))
+    if cursor.take("CONTAINS", "SQL") or cursor.take("READS", "SQL", "DATA"):
+        return statement
+    if cursor.take("SQL", "SECURITY"):
+        security = cursor.identifier("INVOKER or DEFINER").upper()
+        return replace(statement, unsupported=(*statement.unsupported, f"SQL SECURITY {security}"))
+    raise cursor.expected("RETURN and the function's body")
+
+
+_AFTER_RETURNS = tuple("RETURN COMMENT LANGUAGE DETERMINISTIC NOT CONTAINS READS SQL AS".split())

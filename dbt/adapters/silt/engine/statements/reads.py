@@ -1,0 +1,86 @@
+"""What statements read: which files of which tables, and what a later write of the same work rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.silt.engine.commands.commit import merged
+from dbt.adapters.silt.engine.kernel.changes import ReadSet
+from dbt.adapters.silt.engine.kernel.expressions import TRUE, Expression
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Read:
+    """One table as one reference reads it: which files of which snapshot, under which predicate."""
+
+    log: DeltaLog
+    snapshot: Snapshot
+    files: pa.Table
+    predicate: Expression
+    is_latest: bool
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """Texts that Spark can run, in the order given, and all that they read.
+
+    Attributes:
+        functions: identifiers of session functions in the texts -> the names of the functions that they stand for.
+    """
+
+    texts: tuple[str, ...]
+    reads: tuple[Read, ...]
+    target: Snapshot | None = None
+    target_reads: ReadSet = field(default_factory=ReadSet)
+    only_ours: bool = False
+    functions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def bytes_read(self) -> int | None:
+        """How much data lies behind the texts; None where they read anything but tables of ours."""
+        if not self.only_ours or not self.reads:
+            return None
+        return sum(pc.sum(read.files["size"]).as_py() or 0 for read in self.reads)
+
+    def shown(self, column: str) -> str:
+        """A column's name, where a call of a function of ours gave it: with the function's own name."""
+        for label, name in self.functions.items():
+            column = column.replace(f"{label}(", f"{name}(")
+        return column
+
+
+@dataclass
+class Memory:
+    """What earlier statements of one piece of work have read of each table.
+
+    A write that comes after them is based on the version that they saw first, so that a commit of somebody else in
+    between is a conflict, and no conflict that a second run of the write alone could mend.
+    """
+
+    first: dict[DeltaLog, tuple[Snapshot, ReadSet]] = field(default_factory=dict)
+
+    def note(self, reads: Iterable[Read]) -> None:
+        """Keeps what a query read."""
+        for log in {read.log for read in reads if read.is_latest}:
+            own = [read for read in reads if read.log is log and read.is_latest]
+            snapshot, earlier = self.first.get(log, (own[0].snapshot, ReadSet()))
+            self.first[log] = (snapshot, merged(earlier, read_set(own)))
+
+    def forget(self, log: DeltaLog) -> None:
+        """Begins anew with a table that the work itself has written."""
+        self.first.pop(log, None)
+
+
+def read_set(reads: Sequence[Read]) -> ReadSet:
+    """What reading one table means for a commit to it."""
+    return ReadSet(
+        predicates=tuple(read.predicate for read in reads),
+        paths=frozenset(path for read in reads for path in read.files.column("path").to_pylist()),
+        whole_table=any(read.predicate == TRUE for read in reads),
+    )
