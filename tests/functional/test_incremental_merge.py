@@ -71,6 +71,16 @@ DATABRICKS = {
         "unique_key='id', merge_exclude_columns=['NAME', 'no_such'], matched_condition='DBT_INTERNAL_DEST.id = 2'",
         [(1, "one", 10), (2, "two", 21), (3, "three", 30), (None, "none", 0)],
     ),
+    "adds_columns": Case(
+        "unique_key='id', merge_exclude_columns=['name'], on_schema_change='append_new_columns'",
+        [(1, "one", 10, None), (2, "two", 21, "n"), (3, "three", 30, "n"), (None, "none", 1, "n")],
+        new="select *, 'n' as extra from (" + NEW + ")",
+    ),
+    "syncs_columns": Case(
+        "unique_key='id', matched_condition='DBT_INTERNAL_DEST.size > 5', on_schema_change='sync_all_columns'",
+        [(1, "one", 10, None), (2, "TWO", 21, "n"), (3, "three", 30, "n"), (None, "none", 0, None)],
+        new="select *, 'n' as extra from (" + NEW + ")",
+    ),
     "predicates": Case(
         "unique_key='id', incremental_predicates=['DBT_INTERNAL_DEST.size >= 0', 'DBT_INTERNAL_SOURCE.size < 21']",
         [(1, "one", 10), (2, "TWO", 21), (2, "two", 20), (3, "three", 30), (None, "NONE", 1)],
@@ -169,6 +179,15 @@ OTHERS = {
     ),
     "overwritten_whole": Case(
         "incremental_strategy='insert_overwrite'", [(2, "TWO", 21), (3, "three", 30), (None, "NONE", 1)]
+    ),
+    "replaced_and_grown": Case(
+        "incremental_strategy='delete+insert', unique_key='id', on_schema_change='append_new_columns'",
+        [(1, "one", 10, None), (2, "TWO", 21, "n"), (3, "three", 30, "n"), (None, "NONE", 1, "n")],
+        new="select *, 'n' as extra from (" + NEW + ")",
+    ),
+    "overwritten_by_column": Case(
+        "incremental_strategy='insert_overwrite', liquid_clustered_by='id'",
+        [(1, "one", 10), (2, "TWO", 21), (3, "three", 30), (None, "NONE", 1)],
     ),
     "overwritten_by_two": Case(
         "incremental_strategy='insert_overwrite', partition_by=['id', 'name']",

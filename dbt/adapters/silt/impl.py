@@ -26,7 +26,6 @@ from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from pyspark.errors import PySparkException
 
 from dbt.adapters.silt.column import SiltColumn, to_arrow
-from dbt.adapters.silt.column_texts import qualified
 from dbt.adapters.silt.commits import EarlierCommit, SiltResponse, find_unit
 from dbt.adapters.silt.connections import SiltConnectionManager, landed_message
 from dbt.adapters.silt.credentials import SiltCredentials
@@ -44,11 +43,10 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.external_sources import read_files
 from dbt.adapters.silt.handle import split_statements
-from dbt.adapters.silt.incremental_config import IncrementalConfig, check
+from dbt.adapters.silt.incremental_config import IncrementalConfig
+from dbt.adapters.silt.incremental_methods import IncrementalMethods
 from dbt.adapters.silt.literals import nested_literal
-from dbt.adapters.silt.merge_clauses import MergeClause, goes_by_position, merge_clauses
-from dbt.adapters.silt.merge_clauses import Sides as MergeSides
-from dbt.adapters.silt.microbatch import REMEDY, batch_window
+from dbt.adapters.silt.microbatch import REMEDY
 from dbt.adapters.silt.model_configs import ModelConfigs
 from dbt.adapters.silt.python_errors import ModelSource
 from dbt.adapters.silt.python_models import run_python_model
@@ -79,7 +77,7 @@ class SiltConfig(IncrementalConfig):
     table_format: str | None = None
 
 
-class SiltAdapter(SparkAdapter):
+class SiltAdapter(IncrementalMethods, SparkAdapter):
     """The adapter of type `silt`."""
 
     Relation = SiltRelation
@@ -161,15 +159,6 @@ class SiltAdapter(SparkAdapter):
             if header:
                 self.connections.handle.cursor().execute(";".join(header))
             return self._columns_of_query(query)
-
-    @available.parse(lambda *a, **k: {"any": False, "added": [], "removed": [], "retyped": []})
-    def schema_changes(self, source: list[SiltColumn], target: list[SiltColumn]) -> dict[str, Any]:
-        """How a query's columns differ from its table's: `added`, `removed`, and `retyped` with the query's type."""
-        ours, theirs = ({each.name.lower(): each for each in columns} for columns in (target, source))
-        added = [each for name, each in theirs.items() if name not in ours]
-        removed = [each for name, each in ours.items() if name not in theirs]
-        retyped = [each for name, each in theirs.items() if name in ours and each.dtype != ours[name].dtype]
-        return {"any": bool(added or removed or retyped), "added": added, "removed": removed, "retyped": retyped}
 
     def expand_column_types(self, goal: BaseRelation, current: BaseRelation) -> None:
         """Nothing: types have no size to be expanded."""
@@ -279,7 +268,7 @@ class SiltAdapter(SparkAdapter):
                 if isinstance(error.__cause__, RelationExistsError):
                     raise DbtDatabaseError(_made_meanwhile(error.__cause__)) from error.__cause__
                 if isinstance(error.__cause__, ReplaceWhereMismatchError) and unit.is_batch:
-                    raise DbtDatabaseError(f"{error.msg}. {REMEDY}") from error.__cause__
+                    raise DbtDatabaseError(f"{error.msg.rstrip('.')}. {REMEDY}") from error.__cause__
                 raise
 
     @available.parse_none
@@ -314,37 +303,6 @@ class SiltAdapter(SparkAdapter):
     ) -> list[str]:
         """What to say of the model's configs that have no effect, where it was not yet said in this run."""
         return self._configs.warnings(model, [nodes[each] for each in selected if each in nodes])
-
-    # Incremental models
-
-    @available.parse_none
-    def check_incremental_config(self, config: Mapping[str, Any]) -> None:
-        """Raise where the configuration of an incremental model cannot be used."""
-        check(config)
-
-    @available.parse_list
-    def merge_clauses(
-        self, config: Mapping[str, Any], columns: list[SiltColumn], query: str, target: str, source: str
-    ) -> list[MergeClause]:
-        """The WHEN clauses of a model's merge, between the aliases of its two sides."""
-        order = self.get_column_schema_from_query(query) if goes_by_position(config) else []
-        names, given = ([each.name for each in found] for found in (columns, order))
-        return merge_clauses(config, MergeSides(names, given, target, source))
-
-    @available
-    def qualified(self, text: str, columns: list[SiltColumn], alias: str, setting: str) -> str:
-        """A column or an expression of the configuration, its columns qualified by an alias."""
-        return qualified(text, [each.name for each in columns], alias, setting)
-
-    @available.parse(lambda *a, **k: "true")
-    def batch_window(self, model: Mapping[str, Any], columns: list[SiltColumn], query: str) -> str:
-        """The condition that is true for the rows of a microbatch's window."""
-        return batch_window(model, columns, self.get_column_schema_from_query, query)
-
-    @available
-    def batch_remedy(self) -> str:
-        """What to do where a microbatch gives rows outside of its window."""
-        return REMEDY
 
     # What macros build statements with
 
@@ -409,9 +367,6 @@ class SiltAdapter(SparkAdapter):
         finally:
             self.leave_hook()
         return SiltResponse(f"OK: {view}", code="OK")
-
-    def valid_incremental_strategies(self) -> list[str]:
-        return ["append", "merge", "delete+insert", "insert_overwrite", "replace_where", "microbatch"]
 
     def validate_sql(self, sql: str) -> AdapterResponse:
         self.get_column_schema_from_query(sql)

@@ -7,7 +7,7 @@ instant, and a date or a time without a zone is taken for UTC's, as dbt's own fi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from dbt_common.exceptions import CompilationError
@@ -76,4 +76,6 @@ def _literal(kind: str, moment: datetime | str) -> str:
         case "timestamp_ntz":
             return f"timestamp_ntz '{utc.replace(tzinfo=None).isoformat(sep=' ')}'"
         case _:
-            return f"date '{utc.date().isoformat()}'"
+            # A date is its midnight, so the first date at or after the moment.
+            whole = utc.replace(hour=0, minute=0, second=0, microsecond=0)
+            return f"date '{(whole if whole == utc else whole + timedelta(days=1)).date().isoformat()}'"

@@ -76,6 +76,8 @@ UNUSED: Mapping[str, str] = {
     "lf_tags_config": _ACCESS,
     "lf_grants": _ACCESS,
     "table_properties": "what readers are to know stands in `tblproperties`",
+    # DuckDB
+    "merge_returning_columns": "a run shows no rows; what a merge did stands in its `adapter_response`",
 }
 """Why each has no effect, and what has."""
 

@@ -24,11 +24,16 @@ def window(kind: str, event_time: str = "At", size: str = "day", start: Any = No
     [
         ("timestamp", "`at` >= timestamp '2026-03-01 05:00:00+00:00' and `at` < timestamp '2026-03-02 00:00:00+00:00'"),
         ("timestamp_ntz", "`at` >= timestamp_ntz '2026-03-01 05:00:00' and `at` < timestamp_ntz '2026-03-02 00:00:00'"),
-        ("date", "`at` >= date '2026-03-01' and `at` < date '2026-03-02'"),
+        ("date", "`at` >= date '2026-03-02' and `at` < date '2026-03-02'"),
     ],
 )
 def test_the_windows_literals_are_of_the_columns_type_and_in_utc(kind: str, expected: str) -> None:
     assert window(kind) == expected
+
+
+def test_a_date_is_its_midnight() -> None:
+    midnight = datetime(2026, 3, 1, tzinfo=timezone.utc)
+    assert window("date", start=midnight) == "`at` >= date '2026-03-01' and `at` < date '2026-03-02'"
 
 
 def test_a_moment_of_another_zone_is_turned_into_utc() -> None:
@@ -36,7 +41,7 @@ def test_a_moment_of_another_zone_is_turned_into_utc() -> None:
 
 
 def test_an_expression_is_asked_for_its_type() -> None:
-    assert window("string", "meta.at", asked="date").startswith("(meta.at) >= date '2026-03-01'")
+    assert window("string", "meta.at", asked="date").startswith("(meta.at) >= date '2026-03-02'")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentCreateError, ConcurrentModificationError
+from dbt.adapters.silt.engine.warehouse import Warehouse
 from tests.unit.warehouse.house import House, side_by_side
 
 
@@ -121,3 +122,39 @@ def test_a_write_that_rests_on_an_earlier_query_fails_when_another_writer_came_i
     with pytest.raises(ConcurrentModificationError):
         work.sql(f"insert into marks select {highest} + 1")
     assert house.rows("select n from marks") == [(1,), (7,)]
+
+
+def test_writers_of_windows_that_share_a_file_all_land_within_their_attempts(house: House) -> None:
+    """All but one lose the first round; then they go one after the other, and none loses again."""
+    house.sql("create table events as select id, id div 10 as day from range(0, 80, 1, 1)")
+    warehouses = [house.warehouse.for_session(house.warehouse.spark.newSession()) for _ in range(8)]
+    outcomes: list[int] = []
+
+    def replace_day(warehouse: Warehouse, day: int) -> None:
+        query = f"select id + 1000 as id, {day}L as day from range({day}) where id = 0"
+        result = warehouse.execute(f"insert into events by name replace where day = {day} {query}")
+        assert result.outcome is not None
+        outcomes.append(result.outcome.statement_attempts)
+
+    side_by_side([lambda w=w, day=day: replace_day(w, day) for day, w in enumerate(warehouses)])
+    assert house.rows("select id, day from events") == [(1000, day) for day in range(1, 8)]
+    assert max(outcomes) <= house.warehouse.settings.statement_attempts
+
+
+def test_writers_of_windows_in_files_of_their_own_never_run_again(house: House) -> None:
+    house.sql("create table events (id bigint, at timestamp)")
+    warehouses = [house.warehouse.for_session(house.warehouse.spark.newSession()) for _ in range(8)]
+    outcomes: list[int] = []
+
+    def replace_day(warehouse: Warehouse, day: int) -> None:
+        start, end = (f"timestamp '2026-03-0{each} 00:00:00+00:00'" for each in (day, day + 1))
+        rows = f"select {day}L as id, {start} as at union all select {day}L, {end} - interval 1 microsecond"
+        for _ in range(2):
+            text = f"insert into events by name replace where at >= {start} and at < {end} {rows}"
+            result = warehouse.execute(text)
+            assert result.outcome is not None
+            outcomes.append(result.outcome.statement_attempts)
+
+    side_by_side([lambda w=w, day=day: replace_day(w, day) for day, w in enumerate(warehouses, 1)])
+    assert outcomes == [1] * 16
+    assert house.rows("select id from events") == [(day,) for day in range(1, 9) for _ in range(2)]

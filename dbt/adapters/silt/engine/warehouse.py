@@ -10,6 +10,7 @@ Statements on tables of the warehouse go through the engine's commit protocol; e
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -43,6 +44,7 @@ from dbt.adapters.silt.engine.statements.pins import Pins
 from dbt.adapters.silt.engine.statements.reads import Memory
 from dbt.adapters.silt.engine.statements.resolve import Resolver
 from dbt.adapters.silt.engine.statements.route import route
+from dbt.adapters.silt.engine.statements.turns import Turns
 
 __all__ = ["Result", "Warehouse", "WarehouseSettings"]
 
@@ -108,6 +110,7 @@ class Warehouse:
         catalog = Catalog(stores, self.settings.clock)
         catalog.create_schema(database, schema, if_not_exists=True)
         self._storage = SharedStorage(tuple(stores.values()))
+        self._turns = Turns()
         self._open(spark, Namespace(spark, catalog, database, schema))
 
     def for_session(self, spark: SparkSession, one_work: bool = False) -> Warehouse:
@@ -120,6 +123,7 @@ class Warehouse:
         other = object.__new__(type(self))
         other.settings = self.settings
         other._storage = self._storage
+        other._turns = self._turns
         first = self._first
         other._open(spark, Namespace(spark, self.catalog, first.database, first.schema))
         other._memory = Memory() if one_work else None
@@ -221,19 +225,22 @@ class Warehouse:
     def _run(self, statement: Statement, settings: WriteSettings) -> Result:
         """Runs the statement; again from a fresh snapshot where another writer won, within the bound."""
         attempt = 1
-        while True:
-            try:
-                with spark_errors.mapped():
-                    result = route(statement, self._context(settings))
-            except (ConcurrentCreateError, ConcurrentDropError):
-                raise
-            except ConcurrentModificationError as error:
-                if attempt >= self.settings.statement_attempts or self._rests_on_earlier_reads(error.table):
+        with contextlib.ExitStack() as turn:
+            while True:
+                try:
+                    with spark_errors.mapped():
+                        result = route(statement, self._context(settings))
+                except (ConcurrentCreateError, ConcurrentDropError):
                     raise
-                self._wait(attempt)
-                attempt += 1
-            else:
-                return _with_attempts(result, attempt)
+                except ConcurrentModificationError as error:
+                    if attempt >= self.settings.statement_attempts or self._rests_on_earlier_reads(error.table):
+                        raise
+                    self._wait(attempt)
+                    if attempt == 1:
+                        turn.enter_context(self._turns.of(error.table))
+                    attempt += 1
+                else:
+                    return _with_attempts(result, attempt)
 
     def _rests_on_earlier_reads(self, table: str | None) -> bool:
         """Whether an earlier statement of the same work read the table: running the write alone again is no remedy."""

@@ -1,0 +1,27 @@
+"""Whose turn it is to run a statement again: of those who lost a conflict over a table, one after the other.
+
+Where many writers of one process change rows of the same files, such as windows of a table that was compacted into few,
+all but one lose each round. Run again side by side, the last of them would lose as often as there are others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+
+
+class Turns:
+    """A lock for each table. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._locks: dict[str, threading.Lock] = {}
+        self._guard = threading.Lock()
+
+    @contextlib.contextmanager
+    def of(self, table: str | None) -> Iterator[None]:
+        """In here, no other loser of a conflict over the table runs its statement again."""
+        with self._guard:
+            lock = self._locks.setdefault(table or "", threading.Lock())
+        with lock:
+            yield
