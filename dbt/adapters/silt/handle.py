@@ -60,6 +60,7 @@ class Environment:
         self._lock = threading.Lock()
         self._pool: SessionPool | None = None
         self._warehouse: Warehouse | None = None
+        self.folders = [place.removeprefix("file://") for place in locations.values()]
         self._catalog = Catalog({name: LocalStore(place.removeprefix("file://")) for name, place in locations.items()})
 
     @property

@@ -41,6 +41,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SiltError,
 )
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.external_files import ExternalFiles, ExternalTarget, external_target, write_external
 from dbt.adapters.silt.external_sources import read_files
 from dbt.adapters.silt.handle import split_statements
 from dbt.adapters.silt.incremental_config import IncrementalConfig
@@ -296,6 +297,28 @@ class SiltAdapter(IncrementalMethods, SparkAdapter):
             else:
                 logger.warning(landed_message(landed))
         self.connections.begin_node()
+
+    # Files outside of the warehouse
+
+    @available.parse_none
+    def external_target(self, model: Mapping[str, Any], location: str) -> ExternalTarget:
+        """Where and how a model of the materialization `external` writes its files."""
+        return external_target(model, location, self.config.project_root, self.connections.environment.folders)
+
+    @available.parse_none
+    def write_external(self, query: str, header: str | None, target: ExternalTarget) -> ExternalFiles:
+        """Write the query's rows as files; `header` are statements to run before."""
+        with self.connections.exception_handler(query):
+            handle = self.connections.handle
+            if header:
+                handle.cursor().execute(header)
+            with handle.busy():
+                return write_external(handle.warehouse.sql(query), target)
+
+    @available.parse_none
+    def external_response(self, written: ExternalFiles, target: ExternalTarget) -> SiltResponse:
+        """What is reported of files that were written."""
+        return SiltResponse(f"{written.rows} rows in {target.path}", code="OK", rows_affected=written.rows)
 
     @available.parse(lambda *a, **k: [])
     def config_warnings(

@@ -1,4 +1,4 @@
-"""What the ending of a file's name says of its format."""
+"""What the ending of a file's name says of its format and compression."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from pathlib import PurePosixPath
 
 _SUFFIXES = {"jsonl": "json", "ndjson": "json", "tsv": "csv", "txt": "text"}
 _FORMATS = frozenset(("avro", "csv", "json", "orc", "parquet", "text", "xml", "binaryfile"))
-_COMPRESSIONS = frozenset((".gz", ".bz2", ".zst", ".xz", ".lz4", ".snappy", ".deflate"))
+_COMPRESSIONS = {
+    ".gz": "gzip",
+    ".bz2": "bzip2",
+    ".zst": "zstd",
+    ".lz4": "lz4",
+    ".snappy": "snappy",
+    ".deflate": "deflate",
+}
 
 
 def format_of(path: str) -> str | None:
@@ -17,3 +24,8 @@ def format_of(path: str) -> str | None:
     ending = place.suffix.lower().removeprefix(".")
     found = _SUFFIXES.get(ending, ending)
     return found if found in _FORMATS else None
+
+
+def compression_of(path: str) -> str | None:
+    """The compression that a path's ending names, as Spark's writers call it; None if it names none."""
+    return _COMPRESSIONS.get(PurePosixPath(path).suffix.lower())

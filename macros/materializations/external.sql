@@ -1,0 +1,36 @@
+{#-- The model's rows as a file or a folder outside of the warehouse (`location`, with `format`, `options` and `partition_by`),
+     and a view in the warehouse that reads them. A rerun writes the same place again, all of it or nothing. --#}
+{% materialization external, adapter='silt', supported_languages=['sql', 'python'] %}
+  {%- set target_relation = this.incorporate(type='view') -%}
+  {%- set existing_relation = load_cached_relation(this) -%}
+  {%- set target = adapter.external_target(model, render(config.get('location') or '')) -%}
+
+  {{ silt_run_pre_hooks(pre_hooks) }}
+
+  {%- set query = sql -%}
+  {%- if model['language'] == 'python' -%}
+    {%- call statement('python_model', language='python') -%}
+      {{ silt_python_code(compiled_code, make_temp_relation(target_relation)) }}
+    {%- endcall -%}
+    {%- set query = 'select * from ' ~ make_temp_relation(target_relation) -%}
+  {%- endif -%}
+  {%- if config.get('contract').enforced -%}
+    {%- do get_assert_columns_equivalent(query) -%}
+  {%- endif -%}
+  {{ write(query) }}
+  {%- set written = adapter.write_external(query, config.get('sql_header'), target) -%}
+
+  {%- if existing_relation is not none and not existing_relation.is_view -%}
+    {{ handle_existing_table(should_full_refresh(), existing_relation) }}
+  {%- endif -%}
+  {%- call statement('view') -%}
+    {{ get_create_view_as_sql(target_relation, written.query) }}
+  {%- endcall -%}
+  {%- do store_result('main', response=adapter.external_response(written, target)) -%}
+
+  {%- do apply_grants(target_relation, config.get('grants'), should_revoke=should_revoke(existing_relation, True)) -%}
+
+  {{ silt_run_post_hooks(post_hooks) }}
+
+  {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}

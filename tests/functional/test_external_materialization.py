@@ -1,0 +1,136 @@
+"""The materialization `external`: a model's rows as files outside of the warehouse, and a view that reads them."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from dbt.tests.util import check_relation_types, relation_from_name, run_dbt, run_dbt_and_capture, write_file
+
+ROWS = (
+    "select 1L as id, 'a, \"b\"' as name, timestamp '2026-03-01 10:00:00' as at, cast(1.50 as decimal(10, 2)) "
+    "as price, 'x y' as part union all select 2L, cast(null as string), null, null, 'z'"
+)
+EXPECTED = [
+    (1, 'a, "b"', datetime.datetime(2026, 3, 1, 10), "1.50", "x y"),
+    (2, None, None, None, "z"),
+]
+
+
+def config(**given: object) -> str:
+    return (
+        "{{ config(materialized='external', "
+        + ", ".join(f"{name}={value!r}" for name, value in given.items())
+        + ") }} "
+    )
+
+
+@pytest.fixture(scope="class")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("it's out")
+
+
+class TestExternal:
+    @pytest.fixture(scope="class")
+    def models(self, out: Path) -> dict[str, str]:
+        return {
+            "one_csv.sql": config(location=f"{out}/{{{{ target.schema }}}}/rows.csv", options={"sep": ";"}) + ROWS,
+            "one_json.sql": config(location=f"{out}/rows.json.gz") + ROWS,
+            "folder.sql": config(location=f"file://{out}/folder", partition_by=["part"]) + ROWS,
+            "relative.sql": config(location="exports/ids.parquet") + "select id from {{ ref('folder') }}",
+            "empty.sql": config(location=f"{out}/empty.csv") + f"select * from ({ROWS}) where id > 5",
+            "framed.py": (
+                "def model(dbt, session):\n"
+                f"    dbt.config(materialized='external', location={str(out / 'framed.parquet')!r})\n"
+                "    return dbt.ref('one_csv').select('id')\n"
+            ),
+            "after.sql": "{{ config(materialized='table') }} select count(*) as n from {{ ref('folder') }} "
+            "join {{ ref('one_json') }} using (id) join {{ ref('one_csv') }} using (id)",
+        }
+
+    def test_files_are_written_and_their_rows_are_read_as_they_were_given(self, project: Any, out: Path) -> None:
+        results = run_dbt(["run"])
+        messages = {each.node.name: str(each.adapter_response["_message"]) for each in results}
+        assert messages["folder"] == f"2 rows in {out}/folder"
+        place = f"{project.database}.{project.test_schema}"
+        for model in ("one_csv", "one_json", "folder"):
+            query = f"select id, name, at, cast(price as string), part from {place}.{model} order by id"
+            assert project.run_sql(query, fetch="all") == EXPECTED, model
+            assert project.run_sql(f"select typeof(price) from {place}.{model}", fetch="one") == ("decimal(10,2)",)
+        assert project.run_sql(f"select count(*) from {place}.empty", fetch="one") == (0,)
+        assert project.run_sql(f"select n from {place}.after", fetch="one") == (2,)
+        check_relation_types(project.adapter, {"one_csv": "view", "framed": "view"})
+        (one_csv,) = out.glob("*/rows.csv")
+        with one_csv.open(newline="") as file:
+            assert next(csv.reader(file, delimiter=";", escapechar="\\")) == ["id", "name", "at", "price", "part"]
+        assert [json.loads(line)["id"] for line in gzip.open(out / "rows.json.gz")] == [1, 2]
+        assert pq.read_table(out / "framed.parquet").to_pydict() == {"id": [1, 2]}
+        assert Path(project.project_root, "exports", "ids.parquet").is_file()
+        assert {each.name for each in (out / "folder").iterdir() if each.is_dir()} == {"part=x y", "part=z"}
+        assert not list(out.glob(".*"))
+
+    def test_a_rerun_puts_the_new_rows_in_place_of_the_old(self, project: Any, out: Path) -> None:
+        run_dbt(["run", "--select", "folder"])
+        model = config(location=f"file://{out}/folder") + "select 9L as id"
+        write_file(model, project.project_root, "models", "folder.sql")
+        run_dbt(["run", "--select", "folder"])
+        found = project.run_sql(f"select * from {project.database}.{project.test_schema}.folder", fetch="all")
+        assert found == [(9,)]
+        assert not [each for each in (out / "folder").iterdir() if each.is_dir()]
+
+    def test_a_run_that_fails_leaves_what_was_there(self, project: Any, out: Path) -> None:
+        run_dbt(["run", "--select", "one_json"])
+        before = (out / "rows.json.gz").read_bytes()
+        failing = config(location=f"{out}/rows.json.gz") + "select cast(concat('x', id) as int) as id from range(9)"
+        write_file(failing, project.project_root, "models", "one_json.sql")
+        run_dbt(["run", "--select", "one_json"], expect_pass=False)
+        assert (out / "rows.json.gz").read_bytes() == before
+        assert not list(out.glob(".*"))
+
+
+class TestExternalIsRefused:
+    @pytest.fixture(scope="class")
+    def models(self, out: Path, dbt_profile_target: dict[str, Any]) -> dict[str, str]:
+        (out / "others").mkdir()
+        (out / "others" / "precious.txt").write_text("kept")
+        (out / "mixed").mkdir()
+        query = "select 1 as id"
+        return {
+            "others.sql": config(location=f"{out}/others") + query,
+            "shared_a.sql": config(location=f"{out}/shared") + query,
+            "shared_b.sql": "-- depends_on: {{ ref('shared_a') }}\n" + config(location=f"{out}/shared") + query,
+            "mixed.sql": config(location=f"{out}/mixed") + query,
+            "nowhere.sql": "{{ config(materialized='external') }} " + query,
+            "remote.sql": config(location="s3://bucket/x") + query,
+            "within.sql": config(location=f"{dbt_profile_target['warehouse']}/main/x") + query,
+            "format.sql": config(location=f"{out}/x", format="xlsx") + query,
+            "parted_file.sql": config(location=f"{out}/x.csv", partition_by="id") + query,
+            "packed.sql": config(location=f"{out}/x.csv", options={"compression": "gzip"}) + query,
+        }
+
+    def test_what_cannot_be_written_or_is_anothers_is_left_alone(self, project: Any, out: Path) -> None:
+        results = run_dbt(["run"], expect_pass=False)
+        messages = {each.node.name: each.message for each in results if each.status == "error"}
+        assert set(messages) == {each.node.name for each in results} - {"shared_a", "mixed"}
+        assert "nothing says that this model has written it" in messages["others"]
+        assert "it is that of model.test.shared_a" in messages["shared_b"]
+        assert "needs a `location`" in messages["nowhere"]
+        assert "cannot be written all at once" in messages["remote"]
+        assert "is in the warehouse" in messages["within"]
+        assert "`format: xlsx` cannot be written" in messages["format"]
+        assert "`partition_by` needs a folder" in messages["parted_file"]
+        assert "cannot be read under the name `x.csv`" in messages["packed"]
+        assert (out / "others" / "precious.txt").read_text() == "kept"
+
+    def test_a_file_that_somebody_put_into_the_folder_is_not_lost(self, project: Any, out: Path) -> None:
+        (out / "mixed" / "mine.csv").write_text("kept")
+        _, output = run_dbt_and_capture(["run", "--select", "mixed"], expect_pass=False)
+        assert "holds `mine.csv`, which this model has not written" in output
+        assert (out / "mixed" / "mine.csv").read_text() == "kept"
+        assert relation_from_name(project.adapter, "mixed") is not None
