@@ -17,3 +17,12 @@
 {% macro silt_sunday(date) -%}
   date_sub(to_date({{ date }}), dayofweek(to_date({{ date }})) - 1)
 {%- endmacro %}
+
+
+{#-- From 1; whole numbers by one function, where the default crosses many joins and gives doubles. --#}
+{% macro silt__generate_series(upper_bound) %}
+  {%- if upper_bound <= 0 -%}
+    {{ exceptions.raise_compiler_error("upper bound must be positive") }}
+  {%- endif -%}
+  select explode(sequence(1, {{ upper_bound }})) as generated_number
+{% endmacro %}

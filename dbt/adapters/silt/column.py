@@ -145,6 +145,8 @@ def _agate_value(value: Any, kind: agate.data_types.DataType) -> Any:
         return value
     if isinstance(value, bytes):
         return value.hex()
+    if isinstance(value, datetime.time):
+        return value.isoformat()
     if isinstance(value, list) and value and all(isinstance(each, tuple) for each in value):
         value = {str(key): entry for key, entry in value}  # pyarrow gives a map as pairs
     return json.dumps(value, cls=ForgivingJSONEncoder)

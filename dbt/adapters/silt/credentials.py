@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from typing import Any
@@ -87,6 +87,12 @@ class SiltCredentials(Credentials):
             "resume",
         )
 
+    def connection_info(self, *, with_aliases: bool = False) -> Iterable[tuple[str, Any]]:
+        """The fields that are set, as `dbt debug` prints them: without secrets."""
+        for name, value in super().connection_info(with_aliases=with_aliases):
+            if value not in (None, {}):
+                yield name, _without_secrets(value)
+
     @classmethod
     def validate(cls, data: Any) -> None:
         """Refuse a field that no profile has, instead of ignoring it.
@@ -97,6 +103,17 @@ class SiltCredentials(Credentials):
         if isinstance(data, Mapping):
             check_fields(data)
         super().validate(data)
+
+
+_SECRET_NAME = re.compile(r"secret|password|token|access.?key|credential", re.IGNORECASE)
+_SECRET_PART = re.compile(r"(token=)[^;]+", re.IGNORECASE)
+
+
+def _without_secrets(value: Any) -> Any:
+    """A field's value with asterisks in place of what only its owner may know."""
+    if isinstance(value, dict):
+        return {name: "***" if _SECRET_NAME.search(name) else each for name, each in value.items()}
+    return _SECRET_PART.sub(r"\1***", value) if isinstance(value, str) else value
 
 
 def check_fields(data: Mapping[str, Any]) -> None:

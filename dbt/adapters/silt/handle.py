@@ -14,9 +14,8 @@ import pyarrow as pa
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import CalendarIntervalType, DataType, NullType, VariantType, YearMonthIntervalType
 
-from dbt.adapters.silt.column import rows_of, to_agate, unique_names
+from dbt.adapters.silt.column import rows_of, to_agate
 from dbt.adapters.silt.commits import SiltResponse
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
@@ -25,8 +24,8 @@ from dbt.adapters.silt.engine.kernel.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
 from dbt.adapters.silt.engine.statements.tokens import Kind, tokenize
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse, WarehouseSettings
+from dbt.adapters.silt.fetch import fetchable
 from dbt.adapters.silt.session import SessionPool, SessionSettings
-from dbt.adapters.silt.sql_text import quote
 from dbt.adapters.silt.units import goes_with_rows
 
 
@@ -62,6 +61,11 @@ class Environment:
         self._warehouse: Warehouse | None = None
         self.folders = [place.removeprefix("file://") for place in locations.values()]
         self._catalog = Catalog({name: LocalStore(place.removeprefix("file://")) for name, place in locations.items()})
+
+    @property
+    def locations(self) -> Mapping[str, str]:
+        """The folders of the databases by name, absolute."""
+        return self._locations
 
     @property
     def catalog(self) -> Catalog:
@@ -247,7 +251,7 @@ class SiltCursor:
         if frame is None:
             return pa.table({})
         with self._handle.busy():
-            return _fetchable(frame if limit is None else frame.limit(limit)).toArrow()
+            return fetchable(frame if limit is None else frame.limit(limit)).toArrow()
 
     def agate(self, limit: int | None = None) -> agate.Table:
         return to_agate(self.arrow(limit))
@@ -294,22 +298,3 @@ def split_statements(text: str) -> list[str]:
         elif first is None:
             first = token.start
     return statements
-
-
-_NOT_IN_ARROW = (CalendarIntervalType, YearMonthIntervalType, VariantType, NullType)
-
-
-def _fetchable(frame: DataFrame) -> DataFrame:
-    """The rows with unique names, and with text for the types that Spark does not give to Arrow."""
-    names = unique_names(frame.columns)
-    if names != frame.columns:
-        frame = frame.toDF(*names)
-    kinds: list[DataType] = [field.dataType for field in frame.schema.fields]
-    if not any(isinstance(kind, _NOT_IN_ARROW) for kind in kinds):
-        return frame
-    return frame.selectExpr(
-        *(
-            f"cast({quote(name)} as string) as {quote(name)}" if isinstance(kind, _NOT_IN_ARROW) else quote(name)
-            for name, kind in zip(names, kinds, strict=True)
-        )
-    )

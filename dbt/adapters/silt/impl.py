@@ -29,6 +29,7 @@ from dbt.adapters.silt.column import SiltColumn, to_arrow
 from dbt.adapters.silt.commits import EarlierCommit, SiltResponse, find_unit
 from dbt.adapters.silt.connections import SiltConnectionManager, landed_message
 from dbt.adapters.silt.credentials import SiltCredentials
+from dbt.adapters.silt.diagnosis import diagnose
 from dbt.adapters.silt.docs import RelationDocs, table_stats
 from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.catalog.names import normalize
@@ -394,6 +395,13 @@ class SiltAdapter(IncrementalMethods, SparkAdapter):
     def validate_sql(self, sql: str) -> AdapterResponse:
         self.get_column_schema_from_query(sql)
         return SiltResponse("OK", code="OK")
+
+    def debug_query(self) -> None:
+        """Say what the connection of `dbt debug` leads to; fails where nothing can be written to it."""
+        with self.connections.exception_handler("look at the connection"):
+            session, environment = self.connections.handle.session, self.connections.environment
+            for name, text in diagnose(session, environment.catalog, environment.locations):
+                logger.info(f"{name}: {text}")
 
     def run_sql_for_tests(self, sql: str, fetch: str, conn: Any) -> Any:
         with self.connections.exception_handler(sql):

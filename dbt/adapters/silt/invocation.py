@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 from dbt.adapters.events.logging import AdapterLogger
+from dbt.flags import get_flags
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id, get_invocation_started_at
 
@@ -57,7 +58,9 @@ class Invocation:
         self._lock = threading.Lock()
         self._run: LogicalRun | None = None
         self._entered: str | None = None
-        self.project_root = Path(getattr(config, "project_root", None) or os.getcwd())
+        # `dbt debug` knows the project by its flag alone.
+        given = getattr(config, "project_root", None) or getattr(get_flags(), "PROJECT_DIR", None)
+        self.project_root = Path(given or os.getcwd())
         self.target_path = Path(getattr(config, "project_target_path", None) or self.project_root / "target")
         self._registry = RunRegistry(self.target_path)
         self._previous = self._retried_results()

@@ -107,3 +107,14 @@ def test_durations_are_written_in_words(text: str, length: timedelta) -> None:
 
 def test_isolation_levels_are_spelled_as_the_format_does() -> None:
     assert isolation_level("snapshotisolation") == "SnapshotIsolation"
+
+
+def test_what_debug_prints_of_a_profile_is_what_is_set_and_no_secret() -> None:
+    credentials = credentials_of(
+        remote="sc://host:15002/;use_ssl=true;token=abc;user_id=me",
+        spark_conf={"spark.hadoop.fs.s3a.secret.key": "abc", "spark.sql.ansi.enabled": "true"},
+    )
+    printed = dict(credentials.connection_info())
+    assert printed["remote"] == "sc://host:15002/;use_ssl=true;token=***;user_id=me"
+    assert printed["spark_conf"] == {"spark.hadoop.fs.s3a.secret.key": "***", "spark.sql.ansi.enabled": "true"}
+    assert not {"master", "databases", "resume"} & printed.keys()

@@ -1,0 +1,73 @@
+"""What is done to a query's rows in Spark before they are fetched as an Arrow table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import (
+    ArrayType,
+    CalendarIntervalType,
+    DataType,
+    MapType,
+    NullType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+    VariantType,
+    YearMonthIntervalType,
+)
+
+from dbt.adapters.silt.column import unique_names
+from dbt.adapters.silt.sql_text import quote
+
+_NOT_IN_ARROW = (CalendarIntervalType, YearMonthIntervalType, VariantType, NullType)
+_NESTED = (ArrayType, MapType, StructType)
+
+
+def fetchable(frame: DataFrame) -> DataFrame:
+    """The rows with unique names, instants as the wall clock's time in the session's zone, and text for the types that
+    Spark does not give to Arrow: JSON where such a type is within an array, a map or a struct."""
+    names = unique_names(frame.columns)
+    if names != frame.columns:
+        frame = frame.toDF(*names)
+    expressions = [_expression(quote(field.name), field.dataType) for field in frame.schema.fields]
+    if expressions == [quote(name) for name in names]:
+        return frame
+    return frame.selectExpr(*(f"{each} as {quote(name)}" for each, name in zip(expressions, names, strict=True)))
+
+
+def _expression(name: str, kind: DataType) -> str:
+    if any(isinstance(part, _NOT_IN_ARROW) for part in _parts(kind)):
+        return f"to_json({name})" if isinstance(kind, _NESTED) else f"cast({name} as string)"
+    if any(isinstance(part, TimestampType) for part in _parts(kind)):
+        # Spark gives instants to Arrow in UTC, whatever the session's zone is.
+        return f"cast({name} as {_on_the_wall(kind).simpleString()})"
+    return name
+
+
+def _parts(kind: DataType) -> Iterator[DataType]:
+    """The type and all types within it."""
+    yield kind
+    for part in _members(kind):
+        yield from _parts(part)
+
+
+def _members(kind: DataType) -> list[DataType]:
+    if isinstance(kind, StructType):
+        return [field.dataType for field in kind.fields]
+    if isinstance(kind, MapType):
+        return [kind.keyType, kind.valueType]
+    return [kind.elementType] if isinstance(kind, ArrayType) else []
+
+
+def _on_the_wall(kind: DataType) -> DataType:
+    """The type with times of the wall clock in place of instants."""
+    if isinstance(kind, TimestampType):
+        return TimestampNTZType()
+    if isinstance(kind, StructType):
+        return StructType([StructField(field.name, _on_the_wall(field.dataType)) for field in kind.fields])
+    if isinstance(kind, MapType):
+        return MapType(_on_the_wall(kind.keyType), _on_the_wall(kind.valueType))
+    return ArrayType(_on_the_wall(kind.elementType)) if isinstance(kind, ArrayType) else kind

@@ -1,0 +1,10 @@
+{#-- What dbt compiles of a python model is Python, which no query can hold. --#}
+{% macro silt__get_limit_sql(sql, limit) %}
+  {%- if model is defined and model['language'] == 'python' -%}
+    {{ exceptions.raise_compiler_error(
+      "`dbt show` runs SQL, and " ~ model['name'] ~ " is a python model: run it, then show its table with"
+      ~ " --inline \"select * from {{ ref('" ~ model['name'] ~ "') }}\""
+    ) }}
+  {%- endif -%}
+  {{ default__get_limit_sql(sql, limit) }}
+{% endmacro %}

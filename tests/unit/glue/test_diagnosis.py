@@ -1,0 +1,26 @@
+"""What `dbt debug` says of a connection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.diagnosis import check_writable, diagnose
+from dbt.adapters.silt.engine.kernel.errors import StorageError
+from dbt.adapters.silt.engine.warehouse import Warehouse
+
+
+def test_versions_and_the_warehouse_are_described(spark: SparkSession, warehouse: Path) -> None:
+    catalog = Warehouse(spark, str(warehouse)).catalog
+    described = dict(diagnose(spark, catalog, {"silt": str(warehouse)}))
+    assert described["spark"].startswith(f"{spark.version} on Java ")
+    assert described["time zone"] == "America/Los_Angeles"
+    assert described["database silt"] == f"{warehouse} (writable, 1 schema)"
+    assert [each.name for each in warehouse.iterdir() if each.is_file() and not each.name.startswith("_")] == []
+
+
+def test_a_folder_in_which_no_file_can_be_made_is_an_error_that_says_so() -> None:
+    with pytest.raises(StorageError, match=r"nothing can be written to the warehouse /proc/self .*set `warehouse`"):
+        check_writable("/proc/self")
