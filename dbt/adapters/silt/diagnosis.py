@@ -14,27 +14,34 @@ from dbt.adapters.silt.engine.kernel.errors import StorageError
 _JAVA = "select java_method('java.lang.System', 'getProperty', 'java.version')"
 
 
-def diagnose(session: SparkSession, catalog: Catalog, locations: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def diagnose(
+    session: SparkSession, catalog: Catalog, database: str, locations: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
     """The versions in use and the state of each database, as names and texts.
 
     Args:
+        database: the profile's own, which must be writable; others may be for reading only.
         locations: the folders of the databases by name, absolute.
 
     Raises:
-        StorageError: nothing can be written to one of them.
+        StorageError: nothing can be written to the profile's own database.
     """
     [java] = session.sql(_JAVA).collect()[0]
     yield "spark", f"{session.version} on Java {java}"
     yield "time zone", str(session.conf.get("spark.sql.session.timeZone"))
-    for database, folder in locations.items():
-        schemas = catalog.schemas(database)
-        count = f"{len(schemas)} {'schema' if len(schemas) == 1 else 'schemas'}"
-        check_writable(folder.removeprefix("file://"))
-        yield f"database {database}", f"{folder} (writable, {count})"
+    for name, location in locations.items():
+        try:
+            check_writable(location.removeprefix("file://"))
+            state = "writable"
+        except StorageError as error:
+            if name == database:
+                raise
+            state = f"for reading only: {error.details['reason']}"
+        yield f"database {name}", f"{location} ({state}; schemas: {', '.join(catalog.schemas(name)) or 'none'})"
 
 
 def check_writable(folder: str) -> None:
-    """Passes where a file can be made in the folder, which is there.
+    """Passes where a file can be made in the folder.
 
     Raises:
         StorageError: none can.
@@ -46,5 +53,5 @@ def check_writable(folder: str) -> None:
         raise StorageError(
             f"nothing can be written to the warehouse {folder} ({error.strerror})",
             remedy="Make that folder writable, or set `warehouse` to another one",
-            details={"warehouse": folder},
+            details={"warehouse": folder, "reason": error.strerror},
         ) from error

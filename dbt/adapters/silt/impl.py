@@ -400,7 +400,7 @@ class SiltAdapter(IncrementalMethods, SparkAdapter):
         """Say what the connection of `dbt debug` leads to; fails where nothing can be written to it."""
         with self.connections.exception_handler("look at the connection"):
             session, environment = self.connections.handle.session, self.connections.environment
-            for name, text in diagnose(session, environment.catalog, environment.locations):
+            for name, text in diagnose(session, environment.catalog, self._own_database, environment.locations):
                 logger.info(f"{name}: {text}")
 
     def run_sql_for_tests(self, sql: str, fetch: str, conn: Any) -> Any:

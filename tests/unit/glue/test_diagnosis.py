@@ -12,13 +12,13 @@ from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.engine.warehouse import Warehouse
 
 
-def test_versions_and_the_warehouse_are_described(spark: SparkSession, warehouse: Path) -> None:
-    catalog = Warehouse(spark, str(warehouse)).catalog
-    described = dict(diagnose(spark, catalog, {"silt": str(warehouse)}))
+def test_versions_and_databases_are_described(spark: SparkSession, warehouse: Path) -> None:
+    catalog = Warehouse(spark, str(warehouse), databases={"raw": "/proc/self"}).catalog
+    described = dict(diagnose(spark, catalog, "silt", {"silt": str(warehouse), "raw": "/proc/self"}))
     assert described["spark"].startswith(f"{spark.version} on Java ")
     assert described["time zone"] == "America/Los_Angeles"
-    assert described["database silt"] == f"{warehouse} (writable, 1 schema)"
-    assert [each.name for each in warehouse.iterdir() if each.is_file() and not each.name.startswith("_")] == []
+    assert described["database silt"] == f"{warehouse} (writable; schemas: main)"
+    assert described["database raw"].startswith("/proc/self (for reading only: ")
 
 
 def test_a_folder_in_which_no_file_can_be_made_is_an_error_that_says_so() -> None:
