@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import pytest
+from dbt.exceptions import AmbiguousAliasError
 from dbt.tests.util import get_artifact, run_dbt, write_file
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
@@ -161,3 +162,9 @@ class TestLongNamesInMixedCaseWithoutQuotes(EveryMaterialization):
         write_file(model, project.project_root, "models", "too_long.sql")
         [result] = run_dbt(["run", "--select", "too_long"], expect_pass=False)
         assert "cannot be the name of a table or view: it is longer than 200 bytes" in result.message
+
+    def test_two_models_whose_names_differ_in_case_alone_are_one_table_and_refused(self, project: Any) -> None:
+        model = f"{{{{ config(alias='{self.names['table'].swapcase()}') }}}} select 1 as id"
+        write_file(model, project.project_root, "models", "another.sql")
+        with pytest.raises(AmbiguousAliasError):
+            run_dbt(["parse"])

@@ -1,4 +1,4 @@
-"""A relation: three parts, always written with all of them in backquotes, compared as the catalog compares names.
+"""A relation: three parts, always written with all of them in backquotes, in the catalog's form, and compared in it.
 
 A source on files has three parts as well, and is written as what reads its files.
 """
@@ -69,8 +69,8 @@ class SiltRelation(SparkRelation):
         return super().create_from(quoting, relation_config, **kwargs)
 
     def render(self) -> str:
-        # dbt-spark's own refuses three parts.
-        return self.external or BaseRelation.render(self)
+        # dbt-spark's own refuses three parts. Dbt tells two nodes that would be one table by what is written here.
+        return self.external or normalize(BaseRelation.render(self))
 
     def incorporate(self, **kwargs: Any) -> SiltRelation:
         """A relation like this one; with another name, it is no longer the one on files."""

@@ -13,12 +13,12 @@ from dbt.adapters.silt.sql_text import quote
 ORDERS = SiltRelation.create("silt", "Main", "Orders", type=RelationType.Table)
 
 
-def test_all_three_parts_are_written_in_backquotes() -> None:
-    assert ORDERS.render() == str(ORDERS) == "`silt`.`Main`.`Orders`"
+def test_all_three_parts_are_written_in_backquotes_and_in_the_catalogs_form() -> None:
+    assert ORDERS.render() == str(ORDERS) == "`silt`.`main`.`orders`"
 
 
 def test_a_schema_is_written_with_its_database() -> None:
-    assert ORDERS.without_identifier().render() == "`silt`.`Main`"
+    assert ORDERS.without_identifier().render() == "`silt`.`main`"
 
 
 def test_a_backquote_in_a_name_is_doubled() -> None:
