@@ -70,7 +70,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pandas as pd
-from pyspark.sql import SparkSession, functions as F
+from pyspark.sql import functions as F
 
 
 @dataclass
@@ -85,7 +85,7 @@ def shifted(values: pd.Series) -> pd.Series:
 def model(dbt, session):
     dbt.config(materialized="table", meta={"owner": "us"})
     dbt.config(packages=["pandas>=2", "pyarrow"], submission_method="job_cluster")
-    assert isinstance(session, SparkSession) and spark is session
+    assert isinstance(session, type(dbt.ref("seen").sparkSession)) and spark is session
     assert dbt.config.get("materialized") == "table" and dbt.config.get("nothing", 7) == 7
     assert dbt.config.meta_get("owner") == "us"
     assert not dbt.is_incremental
@@ -94,6 +94,10 @@ def model(dbt, session):
     seen = dbt.ref("seen").count()
     assert seen == session.table(str(dbt.this).replace("joined", "seen")).count()
     assert seen == session.sql(f"select * from {dbt.this.database}.{dbt.this.schema}.seen").count()
+    few = session.sql(f"select * from {dbt.this.schema}.numbers where id < :most", args={"most": 2})
+    assert few.count() == session.read.table(f"{dbt.this.schema}.numbers").where("id < 2").count() == 2
+    assert session.catalog.tableExists(f"{dbt.this.schema}.numbers")
+    assert not session.catalog.tableExists(f"{dbt.this}")
     print("rows seen:", seen)
     shift = F.pandas_udf(shifted, "bigint")
     found = children.join(parents, children.parent == parents.id)
@@ -110,7 +114,7 @@ def model(dbt, session):
         assert len(results) == 3
         assert rows(project, "select * from {schema}.joined order by id") == [(n, 100 + n % 3) for n in range(6)]
         assert "joined: rows seen: 3" in log
-        assert "submission_method has no effect" in log
+        assert "`submission_method` has no effect" in log
 
     def test_an_ephemeral_model_cannot_be_read(self, project: Any) -> None:
         (result,) = run_dbt(["run", "--select", "nowhere"], expect_pass=False)

@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine.kernel import errors
 
 ENGINE = ["Outcome", "Result", "SiltError", "Warehouse", "WarehouseSettings"]
 WAREHOUSE = ["Result", "Warehouse", "WarehouseSettings"]
-WAREHOUSE_METHODS = ["execute", "for_session", "schema_of", "snapshot", "sql", "table", "tables"]
+WAREHOUSE_METHODS = ["execute", "for_session", "query", "schema_of", "snapshot", "sql", "table", "tables"]
 ERRORS = [
     "ChangeDataNotRecordedError",
     "CheckViolationError",

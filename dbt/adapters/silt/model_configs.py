@@ -16,6 +16,7 @@ _OPTIMIZE = "to have them ordered, add the post_hook `{{ silt_optimize(this, zor
 _SIZES = "files are left out by their statistics instead"
 _ACCESS = "whoever can read the warehouse's folder can read the table"
 _ENGINE = "every model runs on the profile's Spark"
+_BESIDE_DBT = "a python model imports what is installed beside dbt"
 _FOREIGN = "it belongs to another warehouse"
 
 UNUSED: Mapping[str, str] = {
@@ -36,7 +37,21 @@ UNUSED: Mapping[str, str] = {
     "submission_method": _ENGINE,
     "job_cluster_config": _ENGINE,
     "cluster_id": _ENGINE,
-    "packages": "a python model imports what is installed beside dbt",
+    **dict.fromkeys(
+        (
+            "access_control_list",
+            "create_notebook",
+            "environment_key",
+            "http_path",
+            "notebook_access_control_list",
+            "notebook_scoped_libraries",
+            "python_job_config",
+            "timeout",
+            "user_folder_for_python",
+        ),
+        _ENGINE,
+    ),
+    **dict.fromkeys(("additional_libs", "environment_dependencies", "index_url"), _BESIDE_DBT),
     "row_filter": _ACCESS,
     "column_masks": _ACCESS,
     # Snowflake
@@ -46,6 +61,8 @@ UNUSED: Mapping[str, str] = {
     "secure": _ACCESS,
     "query_tag": "the commit says which node wrote it",
     "snowflake_warehouse": _ENGINE,
+    "use_anonymous_sproc": _ENGINE,
+    "python_version": _BESIDE_DBT,
     "target_lag": _FOREIGN,
     "tmp_relation_type": _FOREIGN,
     "table_tag": _FOREIGN,

@@ -17,7 +17,7 @@ from pyspark import cloudpickle
 from dbt.adapters.silt.handle import SiltHandle
 from dbt.adapters.silt.python_errors import ModelSource
 from dbt.adapters.silt.python_output import printed
-from dbt.adapters.silt.python_packages import check_surroundings
+from dbt.adapters.silt.python_packages import check_packages
 from dbt.adapters.silt.python_results import register, to_frame
 from dbt.adapters.silt.python_session import Inputs, ModelSession, by_written_names
 
@@ -51,7 +51,8 @@ def run_python_model(handle: SiltHandle, model: Mapping[str, Any], code: str, so
         DbtRuntimeError: the code fails, or returns something else than rows.
     """
     name = str(model["name"])
-    check_surroundings(model["config"])
+    packages = model["config"].get("packages") or []
+    check_packages([packages] if isinstance(packages, str) else packages)
     with (
         printed(lambda line: logger.info(f"{name}: {line}"), lambda line: logger.warning(f"{name}: {line}")),
         _module(name, source) as module,

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 _lock = threading.Lock()
+_handing_on = threading.local()
+"""Whether this thread hands a line on; what it writes meanwhile is of the log itself."""
 
 
 @contextlib.contextmanager
@@ -27,7 +29,7 @@ class _ByThread:
 
     def write(self, text: str) -> int:
         lines = self.lines.get(threading.get_ident())
-        if lines is None or lines.busy:
+        if lines is None or getattr(_handing_on, "now", False):
             return int(self.stream.write(text))
         lines.write(text)
         return len(text)
@@ -41,25 +43,20 @@ class _ByThread:
 
 
 class _Lines:
-    """Whole lines; of one that is written over again and again, as progress bars are, the last.
-
-    Attributes:
-        busy: a line is being handed on; what is written meanwhile is of the log itself.
-    """
+    """Whole lines; of one that is written over again and again, as progress bars are, the last."""
 
     def __init__(self, take: Callable[[str], None]) -> None:
-        self.busy = False
         self._take = take
         self._begun = ""
 
     def write(self, text: str) -> None:
         *whole, self._begun = (self._begun + text).split("\n")
-        self.busy = True
+        _handing_on.now = True
         try:
             for line in whole:
                 self._take(line.rstrip("\r").rpartition("\r")[2])
         finally:
-            self.busy = False
+            _handing_on.now = False
 
     def end(self) -> None:
         if self._begun:

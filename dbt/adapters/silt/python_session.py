@@ -6,19 +6,22 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.errors import RelationNotFoundError, SchemaNotFoundError
 from dbt.adapters.silt.engine.statements.tokens import tokenize
 from dbt.adapters.silt.handle import SiltHandle
+from dbt.adapters.silt.sql_text import quote
 
 
 class ModelSession:
-    """The connection's Spark session, whose `sql` and `table` know the tables of the warehouse too.
+    """The connection's Spark session, to which the tables of the warehouse are known by their names too.
 
-    What `sql` changes of them is committed at once, as a unit of work that a rerun does not repeat. All else is the
-    session's own, and knows Spark's tables alone.
+    They are to `sql`, `table`, `read.table` and `catalog.tableExists`. What `sql` changes of them is committed at once,
+    as a unit of work that a rerun does not repeat. All else is the session's own, and knows Spark's tables alone.
     """
 
     def __init__(self, handle: SiltHandle) -> None:
@@ -32,15 +35,28 @@ class ModelSession:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._handle.session, name)
 
+    @property
+    def read(self) -> Any:
+        return _With(self._handle.session.read, table=self.table)
+
+    @property
+    def catalog(self) -> Any:
+        return _With(self._handle.session.catalog, tableExists=self._exists)
+
     def sql(self, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:
         """The rows of a query; none of a statement that changes something.
 
         Raises:
-            DbtRuntimeError: parameters were given.
+            DbtRuntimeError: the text has places for DataFrames.
             SiltError: see the warehouse.
         """
-        if args or kwargs:
-            raise DbtRuntimeError("`session.sql` takes no parameters here: write the values into the text")
+        if kwargs:
+            raise DbtRuntimeError(
+                f"`session.sql` takes no DataFrames here ({', '.join(kwargs)}): name them in the text, after "
+                "`createOrReplaceTempView`"
+            )
+        if args:
+            return self._handle.warehouse.query(str(sqlQuery), args)
         result, _ = self._handle.runner.run(self._handle.warehouse, str(sqlQuery))
         if result.dataframe is not None:
             return result.dataframe
@@ -57,6 +73,26 @@ class ModelSession:
             DbtRuntimeError: always.
         """
         raise DbtRuntimeError("The Spark session is that of all models, and ends with dbt: do not stop it")
+
+    def _exists(self, tableName: Any, dbName: str | None = None) -> bool:
+        try:
+            self.table(tableName if dbName is None else f"{quote(dbName)}.{tableName}").columns  # noqa: B018
+        except (RelationNotFoundError, SchemaNotFoundError):
+            return False
+        except AnalysisException:
+            return self._handle.session.catalog.tableExists(str(tableName), dbName)
+        return True
+
+
+class _With:
+    """An object with some methods of its own, and for the rest the one below it."""
+
+    def __init__(self, below: Any, **methods: Callable[..., Any]) -> None:
+        self._below = below
+        self.__dict__.update(methods)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._below, name)
 
 
 class Inputs:

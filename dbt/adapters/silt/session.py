@@ -121,7 +121,8 @@ _running: _Running | None = None
 
 def _silence_query_contexts() -> None:
     """Spark prints a page of JSON for every statement that fails; the error itself says what happened."""
-    PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
 
 
 # An embedded Spark

@@ -24,3 +24,10 @@ def test_one_that_is_not_there_is_an_error(house: House) -> None:
     with pytest.raises(RelationNotFoundError, match="credits"):
         house.warehouse.tables(["debits", "credits"])
     assert house.warehouse.tables([]) == []
+
+
+def test_a_query_takes_parameters(house: House) -> None:
+    house.sql("create table debits as select id from range(5)")
+    query = house.warehouse.query
+    assert query("select count(*) from debits where id > :least", {"least": 2}).collect() == [(2,)]
+    assert query("select id from debits where id = ? or id = ? order by id", [0, 4]).collect() == [(0,), (4,)]

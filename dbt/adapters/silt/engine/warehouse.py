@@ -153,6 +153,12 @@ class Warehouse:
         rows = [] if result.outcome is None else [_changes(result.outcome)]
         return self.spark.createDataFrame(rows, _CHANGES_SCHEMA)
 
+    def query(self, text: str, parameters: dict[str, Any] | list[Any]) -> DataFrame:
+        """The rows of a query with parameters, named (`:name`) or not (`?`), as `SparkSession.sql` takes them."""
+        with spark_errors.mapped():
+            resolved = self._context(WriteSettings()).resolver.query(text)
+            return self.spark.sql(resolved.texts[0], parameters)
+
     def table(self, name: str, version: int | None = None) -> DataFrame:
         """The rows of a table or view, by its SQL name, as of the newest version or of the one given."""
         travel = "" if version is None else f" version as of {int(version)}"
