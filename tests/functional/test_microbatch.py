@@ -108,7 +108,7 @@ class TestBatches(InNewYork):
         assert ids(project, "by_instant") == self.ALL
         window = ("--event-time-start", "2026-03-02", "--event-time-end", "2026-03-04")
         project.run_sql(f"delete from {project.test_schema}.by_instant where id in (2, 3, 6)")
-        run("--select", "by_instant", *window)
+        run_dbt(["run", "--select", "by_instant", *window])
         assert ids(project, "by_instant") == [each for each in self.ALL if each != 6]
 
     def test_a_full_refresh_makes_the_table_anew_by_its_first_batch(self, project: Any) -> None:

@@ -6,8 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from dbt.adapters.base import available
-from dbt.adapters.base.meta import AdapterMeta
+from dbt.adapters.base.meta import AdapterMeta, available
 
 from dbt.adapters.silt.column import SiltColumn
 from dbt.adapters.silt.column_texts import qualified

@@ -81,6 +81,14 @@ def test_a_batch_is_named_with_the_end_of_its_window() -> None:
     assert morning.app_id != evening.app_id
 
 
+def test_a_part_of_a_write_is_other_work_and_goes_with_the_rows_as_the_whole_does() -> None:
+    batch = {"id": "20240103", "event_time_end": datetime(2024, 1, 4, tzinfo=timezone.utc)}
+    whole, batched = main_unit(CONTEXT, model(), True, None), main_unit(CONTEXT, model(batch=batch), False, None)
+    assert whole.part(1).txn == ("silt/shop/model.shop.orders/R1/main+1", REFRESHED)
+    assert whole.part(1) != whole.part(2)
+    assert (whole.part(1).is_batch, batched.part(1).is_batch) == (False, True)
+
+
 def test_a_slash_in_a_run_id_does_not_make_two_names_one() -> None:
     one = main_unit(RunContext("shop", "dev", "a/b"), model(), False, None)
     two = main_unit(RunContext("shop", "dev", "a%2Fb"), model(), False, None)
