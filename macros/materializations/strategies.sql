@@ -102,7 +102,8 @@
 {%- endmacro %}
 
 
-{#-- The partitions that the query has rows of are replaced, that of null too; a table without partitions is replaced whole. --#}
+{#-- The partitions that the query has rows of are replaced, that of null too, by the columns that the model names and not by the
+     session's overwrite mode; without any, the table is replaced whole. --#}
 {% macro silt__get_incremental_insert_overwrite_sql(arg_dict) -%}
   {%- set partition_by = silt_list(config.get('partition_by')) -%}
   {%- set columns = partition_by or silt_list(config.get('liquid_clustered_by')) -%}

@@ -177,6 +177,15 @@ OTHERS = {
         [(1, "ONE", 1), (2, "TWO", 21), (2, "two", 20), (None, "NONE", 1)],
         new="select * from values (1, 'ONE', 1), (2, 'TWO', 21), (cast(null as int), 'NONE', 1) as t (id, name, size)",
     ),
+    "deleted_where_and_grown": Case(
+        "incremental_strategy='delete+insert', unique_key='id', incremental_predicates='size > 5', "
+        "on_schema_change='append_new_columns'",
+        [
+            *((1, "one", 10, None), (2, "TWO", 21, "n"), (3, "three", 30, "n")),
+            *((None, "NONE", 1, "n"), (None, "none", 0, None)),
+        ],
+        new="select *, 'n' as extra from (" + NEW + ")",
+    ),
     "overwritten_whole": Case(
         "incremental_strategy='insert_overwrite'", [(2, "TWO", 21), (3, "three", 30), (None, "NONE", 1)]
     ),

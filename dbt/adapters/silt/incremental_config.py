@@ -194,7 +194,7 @@ def _is_action(value: Any) -> bool:
 
 
 def _is_alias(value: Any) -> bool:
-    return isinstance(value, str) and value.strip("`").isidentifier()
+    return isinstance(value, str) and value.isidentifier()
 
 
 def _is_expressions(value: Any) -> bool:

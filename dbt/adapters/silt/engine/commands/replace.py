@@ -201,8 +201,13 @@ def _by_partitions(target: Target, placement: Placement, plan: MergePlan) -> boo
 
 
 def _is_same_column(key: KeyEquality, plan: MergePlan) -> bool:
-    written = key.source.replace("`", "").lower()
-    return len(key.column.parts) == 1 and written == f"{plan.source_alias}.{key.column.parts[0]}".lower()
+    """Whether the key is equal to the source's column of its own name, in backquotes or not."""
+    name, *fields = key.column.parts
+    aliases = (plan.source_alias, quoted(plan.source_alias))
+    written = {f"{alias}.{quoted(name)}".lower() for alias in aliases}
+    if name.isidentifier():
+        written |= {f"{alias}.{name}".lower() for alias in aliases}
+    return not fields and key.source.lower() in written
 
 
 def _source(target: Target, rows: DataFrame, plan: MergePlan) -> StableSource:
