@@ -17,7 +17,12 @@ HELPERS = {
 }
 """Bases that other classes of the suite complete, and that cannot be run alone."""
 
+_NO_AGGREGATES = "Spark has no statement that makes an aggregate function"
+
 REFUSED = {
+    "functions.test_udafs.BasicPythonUDAF": _NO_AGGREGATES,
+    "functions.test_udafs.BasicSQLUDAF": _NO_AGGREGATES,
+    "functions.test_udafs.PythonUDAFDefaultArgSupport": _NO_AGGREGATES,
     "simple_copy.test_simple_copy.SimpleCopyBase.test_simple_copy_with_materialized_views": (
         "a view that keeps its rows needs something that refreshes it, which an embedded Spark has not"
     ),
@@ -32,9 +37,19 @@ RESTATED = {
 """Classes that are inherited, whose test methods are written again here with the same assertions: what they expect
 stands within them, in the words of Postgres, where no fixture reaches."""
 
+_NO_JAVASCRIPT = "Spark runs no JavaScript, and dbt-core 1.11 reads no functions in it"
+
 NOT_APPLICABLE = {
     "dbt_clone.test_dbt_clone.TestPostgresCloneNotPossible": "BaseCloneNotPossible, cleaned up for Postgres",
     "empty.test_empty.BaseTestEmptySeedFlag": "`dbt seed --empty` is of dbt-core 1.12",
+    "functions.test_js_udfs.BasicJSAggregateUDF": _NO_JAVASCRIPT,
+    "functions.test_js_udfs.BasicJSUDF": _NO_JAVASCRIPT,
+    "functions.test_js_udfs.JSAggregateUDFVolatilityIgnored": _NO_JAVASCRIPT,
+    "functions.test_js_udfs.JSUDFDefaultArgSupport": _NO_JAVASCRIPT,
+    "functions.test_js_udfs.JSUDFDeterministicVolatility": _NO_JAVASCRIPT,
+    "functions.test_js_udfs.JSUDFMultiLineBody": _NO_JAVASCRIPT,
+    "functions.test_js_udfs.JSUDFNonDeterministicVolatility": _NO_JAVASCRIPT,
+    "functions.test_js_udfs.JSUDFStableVolatilityWarns": _NO_JAVASCRIPT,
     "utils.test_current_timestamp.BaseCurrentTimestampAware": "BaseCurrentTimestampNaive is its other half",
     "utils.test_escape_single_quotes.BaseEscapeSingleQuotesQuote": "BaseEscapeSingleQuotesBackslash is its other half",
 }

@@ -32,7 +32,7 @@ from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.diagnosis import diagnose
 from dbt.adapters.silt.docs import RelationDocs, table_stats
 from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
-from dbt.adapters.silt.engine.catalog.names import normalize
+from dbt.adapters.silt.engine.catalog.names import RelationName, normalize
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.commands.types import spark_schema
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -117,10 +117,14 @@ class SiltAdapter(IncrementalMethods, SparkAdapter):
         return super().list_relations(database or self._own_database, normalize(schema))
 
     def get_relation(self, database: str, schema: str, identifier: str) -> BaseRelation | None:
-        return BaseAdapter.get_relation(self, database or self._own_database, schema, identifier)
+        """The table or view of that name; a function may have the same, and is never in the way of a model."""
+        found = BaseAdapter.get_relation(self, database or self._own_database, schema, identifier)
+        return None if found is not None and found.is_function else found
 
     def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
-        """The tables and views of a schema; none only if there definitely is no such schema.
+        """The tables, views and functions of a schema; none only if there definitely is no such schema.
+
+        Of a table and a function that share a name, only the table.
 
         Raises:
             DbtRuntimeError: the listing failed. To answer "none" then would let an incremental model rebuild its table.
@@ -129,9 +133,12 @@ class SiltAdapter(IncrementalMethods, SparkAdapter):
         with self.connections.exception_handler(f"list {database}.{schema_relation.schema}"):
             try:
                 entries = self.connections.catalog.relations(database, schema_relation.schema)
+                functions = self.connections.catalog.functions(database, schema_relation.schema)
             except SchemaNotFoundError:
                 return []
-        return [self._relation(entry) for entry in entries]
+        types = dict.fromkeys(functions, RelationType.Function)
+        types |= {entry.name: _RELATION_TYPES[entry.kind] for entry in entries}
+        return [self._relation(name, kind) for name, kind in types.items()]
 
     def list_schemas(self, database: str) -> list[str]:
         with self.connections.exception_handler(f"list the schemas of {database}"):
@@ -448,9 +455,8 @@ class SiltAdapter(IncrementalMethods, SparkAdapter):
         rows = self.connections.handle.warehouse.sql(f"select unix_millis(max(modificationTime)) from {files}")
         return int(rows.collect()[0][0])
 
-    def _relation(self, entry: RelationEntry) -> SiltRelation:
-        name = entry.name
-        return self.Relation.create(name.database, name.schema, name.identifier, type=_RELATION_TYPES[entry.kind])
+    def _relation(self, name: RelationName, kind: RelationType) -> SiltRelation:
+        return self.Relation.create(name.database, name.schema, name.identifier, type=kind)
 
     def _columns(self, entry: RelationEntry) -> list[SiltColumn]:
         if entry.kind is RelationKind.VIEW:

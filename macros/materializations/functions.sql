@@ -1,0 +1,57 @@
+{#-- A function in SQL as one statement of Spark's: its body is an expression or a query, kept as it is written. --#}
+{% macro silt__scalar_function_create_replace_signature_sql(target_relation) -%}
+  CREATE OR REPLACE FUNCTION {{ target_relation.render() }} ({{ formatted_scalar_function_args_sql() }})
+  RETURNS {{ model.returns.data_type }}
+  {%- if config.persist_relation_docs() and model.description %}
+  COMMENT {{ adapter.string_literal(model.description) }}
+  {%- endif %}
+  {{ scalar_function_volatility_sql() }}
+{%- endmacro %}
+
+
+{% macro silt__formatted_scalar_function_args_sql() -%}
+  {%- set parts = [] -%}
+  {%- for argument in model.arguments -%}
+    {%- set part = [adapter.quote(argument.name), argument.data_type] -%}
+    {%- if argument.get('default_value') is not none -%}
+      {%- do part.append('DEFAULT ' ~ argument.get('default_value')) -%}
+    {%- endif -%}
+    {%- if config.persist_column_docs() and argument.get('description') -%}
+      {%- do part.append('COMMENT ' ~ adapter.string_literal(argument.get('description'))) -%}
+    {%- endif -%}
+    {%- do parts.append(part | join(' ')) -%}
+  {%- endfor -%}
+  {{ parts | join(', ') }}
+{%- endmacro %}
+
+
+{% macro silt__scalar_function_body_sql() -%}
+  RETURN
+  {{ model.compiled_code | trim | trim(';') }}
+{%- endmacro %}
+
+
+{#-- Spark knows of two kinds: what is stable within a statement is neither. --#}
+{% macro silt__scalar_function_volatility_sql() -%}
+  {%- set volatility = model.config.get('volatility') -%}
+  {%- if volatility == 'deterministic' -%}
+    DETERMINISTIC
+  {%- elif volatility == 'non-deterministic' -%}
+    NOT DETERMINISTIC
+  {%- elif volatility is not none -%}
+    {%- do unsupported_volatility_warning(volatility) -%}
+  {%- endif -%}
+{%- endmacro %}
+
+
+{% macro silt__aggregate_function_sql(target_relation) %}
+  {%- do exceptions.raise_compiler_error(
+    "the function `" ~ model.name ~ "` is an aggregate, and Spark makes none: write the aggregates in the models that need "
+    ~ "them, or in a macro"
+  ) -%}
+{% endmacro %}
+
+
+{% macro silt__aggregate_function_python(target_relation) %}
+  {{ silt__aggregate_function_sql(target_relation) }}
+{% endmacro %}
