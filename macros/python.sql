@@ -25,15 +25,3 @@ __silt_batch__ = {{ silt_batch_inputs() | tojson }}
   {%- endfor -%}
   {{ return(filtered) }}
 {% endmacro %}
-
-
-{#-- dbt would run the code of a python model as SQL. --#}
-{% macro silt__get_limit_sql(sql, limit) %}
-  {%- if model is defined and model.language == 'python' -%}
-    {%- do exceptions.raise_compiler_error(
-      "`dbt show` runs SQL, and " ~ model.name ~ " is a python model: build it, then show its table with "
-      ~ "`dbt show --inline \"select * from {{ ref('" ~ model.name ~ "') }}\"`"
-    ) -%}
-  {%- endif -%}
-  {{ return(default__get_limit_sql(sql, limit)) }}
-{% endmacro %}
