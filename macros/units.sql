@@ -1,11 +1,8 @@
 {#-- Runs a node's own write, the call's block, as its unit of work, and reports it as the node's result. A seed's names the
      value that a failed write was at fault for. --#}
 {% macro silt_write(unit, staged_seed=none) %}
-  {%- set header = config.get('sql_header') -%}
-  {%- set statement = (header | trim | trim(';') ~ ';\n' if header else '') ~ (caller() | trim) -%}
+  {%- set statement = silt_written(caller()) -%}
   {%- if execute -%}
-    {{ log('Writing runtime sql for node "' ~ model['unique_id'] ~ '"') }}
-    {{ write(statement) }}
     {%- if staged_seed is none -%}
       {%- set response = adapter.write_unit(statement, unit) -%}
     {%- else -%}
@@ -13,6 +10,33 @@
     {%- endif -%}
     {%- do store_result('main', response=response) -%}
   {%- endif -%}
+{% endmacro %}
+
+
+{#-- Runs the statement that makes a node's view, which is no unit of work: made twice, it is the same. --#}
+{% macro silt_write_view(existing_relation) %}
+  {%- set statement = silt_written(caller()) -%}
+  {%- if execute -%}
+    {%- do store_result('main', response=adapter.write_view(statement, existing_relation)) -%}
+  {%- endif -%}
+{% endmacro %}
+
+
+{#-- The statement with the node's header, as it is kept in the folder of what was run. --#}
+{% macro silt_written(statement) %}
+  {%- set written = silt_with_header(statement | trim) -%}
+  {%- if execute -%}
+    {{ log('Writing runtime sql for node "' ~ model['unique_id'] ~ '"') }}
+    {{ write(written) }}
+  {%- endif -%}
+  {{ return(written) }}
+{% endmacro %}
+
+
+{#-- The statement after those that the node wants run before it. --#}
+{% macro silt_with_header(statement) %}
+  {%- set header = config.get('sql_header') -%}
+  {{ return((header | trim | trim(';') ~ ';\n' if header else '') ~ statement) }}
 {% endmacro %}
 
 

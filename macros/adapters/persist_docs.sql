@@ -2,10 +2,10 @@
      a run that changes no documentation makes no commit for it. A view's comments are always set where it is made. --#}
 {% macro silt__persist_docs(relation, model, for_relation, for_columns) -%}
   {%- if relation.is_table -%}
-    {%- if for_relation and config.persist_relation_docs() and model.description
-        and adapter.relation_comment(relation) != model.description -%}
+    {%- if for_relation and config.persist_relation_docs()
+        and (adapter.relation_comment(relation) or '') != (model.description or '') -%}
       {%- call statement() -%}
-        comment on table {{ relation }} is {{ adapter.string_literal(model.description) }}
+        comment on table {{ relation.render() }} is {{ adapter.string_literal(model.description or '') }}
       {%- endcall -%}
     {%- endif -%}
     {%- if for_columns and config.persist_column_docs() and model.columns -%}
@@ -16,17 +16,10 @@
 
 
 {% macro silt_comment_columns(relation) %}
-  {%- set comments = silt_column_comments() -%}
-  {%- set changes = [] -%}
-  {%- for column in adapter.get_columns_in_relation(relation) -%}
-    {%- set comment = comments.get(column.name | lower) -%}
-    {%- if comment and comment != column.comment -%}
-      {%- do changes.append(column.quoted ~ ' comment ' ~ adapter.string_literal(comment)) -%}
-    {%- endif -%}
-  {%- endfor -%}
+  {%- set changes = adapter.comment_changes(adapter.get_columns_in_relation(relation), model.columns) -%}
   {%- if changes -%}
     {%- call statement() -%}
-      alter table {{ relation }} alter column {{ changes | join(', ') }}
+      alter table {{ relation.render() }} alter column {{ changes | join(', ') }}
     {%- endcall -%}
   {%- endif -%}
 {% endmacro %}

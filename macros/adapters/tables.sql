@@ -6,7 +6,8 @@
     {{ sql }}
   {%- elif config.get('contract').enforced -%}
     {{ get_assert_columns_equivalent(sql) }}
-    {{ silt_create_table(relation, get_select_subquery(sql), silt_contract_columns()) }}
+    {%- set elements = adapter.table_elements(model, config.persist_column_docs()) -%}
+    {{ silt_create_table(relation, get_select_subquery(sql), elements | join(',\n    ')) }}
   {%- else -%}
     {{ silt_create_table(relation, sql, silt_documented_columns(sql)) }}
   {%- endif -%}
@@ -69,7 +70,7 @@
 
 {% macro silt__truncate_relation(relation) -%}
   {%- call statement('truncate_relation') -%}
-    truncate table {{ relation }}
+    truncate table {{ relation.render() }}
   {%- endcall -%}
 {%- endmacro %}
 
@@ -78,7 +79,7 @@
   {%- if config.get('contract').enforced -%}
     {{ get_assert_columns_equivalent(sql) }}
   {%- endif -%}
-  {%- set columns = silt_documented_columns(sql) | trim -%}
+  {%- set columns = silt_documented_columns(sql, with_fields=false) | trim -%}
   create or replace view {{ relation }}
   {%- if columns %} (
     {{ columns }}

@@ -20,12 +20,7 @@
   {{ write(query) }}
   {%- set written = adapter.write_external(query, config.get('sql_header'), target) -%}
 
-  {%- if existing_relation is not none and not existing_relation.is_view -%}
-    {{ handle_existing_table(should_full_refresh(), existing_relation) }}
-  {%- endif -%}
-  {%- call statement('view') -%}
-    {{ get_create_view_as_sql(target_relation, written.query) }}
-  {%- endcall -%}
+  {%- do adapter.write_view(get_create_view_as_sql(target_relation, written.query), existing_relation) -%}
   {%- do store_result('main', response=adapter.external_response(written, target)) -%}
 
   {%- do apply_grants(target_relation, config.get('grants'), should_revoke=should_revoke(existing_relation, True)) -%}

@@ -24,9 +24,6 @@
     {%- endif -%}
 
     {%- if rebuild -%}
-      {%- if existing_relation is not none and not existing_relation.is_table -%}
-        {%- do adapter.drop_relation(existing_relation) -%}
-      {%- endif -%}
       {%- call silt_write(unit) -%}
         {{ create_table_as(False, target_relation, silt_first_rows(strategy, query)) }}
       {%- endcall -%}

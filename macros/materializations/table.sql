@@ -16,9 +16,6 @@
       {%- endcall -%}
       {%- set query = 'select * from ' ~ make_temp_relation(target_relation) -%}
     {%- endif -%}
-    {%- if existing_relation is not none and not existing_relation.is_table -%}
-      {%- do adapter.drop_relation(existing_relation) -%}
-    {%- endif -%}
     {%- call silt_write(unit) -%}
       {{ create_table_as(False, target_relation, query) }}
     {%- endcall -%}

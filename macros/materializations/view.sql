@@ -4,10 +4,7 @@
 
   {{ silt_run_pre_hooks(pre_hooks) }}
 
-  {%- if existing_relation is not none and not existing_relation.is_view -%}
-    {{ handle_existing_table(should_full_refresh(), existing_relation) }}
-  {%- endif -%}
-  {%- call statement('main') -%}
+  {%- call silt_write_view(existing_relation) -%}
     {{ get_create_view_as_sql(target_relation, sql) }}
   {%- endcall -%}
 

@@ -23,6 +23,9 @@ REFUSED = {
     "functions.test_udafs.BasicPythonUDAF": _NO_AGGREGATES,
     "functions.test_udafs.BasicSQLUDAF": _NO_AGGREGATES,
     "functions.test_udafs.PythonUDAFDefaultArgSupport": _NO_AGGREGATES,
+    "catalog.relation_types.CatalogRelationTypes.test_relation_types_populate_correctly": (
+        "the names of our relation types, as the base class asks for them; there are no materialized views"
+    ),
     "simple_copy.test_simple_copy.SimpleCopyBase.test_simple_copy_with_materialized_views": (
         "a view that keeps its rows needs something that refreshes it, which an embedded Spark has not"
     ),
@@ -38,8 +41,20 @@ RESTATED = {
 stands within them, in the words of Postgres, where no fixture reaches."""
 
 _NO_JAVASCRIPT = "Spark runs no JavaScript, and dbt-core 1.11 reads no functions in it"
+_NO_PRINCIPALS = "an embedded engine has nobody to grant anything to; TestGrants in test_refused.py shows the warning"
+_NO_MATERIALIZED_VIEWS = "there are no materialized views; TestMaterializedViews in test_refused.py shows the refusal"
 
 NOT_APPLICABLE = {
+    "grants.test_incremental_grants.BaseIncrementalGrants": _NO_PRINCIPALS,
+    "grants.test_invalid_grants.BaseInvalidGrants": _NO_PRINCIPALS,
+    "grants.test_model_grants.BaseModelGrants": _NO_PRINCIPALS,
+    "grants.test_seed_grants.BaseSeedGrants": _NO_PRINCIPALS,
+    "grants.test_snapshot_grants.BaseSnapshotGrants": _NO_PRINCIPALS,
+    "materialized_view.basic.MaterializedViewBasic": _NO_MATERIALIZED_VIEWS,
+    "materialized_view.changes.MaterializedViewChanges": _NO_MATERIALIZED_VIEWS,
+    "materialized_view.changes.MaterializedViewChangesApplyMixin": _NO_MATERIALIZED_VIEWS,
+    "materialized_view.changes.MaterializedViewChangesContinueMixin": _NO_MATERIALIZED_VIEWS,
+    "materialized_view.changes.MaterializedViewChangesFailMixin": _NO_MATERIALIZED_VIEWS,
     "dbt_clone.test_dbt_clone.TestPostgresCloneNotPossible": "BaseCloneNotPossible, cleaned up for Postgres",
     "empty.test_empty.BaseTestEmptySeedFlag": "`dbt seed --empty` is of dbt-core 1.12",
     "functions.test_js_udfs.BasicJSAggregateUDF": _NO_JAVASCRIPT,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal, getcontext
-from typing import Any
+from typing import Any, ClassVar
 
 import agate
 import pyarrow as pa
@@ -15,7 +15,7 @@ from dbt.adapters.base.column import Column
 from dbt.adapters.spark.column import SparkColumn
 from dbt_common.clients.agate_helper import Integer, ISODateTime, Number
 from dbt_common.utils.encoding import ForgivingJSONEncoder
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from dbt.adapters.silt.engine.kernel.errors import TypeMismatchError
 from dbt.adapters.silt.sql_text import quote
@@ -26,9 +26,29 @@ _DECIMAL_DIGITS = 38
 
 @dataclass
 class SiltColumn(SparkColumn):
-    """A column, with its type as Spark SQL writes it."""
+    """A column, with its type as Spark SQL writes it.
+
+    Attributes:
+        field_comments: of the fields inside of the column, by dotted path.
+    """
+
+    TYPE_LABELS: ClassVar[dict[str, str]] = {
+        "TEXT": "string",
+        "VARCHAR": "string",
+        "CHARACTER VARYING": "string",
+        "BOOL": "boolean",
+        "INT64": "bigint",
+        "FLOAT64": "double",
+        "TIMESTAMPTZ": "timestamp",
+    }
+    """What other databases call types, for contracts with `alias_types`, which is dbt's default."""
 
     comment: str | None = None
+    field_comments: dict[str, str | None] = field(default_factory=dict)
+
+    @classmethod
+    def translate_type(cls, dtype: str) -> str:
+        return cls.TYPE_LABELS.get(dtype.upper(), dtype)
 
     @classmethod
     def of_schema(cls, schema: StructType) -> list[SiltColumn]:
@@ -39,6 +59,7 @@ class SiltColumn(SparkColumn):
                 dtype=each.dataType.simpleString(),
                 column_index=index,
                 comment=each.metadata.get("comment"),
+                field_comments=dict(_field_comments(each.dataType, each.name)),
             )
             for index, each in enumerate(schema.fields)
         ]
@@ -69,6 +90,19 @@ class SiltColumn(SparkColumn):
     def can_expand_to(self, other_column: Column) -> bool:
         """Never: a string has no size, so there is nothing to expand."""
         return False
+
+
+def _field_comments(data_type: DataType, place: str) -> Iterator[tuple[str, str | None]]:
+    """The comment of each field of the structs in a type, by the path that ALTER TABLE names it by."""
+    if isinstance(data_type, StructType):
+        for each in data_type.fields:
+            yield f"{place}.{each.name}", each.metadata.get("comment")
+            yield from _field_comments(each.dataType, f"{place}.{each.name}")
+    elif isinstance(data_type, ArrayType):
+        yield from _field_comments(data_type.elementType, f"{place}.element")
+    elif isinstance(data_type, MapType):
+        yield from _field_comments(data_type.keyType, f"{place}.key")
+        yield from _field_comments(data_type.valueType, f"{place}.value")
 
 
 def unique_names(names: Iterable[str]) -> list[str]:

@@ -43,12 +43,14 @@ class NodeWork:
     Attributes:
         unit: the unit of work that the next statement is.
         scope: the hook whose statements are units of their own.
+        replace_tables: whether the view that the next statement makes may take the place of a table.
         landed: the units of work that this node has committed so far.
         tags: the node's.
     """
 
     unit: Unit | None = None
     scope: HookScope | None = None
+    replace_tables: bool = False
     landed: list[SiltResponse] = field(default_factory=list)
     tags: tuple[str, ...] = ()
 
@@ -127,6 +129,7 @@ class SiltConnectionManager(SQLConnectionManager):
             commit_info=author.commit_info(unit),
             isolation_level=IsolationLevel(unit.isolation_level) if unit and unit.isolation_level else None,
             user_metadata=unit.user_metadata if unit else None,
+            replace_tables=self.work.replace_tables,
         )
         response = SiltResponse.of(result.outcome, unit)
         if result.outcome is not None:
@@ -185,6 +188,16 @@ class SiltConnectionManager(SQLConnectionManager):
             yield
         finally:
             work.unit = None
+
+    @contextlib.contextmanager
+    def replacing_tables(self) -> Iterator[None]:
+        """A view that is made in here may take the place of a table."""
+        work = self.work
+        work.replace_tables = True
+        try:
+            yield
+        finally:
+            work.replace_tables = False
 
     @property
     def handle(self) -> SiltHandle:

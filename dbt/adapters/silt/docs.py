@@ -7,15 +7,18 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import agate
+from dbt_common.clients.agate_helper import Integer
 from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsItem, TableMetadata
 
 from dbt.adapters.silt.column import SiltColumn
+from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationEntry, RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.errors import RelationNotFoundError
+from dbt.adapters.silt.engine.kernel.freshness import last_data_change
+from dbt.adapters.silt.engine.kernel.keys import table_keys
+from dbt.adapters.silt.engine.kernel.row_counts import row_count
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
-
-_NUM_RECORDS = r'"numRecords"\s*:\s*(?P<rows>[0-9]+)'
 
 
 @dataclass(frozen=True)
@@ -79,30 +82,94 @@ class RelationDocs:
         return CatalogTable(metadata=metadata, columns=columns, stats=stats)
 
 
-_STAT_PARTS = ("label", "value", "description", "include")
+def describe(catalog: Catalog, entry: RelationEntry, columns: Sequence[SiltColumn]) -> RelationDocs:
+    """What the documentation shows of a relation, whose columns are given.
+
+    Raises:
+        SiltError: its log or its document cannot be read.
+    """
+    if entry.kind is RelationKind.VIEW:
+        return RelationDocs(entry.name, "view", catalog.view(entry.name).comment, columns)
+    snapshot = catalog.table(entry.name).snapshot()
+    return RelationDocs(entry.name, "table", snapshot.metadata.description, columns, table_stats(snapshot))
+
+
+def catalog_rows(relations: Sequence[RelationDocs]) -> agate.Table:
+    """The catalog's table: a row for each column of each relation."""
+    types = _HEAD | {
+        f"stats:{id}:{part}": _VALUES[id] if part == "value" else kind
+        for id in _VALUES
+        for part, kind in _STAT_PARTS.items()
+    }
+    rows = [[row.get(name) for name in types] for each in relations for row in each.rows()]
+    return agate.Table(rows, list(types), list(types.values()))
+
+
+def changed_at(catalog: Catalog, name: RelationName) -> datetime:
+    """When rows of a table last changed.
+
+    Raises:
+        RelationNotFoundError: there is no such table, or it is a view.
+    """
+    entry = catalog.find(name)
+    if entry is None:
+        raise RelationNotFoundError(
+            "there is no such table", table=str(name), remedy="Check the source's database, schema and identifier"
+        )
+    if entry.kind is RelationKind.VIEW:
+        raise RelationNotFoundError(
+            "it is a view, and a view has no time of its last change",
+            table=str(name),
+            remedy="Give the source a `loaded_at_field` or a `loaded_at_query`",
+        )
+    return datetime.fromtimestamp(last_data_change(catalog.table(name)) / 1000, timezone.utc)
 
 
 def table_stats(snapshot: Snapshot) -> list[StatsItem]:
-    """The figures of a table, from its log: bytes, rows where all files tell them, files, version, last change."""
-    rows = count_rows(snapshot.files)
+    """The figures of a table, from its log: rows where all files tell them, bytes, files, version, time and keys."""
     changed = datetime.fromtimestamp(snapshot.timestamp / 1000, timezone.utc)
+    keys = "; ".join(key.sql for key in table_keys(snapshot.metadata.configuration).values())
     figures: list[tuple[str, str, Any, str]] = [
+        ("rows", "Rows", row_count(snapshot.files), "Number of rows"),
         ("bytes", "Size", snapshot.size_in_bytes, "Bytes of the data files"),
         ("files", "Files", snapshot.num_files, "Number of data files"),
         ("version", "Version", snapshot.version, "Version of the table's log"),
         ("last_modified", "Last modified", f"{changed:%Y-%m-%d %H:%M:%S} UTC", "Time of the last commit"),
+        ("keys", "Keys", keys or None, "Keys that are declared, and not enforced"),
     ]
-    if rows is not None:
-        figures.insert(0, ("rows", "Rows", rows, "Number of rows"))
     return [
-        StatsItem(id=id, label=label, value=value, include=True, description=text) for id, label, value, text in figures
+        StatsItem(id=id, label=label, value=value, include=True, description=text)
+        for id, label, value, text in figures
+        if value is not None
     ]
 
 
-def count_rows(files: pa.Table) -> int | None:
-    """The rows of a table's files by their statistics, without those that deletion vectors hide; None if unknown."""
-    counts = pc.struct_field(pc.extract_regex(files["stats"], pattern=_NUM_RECORDS), "rows")
-    if counts.null_count:
-        return None
-    hidden = sum(vector["cardinality"] for vector in files["deletion_vector"].to_pylist() if vector is not None)
-    return (pc.sum(counts.cast(pa.int64())).as_py() or 0) - hidden
+# Without null_values, or agate reads a comment such as "n/a" as none at all.
+_TEXT = agate.Text(null_values=(), cast_nulls=False)
+_HEAD: dict[str, agate.DataType] = {
+    "table_database": _TEXT,
+    "table_schema": _TEXT,
+    "table_name": _TEXT,
+    "table_type": _TEXT,
+    "table_comment": _TEXT,
+    "table_owner": _TEXT,
+    "column_name": _TEXT,
+    "column_index": Integer(),
+    "column_type": _TEXT,
+    "column_comment": _TEXT,
+}
+_STAT_PARTS: dict[str, agate.DataType] = {
+    "label": _TEXT,
+    "value": _TEXT,
+    "description": _TEXT,
+    "include": agate.Boolean(),
+}
+_VALUES: dict[str, agate.DataType] = {
+    "rows": Integer(),
+    "bytes": Integer(),
+    "files": Integer(),
+    "version": Integer(),
+    "last_modified": _TEXT,
+    "keys": _TEXT,
+}
+"""The type of each figure's value."""

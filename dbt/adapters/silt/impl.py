@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -18,19 +18,21 @@ from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySuppor
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.contracts.relation import RelationType
 from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.events.types import ConstraintNotEnforced
 from dbt.adapters.spark.impl import SparkAdapter
-from dbt_common.clients.agate_helper import DEFAULT_TYPE_TESTER
-from dbt_common.contracts.constraints import ConstraintType
+from dbt_common.contracts.constraints import ColumnLevelConstraint, ConstraintType, ModelLevelConstraint
 from dbt_common.contracts.metadata import CatalogTable
+from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
-from pyspark.errors import PySparkException
 
 from dbt.adapters.silt.column import SiltColumn, to_arrow
+from dbt.adapters.silt.comments import Documented, all_comments, comment_changes, documented_comments
 from dbt.adapters.silt.commits import EarlierCommit, SiltResponse, find_unit
 from dbt.adapters.silt.connections import SiltConnectionManager, landed_message
+from dbt.adapters.silt.contracts import constraint_sql, table_elements
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.diagnosis import diagnose
-from dbt.adapters.silt.docs import RelationDocs, table_stats
+from dbt.adapters.silt.docs import RelationDocs, catalog_rows, changed_at, describe
 from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName, normalize
 from dbt.adapters.silt.engine.commands.target import Outcome
@@ -39,8 +41,8 @@ from dbt.adapters.silt.engine.kernel.errors import (
     RelationExistsError,
     ReplaceWhereMismatchError,
     SchemaNotFoundError,
-    SiltError,
 )
+from dbt.adapters.silt.engine.kernel.freshness import last_data_change
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.external_files import ExternalFiles, ExternalTarget, external_target, write_external
 from dbt.adapters.silt.external_sources import read_files
@@ -50,6 +52,7 @@ from dbt.adapters.silt.incremental_methods import IncrementalMethods
 from dbt.adapters.silt.literals import nested_literal
 from dbt.adapters.silt.microbatch import REMEDY
 from dbt.adapters.silt.model_configs import ModelConfigs
+from dbt.adapters.silt.once import is_first
 from dbt.adapters.silt.python_errors import ModelSource
 from dbt.adapters.silt.python_models import run_python_model
 from dbt.adapters.silt.relation import SiltRelation
@@ -169,8 +172,57 @@ class SiltAdapter(IncrementalMethods, SparkAdapter):
                 self.connections.handle.cursor().execute(";".join(header))
             return self._columns_of_query(query)
 
+    @available
+    def cache_added(self, relation: BaseRelation | None) -> str:
+        """Remember the relation as it is now: it may have been of another kind before."""
+        if relation is not None:
+            self.cache.drop(relation)
+        return super().cache_added(relation)
+
     def expand_column_types(self, goal: BaseRelation, current: BaseRelation) -> None:
         """Nothing: types have no size to be expanded."""
+
+    @available.parse(lambda *a, **k: [])
+    def documentable_names(self, columns: list[SiltColumn]) -> list[str]:
+        """The names of columns, and the dotted paths of the fields inside of them."""
+        return list(all_comments(columns))
+
+    @available.parse(lambda *a, **k: {})
+    def documented_comments(self, columns: list[SiltColumn], documented: Documented) -> dict[str, str]:
+        """What is documented of columns, by name."""
+        return documented_comments(columns, documented)
+
+    @available.parse(lambda *a, **k: [])
+    def comment_changes(self, columns: list[SiltColumn], documented: Documented) -> list[str]:
+        """What there is to alter for a table's comments to be the documented ones."""
+        return comment_changes(columns, documented)
+
+    @available.parse(lambda *a, **k: [])
+    def table_elements(self, model: Mapping[str, Any], with_comments: bool) -> list[str]:
+        """The columns and constraints of a model's contract, as CREATE TABLE takes them."""
+        render = self.render_raw_model_constraint
+        return table_elements(model["columns"], model.get("constraints") or [], render, with_comments)
+
+    @classmethod
+    def render_model_constraint(cls, constraint: ModelLevelConstraint) -> str | None:
+        return constraint_sql(constraint)
+
+    @classmethod
+    def process_parsed_constraint(
+        cls,
+        parsed_constraint: ColumnLevelConstraint | ModelLevelConstraint,
+        render_func: Callable[[Any], str | None],
+    ) -> str | None:
+        """As dbt's own, but that keys are not enforced is said once in a command, not for each key of each model."""
+        is_key = cls.CONSTRAINT_SUPPORT.get(parsed_constraint.type) is ConstraintSupport.NOT_ENFORCED
+        if is_key and parsed_constraint.warn_unenforced and is_first("keys are not enforced"):
+            warn_or_error(ConstraintNotEnforced(constraint="primary_key, foreign_key and unique", adapter=cls.type()))
+        return render_func(parsed_constraint)
+
+    @available.parse(lambda *a, **k: False)
+    def is_first(self, subject: str) -> bool:
+        """Whether this command says something of the subject for the first time."""
+        return is_first(subject)
 
     @available.parse_none
     def relation_comment(self, relation: BaseRelation) -> str | None:
@@ -188,40 +240,48 @@ class SiltAdapter(IncrementalMethods, SparkAdapter):
     def get_catalog(
         self, relation_configs: Iterable[Any], used_schemas: frozenset[tuple[str, str]]
     ) -> tuple[agate.Table, list[Exception]]:
-        # dbt-spark's own takes a single database only.
-        return BaseAdapter.get_catalog(self, relation_configs, used_schemas)
+        """What the documentation shows of the project's relations; others of their schemas are not looked at."""
+        relations = {self.Relation.create_from(self.config, each) for each in relation_configs}
+        return self.get_catalog_by_relations(used_schemas, relations)
 
-    def _get_one_catalog(
-        self, information_schema: Any, schemas: set[str], used_schemas: frozenset[tuple[str, str]]
-    ) -> agate.Table:
-        relations = [
-            relation
-            for schema in sorted(schemas)
-            for relation in self.list_relations(information_schema.database, schema)
-        ]
-        return self._docs_table(relations, used_schemas)
-
-    def _get_one_catalog_by_relations(
-        self, information_schema: Any, relations: Iterable[BaseRelation], used_schemas: frozenset[tuple[str, str]]
-    ) -> agate.Table:
-        return self._docs_table(relations, used_schemas)
+    def get_catalog_by_relations(
+        self, used_schemas: frozenset[tuple[str, str]], relations: Iterable[BaseRelation]
+    ) -> tuple[agate.Table, list[Exception]]:
+        """What the documentation shows of relations; one that cannot be described is told of, and hides no other."""
+        found, errors = [], []
+        for relation in sorted(relations, key=str):
+            try:
+                found.append(self._described(relation))
+            except DbtRuntimeError as error:
+                logger.warning(f"{relation} is not in the catalog: {error}")
+                errors.append(error)
+        return catalog_rows([each for each in found if each is not None]), errors
 
     def get_catalog_for_single_relation(self, relation: BaseRelation) -> CatalogTable | None:
-        with self.connections.exception_handler(f"describe {relation}"):
-            entry = self._find(relation)
-            return None if entry is None else self._docs(entry).catalog_table()
+        described = self._described(relation)
+        return None if described is None else described.catalog_table()
 
     def calculate_freshness_from_metadata_batch(
         self, sources: list[BaseRelation], macro_resolver: Any = None
     ) -> tuple[list[AdapterResponse | None], dict[BaseRelation, FreshnessResponse]]:
-        """When each source table was last committed to, from its log; of files, when the newest was written."""
-        now = datetime.now(timezone.utc)
+        """When rows of each source table last changed, from its log; a source without an answer is left out."""
         found = {}
-        with self.connections.exception_handler("get the freshness of sources"):
-            for source in sources:
-                changed = datetime.fromtimestamp(self._last_modified(source) / 1000, timezone.utc)
-                found[source] = self._create_freshness_response(changed, now)
+        for source in sources:
+            try:
+                found[source] = self._freshness(source)
+            except DbtRuntimeError as error:
+                logger.debug(f"{source} is left out: {error}")  # dbt asks again for it alone
         return [SiltResponse("OK", code="OK")], found
+
+    def calculate_freshness_from_metadata(
+        self, source: BaseRelation, macro_resolver: Any = None
+    ) -> tuple[AdapterResponse | None, FreshnessResponse]:
+        """When rows of a source table last changed.
+
+        Raises:
+            DbtRuntimeError: there is no such table, or it is a view.
+        """
+        return SiltResponse("OK", code="OK"), self._freshness(source)
 
     # Units of work
 
@@ -279,6 +339,14 @@ class SiltAdapter(IncrementalMethods, SparkAdapter):
                 if isinstance(error.__cause__, ReplaceWhereMismatchError) and unit.is_batch:
                     raise DbtDatabaseError(f"{error.msg.rstrip('.')}. {REMEDY}") from error.__cause__
                 raise
+
+    @available.parse(lambda *a, **k: None)
+    def write_view(self, sql: str, existing: BaseRelation | None) -> AdapterResponse:
+        """Make a view, in one step also in the place of the table that the run saw there."""
+        if existing is None or not existing.is_table:
+            return self.execute(sql)[0]
+        with self.connections.replacing_tables():
+            return self.execute(sql)[0]
 
     @available.parse_none
     def enter_hook(self, model: Mapping[str, Any], role: str, relation: BaseRelation, full_refresh: bool) -> None:
@@ -445,15 +513,17 @@ class SiltAdapter(IncrementalMethods, SparkAdapter):
                 return found
         return None
 
-    def _last_modified(self, source: BaseRelation) -> int:
-        """In milliseconds since 1970-01-01 UTC."""
+    def _changed_at(self, source: BaseRelation) -> datetime:
+        """When rows of a source last changed; of files, when the newest was written."""
         if not source.external:
-            return self._snapshot(source).timestamp
+            return changed_at(self.connections.catalog, source.relation_name(self._own_database))
         if source.external_format == "delta":
-            return self.connections.catalog.table_at(source.external_location).snapshot().timestamp
-        files = read_files(source.external_location, {"format": "binaryFile"}, f"freshness of {source.identifier}")
-        rows = self.connections.handle.warehouse.sql(f"select unix_millis(max(modificationTime)) from {files}")
-        return int(rows.collect()[0][0])
+            changed_ms = last_data_change(self.connections.catalog.table_at(source.external_location))
+        else:
+            files = read_files(source.external_location, {"format": "binaryFile"}, f"freshness of {source.identifier}")
+            rows = self.connections.handle.warehouse.sql(f"select unix_millis(max(modificationTime)) from {files}")
+            changed_ms = int(rows.collect()[0][0])
+        return datetime.fromtimestamp(changed_ms / 1000, timezone.utc)
 
     def _relation(self, name: RelationName, kind: RelationType) -> SiltRelation:
         return self.Relation.create(name.database, name.schema, name.identifier, type=kind)
@@ -468,31 +538,18 @@ class SiltAdapter(IncrementalMethods, SparkAdapter):
     def _columns_of_query(self, sql: str) -> list[SiltColumn]:
         return SiltColumn.of_schema(self.connections.handle.warehouse.schema_of(sql))
 
-    def _docs(self, entry: RelationEntry) -> RelationDocs:
-        catalog = self.connections.catalog
-        if entry.kind is RelationKind.VIEW:
-            return RelationDocs(entry.name, "view", catalog.view(entry.name).comment, self._columns(entry))
-        snapshot = catalog.table(entry.name).snapshot()
-        return RelationDocs(
-            entry.name, "table", snapshot.metadata.description, self._columns(entry), table_stats(snapshot)
-        )
-
-    def _docs_table(self, relations: Iterable[BaseRelation], used_schemas: frozenset[tuple[str, str]]) -> agate.Table:
-        rows: list[dict[str, Any]] = []
-        for relation in relations:
+    def _described(self, relation: BaseRelation) -> RelationDocs | None:
+        with self.connections.exception_handler(f"describe {relation}"):
+            if relation.external:
+                name = relation.relation_name(self._own_database)
+                return RelationDocs(name, "external", None, self.get_columns_in_relation(relation))
             entry = self._find(relation)
-            if entry is not None:
-                rows.extend(self._docs_rows(entry))
-        table = agate.Table.from_object(rows, column_types=DEFAULT_TYPE_TESTER)
-        return self._catalog_filter_table(table, used_schemas) if rows else table
+            return None if entry is None else describe(self.connections.catalog, entry, self._columns(entry))
 
-    def _docs_rows(self, entry: RelationEntry) -> list[dict[str, Any]]:
-        """The rows of one relation; a view that can no longer be read must not hide all others."""
-        try:
-            return self._docs(entry).rows()
-        except (SiltError, PySparkException) as error:
-            logger.warning(f"{entry.name} is left out of the catalog: {error}")
-            return []
+    def _freshness(self, source: BaseRelation) -> FreshnessResponse:
+        with self.connections.exception_handler(f"get the freshness of {source}"):
+            changed = self._changed_at(source)
+        return self._create_freshness_response(changed, datetime.now(timezone.utc))
 
 
 def _checksum(model: Mapping[str, Any]) -> str | None:

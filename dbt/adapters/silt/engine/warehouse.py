@@ -179,6 +179,7 @@ class Warehouse:
         commit_info: Mapping[str, Any] | None = None,
         isolation_level: IsolationLevel | None = None,
         user_metadata: str | None = None,
+        replace_tables: bool = False,
     ) -> Result:
         """As `sql`, giving the outcome of a change as a value.
 
@@ -186,6 +187,7 @@ class Warehouse:
             commit_info: further fields of the commit's `commitInfo`.
             isolation_level: of this statement's commit; None takes the warehouse's setting, then the table's.
             user_metadata: see `sql`.
+            replace_tables: whether CREATE OR REPLACE VIEW may take the place of a table, whose rows then are gone.
         """
         statement = parse(text)
         commit = CommitSettings(
@@ -194,7 +196,11 @@ class Warehouse:
             commit_info=dict(commit_info or {}),
             user_metadata=self._user_metadata(statement) if user_metadata is None else user_metadata,
         )
-        return self._run(statement, WriteSettings(txn=txn, commit=commit, goes_with_rows=self.settings.goes_with_rows))
+        goes_with_rows = self.settings.goes_with_rows
+        return self._run(
+            statement,
+            WriteSettings(txn=txn, commit=commit, goes_with_rows=goes_with_rows, replace_tables=replace_tables),
+        )
 
     def schema_of(self, query: str) -> StructType:
         """The schema of a query, without running it."""

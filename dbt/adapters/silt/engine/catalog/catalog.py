@@ -2,6 +2,10 @@
 
 A database is a store, laid out as `places` shows. Folders whose names are no names of ours (hidden ones, upper case)
 are not looked at. Absence is always definite: a listing that fails is an error, never an empty answer.
+
+Where a table and a view's document have the same name, the name is the table's. So each takes the other's place in one
+step: a table by its first commit, whereupon the document is deleted; a view by the end of the table's log, before which
+its document is put.
 """
 
 from __future__ import annotations
@@ -130,17 +134,19 @@ class Catalog:
                     "the schema is not empty", table=f"{database}.{folder}", remedy="Drop it with `cascade`"
                 )
             for name in self._table_names(store, database, folder):
-                self._end(store, name)
+                self._drop(store, name)
             places.move_to_trash(store, folder, self._clock)
         places.empty_trash(store, "")
 
     def relations(self, database: str, schema: str) -> list[RelationEntry]:
         """The tables and views of a schema, sorted by name."""
         store, folder = self._schema(database, schema)
+        # Before and after the tables: what changes its kind meanwhile is in one of the three listings.
+        views = set(places.document_names(database, store, folder, VIEW_SUFFIX))
         tables = self._table_names(store, database, folder)
-        views = set(places.document_names(database, store, folder, VIEW_SUFFIX)) - set(tables)
+        views.update(places.document_names(database, store, folder, VIEW_SUFFIX))
         entries = [RelationEntry(name, RelationKind.TABLE) for name in tables]
-        entries += [RelationEntry(name, RelationKind.VIEW) for name in views]
+        entries += [RelationEntry(name, RelationKind.VIEW) for name in views.difference(tables)]
         return sorted(entries, key=lambda entry: entry.name)
 
     def find(self, name: RelationName) -> RelationEntry | None:
@@ -152,7 +158,8 @@ class Catalog:
             return RelationEntry(name, RelationKind.TABLE)
         if _has_view(store, name):
             return RelationEntry(name, RelationKind.VIEW)
-        return None
+        # A table may have taken the place of the view between the two looks.
+        return RelationEntry(name, RelationKind.TABLE) if self._is_table(store, name) else None
 
     def rename(self, name: RelationName, new_name: RelationName) -> None:
         """Gives a table or view another name in the same database, with all it is.
@@ -205,17 +212,23 @@ class Catalog:
         """
         return self._tables.log(self._open_store(places.local_folder(path)), f"delta.`{path}`")
 
-    def new_table(self, name: RelationName) -> DeltaLog:
+    def new_table(self, name: RelationName, replace_view: bool = False) -> DeltaLog:
         """Makes the folders of a table to be, and gives the handle to commit its version 0 with.
 
         Until that commit there is no table. Two that create the same table may both get here; one gets version 0.
 
+        Args:
+            replace_view: whether the table may take the place of a view, which is there until that commit; its document
+                is then to be deleted by `drop_hidden_view`.
+
         Raises:
-            RelationExistsError: a table or view has the name.
+            RelationExistsError: a table has the name; or a view, and `replace_view` is False.
         """
         store, schema = self._schema(name.database, name.schema)
         with places.locked_schema(store, schema, self._clock):
-            self._check_free(store, name)
+            self._check_no_table(store, name)
+            if not replace_view:
+                _check_no_view(store, name)
             self._clear(store, name)
             try:
                 store.make_folder(f"{places.table_folder(name)}/{LOG_FOLDER}")
@@ -240,7 +253,7 @@ class Catalog:
         with places.locked_schema(store, schema, self._clock):
             was_table = self._is_table(store, name)
             if was_table:
-                self._end(store, name)
+                self._drop(store, name)
             self._clear(store, name)
             if not was_table and (not if_exists or _has_view(store, name)):
                 raise _no_table(store, name)
@@ -255,18 +268,32 @@ class Catalog:
         """
         return parse_view(self._document(name, VIEW_SUFFIX, "view"), name)
 
-    def put_view(self, view: View, replace: bool = False) -> None:
+    def put_view(self, view: View, replace: bool = False, replace_table: bool = False) -> None:
         """Makes a view; with `replace`, in place of the one that is there.
 
+        Where it takes the place of a table, readers see the whole table or the view. The table's log ends as a drop
+        ends it, so that every concurrent writer loses; its files stay, for the statements that are reading them, until
+        the view is made anew or dropped.
+
+        Args:
+            replace_table: whether `replace` is meant for a table, too.
+
         Raises:
-            RelationExistsError: a table has the name, or a view has it and `replace` is False.
+            RelationExistsError: a table has the name and is not to be replaced, or a view has it, and `replace` is
+                False.
         """
         name = view.name
         store, schema = self._schema(name.database, name.schema)
         with places.locked_schema(store, schema, self._clock):
-            if self._is_table(store, name):
+            is_table = self._is_table(store, name)
+            if is_table and not (replace and replace_table):
                 raise RelationExistsError("a table has that name", table=str(name), remedy="Drop the table first")
+            cleared = not is_table and self._clear(store, name)
             places.put_document(store, name, VIEW_SUFFIX, serialize_view(view), replace)
+            if is_table:
+                self._end(store, name)
+        if cleared:
+            places.empty_trash(store, schema)
 
     def drop_view(self, name: RelationName, if_exists: bool = False) -> None:
         """Drops a view.
@@ -275,12 +302,27 @@ class Catalog:
             RelationNotFoundError: there is no such view, and `if_exists` is False, or a table has the name.
         """
         entry = self.find(name)
-        if entry is not None and entry.kind is RelationKind.VIEW:
-            self._store(name.database).delete(places.document_path(name, VIEW_SUFFIX))
-        elif entry is not None:
-            raise RelationNotFoundError("it is a table, not a view", table=str(name), remedy="Use `drop table`")
-        elif not if_exists:
+        if entry is None and if_exists:
+            return
+        if entry is None:
             raise RelationNotFoundError("there is no such view", table=str(name))
+        store, schema = self._schema(name.database, name.schema)
+        with places.locked_schema(store, schema, self._clock):
+            if self._is_table(store, name):
+                raise RelationNotFoundError("it is a table, not a view", table=str(name), remedy="Use `drop table`")
+            store.delete(places.document_path(name, VIEW_SUFFIX))
+            cleared = self._clear(store, name)
+        if cleared:
+            places.empty_trash(store, schema)
+
+    def drop_hidden_view(self, name: RelationName) -> None:
+        """Deletes the document of a view whose place a table has taken, if there is one."""
+        store, schema = self._schema(name.database, name.schema)
+        if not _has_view(store, name):
+            return
+        with places.locked_schema(store, schema, self._clock):
+            if self._is_table(store, name):
+                store.delete(places.document_path(name, VIEW_SUFFIX))
 
     def functions(self, database: str, schema: str) -> list[RelationName]:
         """The names of a schema's functions, sorted."""
@@ -353,24 +395,34 @@ class Catalog:
         return [name for name in names if self._is_table(store, name)]
 
     def _check_free(self, store: Store, name: RelationName) -> None:
+        self._check_no_table(store, name)
+        _check_no_view(store, name)
+
+    def _check_no_table(self, store: Store, name: RelationName) -> None:
         if self._is_table(store, name):
             raise RelationExistsError("there is such a table already", table=str(name))
-        if _has_view(store, name):
-            raise RelationExistsError("a view has that name", table=str(name), remedy="Drop the view first")
+
+    def _drop(self, store: Store, name: RelationName) -> None:
+        """Ends a table, and that no view comes to light which it hides."""
+        store.delete(places.document_path(name, VIEW_SUFFIX))
+        self._end(store, name)
 
     def _end(self, store: Store, name: RelationName) -> None:
         end_log(self._log(store, name), self._clock)
 
-    def _clear(self, store: Store, name: RelationName) -> None:
-        """Moves away the folder of a table whose log has ended."""
+    def _clear(self, store: Store, name: RelationName) -> bool:
+        """Moves away the folder of a table whose log has ended; whether there was one."""
         log = self._log(store, name)
-        if log.exists() and is_dropped(log):
+        ended = log.exists() and is_dropped(log)
+        if ended:
             places.move_to_trash(store, places.table_folder(name), self._clock)
         self._tables.forget(log.store)
+        return ended
 
     def _rename_table(self, store: Store, name: RelationName, new_name: RelationName) -> None:
         self._check_free(store, new_name)
         self._clear(store, new_name)
+        store.delete(places.document_path(name, VIEW_SUFFIX))  # of a view that the table hides
         try:
             store.rename_folder(places.table_folder(name), places.table_folder(new_name))
         except ObjectExists as error:
@@ -387,6 +439,7 @@ class Catalog:
         if not begun:
             self._check_free(store, new_name)
             places.put_document(store, new_name, VIEW_SUFFIX, serialize_view(renamed), replace=False)
+        self._clear(store, name)
         store.delete(places.document_path(name, VIEW_SUFFIX))
 
     def _document(self, name: RelationName, suffix: str, kind: str) -> bytes:
@@ -399,6 +452,11 @@ class Catalog:
 
 def _has_view(store: Store, name: RelationName) -> bool:
     return store.status(places.document_path(name, VIEW_SUFFIX)) is not None
+
+
+def _check_no_view(store: Store, name: RelationName) -> None:
+    if _has_view(store, name):
+        raise RelationExistsError("a view has that name", table=str(name), remedy="Drop the view first")
 
 
 def _no_table(store: Store, name: RelationName) -> SiltError:

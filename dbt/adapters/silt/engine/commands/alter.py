@@ -25,7 +25,20 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedFeatureError,
 )
 from dbt.adapters.silt.engine.kernel.features import check_writable
-from dbt.adapters.silt.engine.kernel.properties import CONSTRAINT_PREFIX, FEATURE_PREFIX, TableProperties, checked
+from dbt.adapters.silt.engine.kernel.keys import (
+    Key,
+    checked_keys,
+    constraint_names,
+    key_properties,
+    table_keys,
+)
+from dbt.adapters.silt.engine.kernel.properties import (
+    CONSTRAINT_PREFIX,
+    FEATURE_PREFIX,
+    KEY_PREFIX,
+    TableProperties,
+    checked,
+)
 from dbt.adapters.silt.engine.kernel.schema import nullable_schema
 
 _ROW_TRACKING = "delta.enableRowTracking"
@@ -130,8 +143,23 @@ def add_constraint(spark: SparkSession, target: Target, name: str, condition: st
     return commit_metadata(target, operation, changed, ReadSet(whole_table=True), settings)
 
 
+def add_keys(target: Target, keys: Mapping[str, Key], settings: WriteSettings) -> Outcome:
+    """Records keys, by name. The rows that are there are not looked at, and none is held to them.
+
+    Raises:
+        ColumnNotFoundError, InvalidStatementError: see `kernel.keys.checked_keys`.
+        ConcurrentModificationError: another writer changed the table's metadata.
+    """
+    _begin(target)
+    metadata = target.snapshot.metadata
+    added = checked_keys(keys, target.snapshot.schema, target.name, table_keys(metadata.configuration).values())
+    changed = replace(metadata, configuration={**metadata.configuration, **key_properties(added)})
+    parameters = {"name": ", ".join(added), "expr": ", ".join(key.sql for key in added.values())}
+    return commit_metadata(target, Operation("ADD CONSTRAINT", parameters), changed, ReadSet(), settings)
+
+
 def drop_constraint(target: Target, name: str, if_exists: bool, settings: WriteSettings) -> Outcome:
-    """Drops a CHECK constraint.
+    """Drops a CHECK constraint or a key.
 
     Raises:
         InvalidStatementError: there is none of that name, and `if_exists` is False.
@@ -141,7 +169,7 @@ def drop_constraint(target: Target, name: str, if_exists: bool, settings: WriteS
     key = _constraint_named(name, target)
     metadata = target.snapshot.metadata
     if key is None and not if_exists:
-        known = ", ".join(target.snapshot.properties.constraints) or "none"
+        known = ", ".join(constraint_names(metadata.configuration)) or "none"
         raise InvalidStatementError(
             f"there is no constraint `{name}` (constraints: {known})",
             remedy="Check its name, or use `drop constraint if exists`",
@@ -183,9 +211,10 @@ def _check_asked(target: Target, asked: Mapping[str, str], features: Mapping[str
 
 
 def _refuse_constraint(key: str, target: Target) -> None:
-    if key.lower().startswith(CONSTRAINT_PREFIX):
+    prefix = next((each for each in (CONSTRAINT_PREFIX, KEY_PREFIX) if key.lower().startswith(each)), None)
+    if prefix is not None:
         raise InvalidPropertyError(
-            f"the constraint `{key[len(CONSTRAINT_PREFIX) :]}` cannot be changed as a property",
+            f"the constraint `{key[len(prefix) :]}` cannot be changed as a property",
             remedy="Use `alter table ... add constraint` and `drop constraint`",
             table=target.name,
         )
@@ -209,8 +238,8 @@ def _property_named(key: str, configuration: Mapping[str, str]) -> str | None:
 
 
 def _constraint_named(name: str, target: Target) -> str | None:
-    wanted = f"{CONSTRAINT_PREFIX}{name}".lower()
-    return next((key for key in target.snapshot.metadata.configuration if key.lower() == wanted), None)
+    wanted = {f"{prefix}{name}".lower() for prefix in (CONSTRAINT_PREFIX, KEY_PREFIX)}
+    return next((key for key in target.snapshot.metadata.configuration if key.lower() in wanted), None)
 
 
 def _check_condition(spark: SparkSession, target: Target, name: str, condition: str) -> None:

@@ -44,7 +44,7 @@ from dbt.adapters.silt.engine.commands.types import (
     spark_type,
     text_length,
 )
-from dbt.adapters.silt.engine.kernel import clustering, expressions, skipping, type_widening
+from dbt.adapters.silt.engine.kernel import clustering, expressions, keys, skipping, type_widening
 from dbt.adapters.silt.engine.kernel.actions import Json, Metadata
 from dbt.adapters.silt.engine.kernel.changes import Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.column_mapping import is_mapped
@@ -124,7 +124,7 @@ def drop_columns(
         gone.append(path)
     generated.check_not_used(spark, target.snapshot.schema, (path[0] for path in gone), target.name)
     operation = Operation("DROP COLUMNS", {"columns": _json([spelled(path) for path in gone])})
-    metadata = stats_columns.without(_checked_metadata(target, schema), gone)
+    metadata = keys.without_columns(stats_columns.without(_checked_metadata(target, schema), gone), gone)
     _check_conditions(spark, target, metadata)
     frame = None if is_mapped(metadata.configuration) else _without_columns(spark, target, gone)
     return _finish(spark, target, operation, metadata, frame, settings)
@@ -166,7 +166,7 @@ def change_columns(
             old = change.path[0].lower()
             partition_columns = [change.new_name if name.lower() == old else name for name in partition_columns]
     metadata = replace(_checked_metadata(target, schema), partition_columns=tuple(partition_columns))
-    metadata = stats_columns.renamed(metadata, renames)
+    metadata = keys.with_renamed_columns(stats_columns.renamed(metadata, renames), renames)
     operation = _operation(changes, schema)
     moves_files = under_new_names != target.snapshot.schema and not is_mapped(metadata.configuration)
     for path in renames if moves_files else ():

@@ -28,6 +28,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     InvalidStatementError,
 )
 from dbt.adapters.silt.engine.kernel.features import needed_features, protocol_for, upgraded
+from dbt.adapters.silt.engine.kernel.keys import Key, checked_keys, key_properties
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.properties import CONSTRAINT_PREFIX, FEATURE_PREFIX, TableProperties, checked
 from dbt.adapters.silt.engine.kernel.row_tracking import enabled
@@ -64,6 +65,7 @@ class Definition:
         columns: in order; empty where the query gives them all. With a query they are matched by position; it may
             leave those out that are generated.
         constraints: conditions of CHECK constraints, SQL text by name.
+        keys: recorded, not enforced; by name.
     """
 
     columns: tuple[ColumnSpec, ...] = ()
@@ -71,6 +73,7 @@ class Definition:
     comment: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     constraints: Mapping[str, str] = field(default_factory=dict)
+    keys: Mapping[str, Key] = field(default_factory=dict)
 
 
 def create(
@@ -119,12 +122,13 @@ def _described(place: Place, definition: Definition, query: DataFrame | None) ->
     asked = checked(definition.properties) | {f"{CONSTRAINT_PREFIX}{k}": v for k, v in definition.constraints.items()}
     _check_features(asked, name)
     kept = {key: value for key, value in asked.items() if not _is_command(key)}
+    kept |= key_properties(checked_keys(definition.keys, schema, name))
     described = Metadata(
         id=clock.new_id() if base is None else base.metadata.id,
         schema_string=schema.to_json(),
         partition_columns=partition_columns,
         configuration=kept if base is None else successor(kept, base.metadata),
-        description=definition.comment,
+        description=definition.comment or None,
         created_time=clock.now_ms(),
     )
     metadata = enabled(mapped(described, None, clock.new_id, name), (), clock.new_id, name)
@@ -170,7 +174,7 @@ def _declared(definition: Definition, given: StructType | None, table: str) -> S
         else:
             raise InvalidStatementError(f"the column `{column.name}` has no type", table=table)
         declared = StructField(column.name, typed.type, column.nullable, typed.metadata)
-        declared = declared if column.comment is None else declared.with_metadata(comment=column.comment)
+        declared = declared if column.comment is None else declared.with_metadata(comment=column.comment or None)
         details = {CURRENT_DEFAULT: column.default, GENERATION_EXPRESSION: column.generated}
         fields.append(declared.with_metadata(**details))
     return StructType(tuple(fields))

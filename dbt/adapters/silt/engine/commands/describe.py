@@ -13,8 +13,9 @@ from dbt.adapters.silt.engine.commands.types import CHAR_VARCHAR_KEY
 from dbt.adapters.silt.engine.kernel.actions import CommitInfo, Json, Protocol
 from dbt.adapters.silt.engine.kernel.features import has_feature
 from dbt.adapters.silt.engine.kernel.history import Commit
+from dbt.adapters.silt.engine.kernel.keys import table_keys
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.properties import CONSTRAINT_PREFIX, is_settable
+from dbt.adapters.silt.engine.kernel.properties import CONSTRAINT_PREFIX, KEY_PREFIX, is_settable
 from dbt.adapters.silt.engine.kernel.schema import (
     CURRENT_DEFAULT,
     ArrayType,
@@ -44,6 +45,7 @@ _DETAIL: Final = (
     "numFiles bigint, sizeInBytes bigint, "
     "properties map<string, string>, minReaderVersion int, minWriterVersion int, tableFeatures array<string>"
 )
+_CONSTRAINTS: Final = (CONSTRAINT_PREFIX, KEY_PREFIX)
 # What a protocol without feature lists has by its versions (specification: "Valid Feature Names in Table Features").
 _LEGACY_FEATURES: Final = (
     "appendOnly",
@@ -91,6 +93,7 @@ def extended(log: DeltaLog, snapshot: Snapshot) -> Answer:
             ("", "", ""),
             ("# Detailed Table Information", "", ""),
             *((name, value, "") for name, value in facts.items() if value is not None),
+            *_constraint_rows(snapshot),
         ),
         _COLUMNS,
     )
@@ -152,13 +155,14 @@ def create_statement(name: str, snapshot: Snapshot) -> Answer:
     metadata = snapshot.metadata
     constraints = snapshot.properties.constraints
     entries = [_column_definition(field) for field in snapshot.schema]
-    entries += [f"CONSTRAINT {quoted(key)} CHECK ({condition})" for key, condition in constraints.items()]
+    entries += [f"CONSTRAINT {quoted(key)} {_check(condition)}" for key, condition in constraints.items()]
+    entries += [f"CONSTRAINT {quoted(key)} {each.sql}" for key, each in table_keys(metadata.configuration).items()]
     lines = [f"CREATE TABLE {name} (", ",\n".join(f"  {entry}" for entry in entries) + ")", "USING delta"]
     if snapshot.partition_columns:
         lines.append(f"PARTITIONED BY ({', '.join(map(quoted, snapshot.partition_columns))})")
     if metadata.description is not None:
         lines.append(f"COMMENT {_literal(metadata.description)}")
-    kept = {k: v for k, v in metadata.configuration.items() if is_settable(k) and not k.startswith(CONSTRAINT_PREFIX)}
+    kept = {k: v for k, v in metadata.configuration.items() if is_settable(k) and not k.startswith(_CONSTRAINTS)}
     if kept:
         pairs = ",\n".join(f"  {_literal(key)} = {_literal(value)}" for key, value in sorted(kept.items()))
         lines.append(f"TBLPROPERTIES (\n{pairs})")
@@ -173,6 +177,21 @@ def _column_rows(schema: StructType, partition_columns: tuple[str, ...]) -> Iter
         yield "# col_name", "data_type", "comment"
         for name in partition_columns:
             yield _column_row(schema.require(name))
+
+
+def _constraint_rows(snapshot: Snapshot) -> Iterator[tuple[object, ...]]:
+    checks = {name: _check(condition) for name, condition in snapshot.properties.constraints.items()}
+    keys = {name: key.sql for name, key in table_keys(snapshot.metadata.configuration).items()}
+    if checks or keys:
+        yield "", "", ""
+        yield "# Constraints", "", ""
+    yield from ((name, text, "enforced") for name, text in checks.items())
+    yield from ((name, text, "not enforced") for name, text in keys.items())
+
+
+def _check(condition: str) -> str:
+    # A line break ends a comment at the condition's end.
+    return f"CHECK ({condition}\n)" if "--" in condition else f"CHECK ({condition})"
 
 
 def _column_row(field: StructField) -> tuple[object, ...]:

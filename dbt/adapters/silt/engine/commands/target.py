@@ -50,12 +50,14 @@ class WriteSettings:
         reads: what the statement's own query read of the target; added to what the verb reads.
         goes_with_rows: whether a transaction identifier stands for rows of its own, so that replacing the whole table
             forgets it.
+        replace_tables: whether CREATE OR REPLACE VIEW may take the place of a table.
     """
 
     txn: tuple[str, int] | None = None
     commit: CommitSettings = field(default_factory=CommitSettings)
     reads: ReadSet = field(default_factory=ReadSet)
     goes_with_rows: Callable[[str], bool] = never
+    replace_tables: bool = False
 
 
 @dataclass(frozen=True)

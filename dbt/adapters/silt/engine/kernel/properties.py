@@ -18,6 +18,7 @@ from dbt.adapters.silt.engine.kernel.errors import InvalidPropertyError
 
 CONSTRAINT_PREFIX: Final = "delta.constraints."
 FEATURE_PREFIX: Final = "delta.feature."
+KEY_PREFIX: Final = "silt.constraints."
 ENABLEMENT_VERSION: Final = "delta.inCommitTimestampEnablementVersion"
 ENABLEMENT_TIMESTAMP: Final = "delta.inCommitTimestampEnablementTimestamp"
 
@@ -192,6 +193,11 @@ def is_settable(key: str) -> bool:
 
 def _checked_entry(key: str, value: str) -> tuple[str, str]:
     folded = key.lower()
+    if folded.startswith(KEY_PREFIX):
+        raise InvalidPropertyError(
+            f"the key `{key[len(KEY_PREFIX) :]}` cannot be set as a property",
+            remedy="Use a PRIMARY KEY, UNIQUE or FOREIGN KEY clause",
+        )
     if not folded.startswith("delta."):
         return key, value
     for prefix in _PREFIXES:

@@ -8,11 +8,13 @@ from dataclasses import replace
 from dbt.adapters.silt.engine.commands import alter, alter_columns
 from dbt.adapters.silt.engine.commands.target import Outcome, Target
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.keys import constraint_names
 from dbt.adapters.silt.engine.statements import kinds
+from dbt.adapters.silt.engine.statements.constraints import named
 from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.foreign import pass_to_spark
 from dbt.adapters.silt.engine.statements.functions import refuse_calls
-from dbt.adapters.silt.engine.statements.kinds import ConstraintKind, Name, ObjectKind, Position, Statement
+from dbt.adapters.silt.engine.statements.kinds import Name, ObjectKind, Position, Statement
 from dbt.adapters.silt.engine.statements.namespace import OurView
 from dbt.adapters.silt.engine.statements.targets import (
     already_applied,
@@ -100,23 +102,18 @@ def unset_properties(context: Context, statement: kinds.UnsetProperties) -> Resu
 
 
 def add_constraint(context: Context, statement: kinds.AddConstraint) -> Result:
-    """ALTER TABLE ... ADD CONSTRAINT: CHECK is enforced; keys are refused, because nothing would hold them."""
-    constraint = statement.constraint
-    refuse_calls(context, constraint.condition, "a check constraint", ".".join(statement.table))
-    if constraint.kind is not ConstraintKind.CHECK and context.namespace.may_be_ours(statement.table):
-        raise UnsupportedStatementError(
-            f"a {constraint.kind.value.upper()} constraint cannot be enforced",
-            table=".".join(statement.table),
-            remedy="Test it with dbt's generic tests instead",
-        )
-    return _altered(
-        context,
-        statement,
-        statement.table,
-        lambda target: alter.add_constraint(
-            context.spark, target, constraint.name or "check_1", str(constraint.condition), context.settings
-        ),
-    )
+    """ALTER TABLE ... ADD CONSTRAINT: CHECK is enforced, keys are recorded."""
+    refuse_calls(context, statement.constraint.condition, "a check constraint", ".".join(statement.table))
+
+    def add(target: Target) -> Outcome:
+        taken = constraint_names(target.snapshot.metadata.configuration)
+        found = named((statement.constraint,), context.namespace, target.name, taken)
+        if found.keys:
+            return alter.add_keys(target, found.keys, context.settings)
+        [(name, condition)] = found.checks.items()
+        return alter.add_constraint(context.spark, target, name, condition, context.settings)
+
+    return _altered(context, statement, statement.table, add)
 
 
 def drop_constraint(context: Context, statement: kinds.DropConstraint) -> Result:

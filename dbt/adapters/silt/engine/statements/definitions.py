@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbt.adapters.silt.engine.catalog.catalog import RelationKind
 from dbt.adapters.silt.engine.catalog.documents import View, ViewColumn
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands import confs
@@ -59,7 +58,11 @@ def create_view(context: Context, statement: kinds.CreateView) -> Result:
     if statement.mode is CreateMode.CREATE_IF_NOT_EXISTS and context.catalog.find(name) is not None:
         return _NOTHING
     _check_view_query(context, name, statement)
-    context.catalog.put_view(_view(context, name, statement), replace=statement.mode is not CreateMode.CREATE)
+    context.catalog.put_view(
+        _view(context, name, statement),
+        replace=statement.mode is not CreateMode.CREATE,
+        replace_table=context.settings.replace_tables,
+    )
     return _NOTHING
 
 
@@ -69,7 +72,7 @@ def alter_view_query(context: Context, statement: kinds.AlterViewQuery) -> Resul
     if name is None:
         return pass_with_query(context, statement, statement.query)
     view = context.catalog.view(name)
-    context.dataframe(statement.query)
+    _columns_of(context, name, statement.query)
     changed = replace(
         view,
         text=statement.query,
@@ -188,16 +191,13 @@ def _check_view_query(context: Context, name: RelationName, statement: kinds.Cre
                 table=str(name),
                 remedy="Create a temporary view, or a table",
             )
-        if context.namespace.ours(reference.parts) == name and context.catalog.find(name) is not None:
-            _refuse_reading_itself(context, name)
     columns = tuple(column.name for column in statement.columns)
-    _check_column_count(str(name), columns, context.dataframe(statement.query).columns)
+    _check_column_count(str(name), columns, _columns_of(context, name, statement.query))
 
 
-def _refuse_reading_itself(context: Context, name: RelationName) -> None:
-    entry = context.catalog.find(name)
-    if entry is not None and entry.kind is RelationKind.VIEW:
-        raise InvalidStatementError("the view would read itself", table=str(name), remedy="Read another relation")
+def _columns_of(context: Context, name: RelationName, query: str) -> list[str]:
+    """The columns of the query that the view is to have, which Spark can run and which does not read the view."""
+    return context.frame(context.resolver.query(query, name)).columns
 
 
 def _check_column_count(name: str, columns: tuple[str, ...], found: list[str]) -> None:

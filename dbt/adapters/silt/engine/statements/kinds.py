@@ -87,12 +87,19 @@ class ConstraintKind(Enum):
 
 @dataclass(frozen=True)
 class Constraint:
-    """A constraint of a table; `condition` is the text inside CHECK (...), `columns` those of a key."""
+    """A constraint of a table; `condition` is the text inside CHECK (...), `columns` those of a key.
+
+    `references` is the table of a foreign key, with its `referenced_columns`; `enforced` is whether the text says
+    ENFORCED.
+    """
 
     kind: ConstraintKind
     name: str | None = None
     condition: str | None = None
     columns: tuple[str, ...] = ()
+    references: Name = ()
+    referenced_columns: tuple[str, ...] = ()
+    enforced: bool = False
 
 
 @dataclass(frozen=True)

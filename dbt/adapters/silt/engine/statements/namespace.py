@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -227,12 +228,13 @@ class Namespace:
         return identifier.lower() in self.temporary or self.catalog.find(full) is not None
 
     def _find(self, full: RelationName) -> OurTable | OurView | Foreign:
-        entry = self.catalog.find(full)
-        if entry is None:
-            return Foreign()
-        if entry.kind is RelationKind.VIEW:
-            return OurView(self.catalog.view(full))
-        return OurTable(self.catalog.table(full), full)
+        while (entry := self.catalog.find(full)) is not None:
+            # Between the two looks a table may have taken the place of a view, or a view that of a table.
+            with contextlib.suppress(RelationNotFoundError):
+                if entry.kind is RelationKind.VIEW:
+                    return OurView(self.catalog.view(full))
+                return OurTable(self.catalog.table(full), full)
+        return Foreign()
 
     def _is_spark_temporary(self, identifier: str) -> bool:
         name = quoted(identifier)

@@ -47,18 +47,16 @@ def constraint(cursor: Cursor) -> Constraint | None:
         found = Constraint(ConstraintKind.PRIMARY_KEY, name, columns=_key_columns(cursor))
     elif cursor.take("FOREIGN", "KEY"):
         found = Constraint(ConstraintKind.FOREIGN_KEY, name, columns=_key_columns(cursor))
-        _references(cursor)
+        found = _with_references(cursor, found)
     elif cursor.take("UNIQUE"):
         found = Constraint(ConstraintKind.UNIQUE, name, columns=_key_columns(cursor))
     elif cursor.at("REFERENCES"):
-        found = Constraint(ConstraintKind.FOREIGN_KEY, name)
-        _references(cursor)
+        found = _with_references(cursor, Constraint(ConstraintKind.FOREIGN_KEY, name))
     elif name is not None:
         raise cursor.expected("CHECK, PRIMARY KEY, FOREIGN KEY or UNIQUE")
     else:
         return None
-    _characteristics(cursor)
-    return found
+    return replace(found, enforced=_is_enforced(cursor))
 
 
 # A type ends before these words, unless they stand inside its own brackets.
@@ -191,24 +189,26 @@ def _key_column(cursor: Cursor) -> str:
     return name
 
 
-def _references(cursor: Cursor) -> None:
+def _with_references(cursor: Cursor, key: Constraint) -> Constraint:
     cursor.expect("REFERENCES")
-    cursor.name()
-    if cursor.at("("):
-        cursor.group()
+    key = replace(key, references=cursor.name(), referenced_columns=_key_columns(cursor))
     while cursor.take("ON", "UPDATE") or cursor.take("ON", "DELETE") or cursor.take("MATCH"):
         cursor.until("ON", "MATCH", ",", *_CHARACTERISTICS, what="an action")
+    return key
 
 
 _CHARACTERISTICS = ("NOT", "ENFORCED", "DEFERRABLE", "INITIALLY", "NORELY", "RELY")
 
 
-def _characteristics(cursor: Cursor) -> None:
-    """[NOT] ENFORCED, [NO]RELY and their like: informational."""
+def _is_enforced(cursor: Cursor) -> bool:
+    """Whether [NOT] ENFORCED, [NO]RELY and their like say ENFORCED; the others say nothing to this engine."""
+    enforced = False
     while cursor.at_any("ENFORCED", "DEFERRABLE", "INITIALLY", "NORELY", "RELY") or (
         cursor.at("NOT") and cursor.ahead(1).word in _CHARACTERISTICS
     ):
+        enforced = enforced or cursor.at("ENFORCED")
         cursor.at_token += 2 if cursor.at("INITIALLY") or cursor.at("NOT") else 1
+    return enforced
 
 
 # Clauses

@@ -47,7 +47,7 @@ def restore(context: Context, statement: kinds.Restore) -> Result:
 
 def clone(context: Context, statement: kinds.Clone) -> Result:
     """CREATE TABLE ... SHALLOW | DEEP CLONE."""
-    site, source = site_of(context, statement.name), table_to_change(context, statement.source)
+    site, source = site_of(context, statement.name, statement.mode), table_to_change(context, statement.source)
     if site is None and source is None:
         return pass_to_spark(context, statement)
     if site is None or source is None:
@@ -71,6 +71,7 @@ def clone(context: Context, statement: kinds.Clone) -> Result:
         MODES[statement.mode],
         settings_with(context, resolved),
     )
+    site.taken(context)
     return changed(context, log, outcome)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
 from dbt.adapters.silt.engine.catalog.documents import Function
+from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.commit import merged
 from dbt.adapters.silt.engine.commands.file_source import FileSource
 from dbt.adapters.silt.engine.commands.types import kernel_schema
@@ -77,14 +78,21 @@ class Resolver:
     time_zone: str
     memory: Memory | None = None
 
-    def resolve(self, texts: Sequence[Text], target: DeltaLog | None = None) -> Resolved:
+    def resolve(
+        self, texts: Sequence[Text], target: DeltaLog | None = None, view: RelationName | None = None
+    ) -> Resolved:
         """Pins every table of the texts, and the target of a write, in one consistent cut.
 
+        Args:
+            view: the view whose query the text is to be.
+
         Raises:
+            InvalidStatementError: a view reads itself.
             RelationNotFoundError: a name of ours is not there.
             UnsupportedStatementError: a reference asks for something that is not supported.
         """
-        opened = [self._open(text, self.namespace, ()) for text in texts]
+        inside = () if view is None else (str(view),)
+        opened = [self._open(text, self.namespace, inside) for text in texts]
         logs = [table.log for node in opened for table in node.latest_tables()]
         cut = consistent_cut([*logs, *([] if target is None else [target])])
         earlier = self._earlier(target, cut)
@@ -100,9 +108,9 @@ class Resolver:
         own = [read for read in reads if read.log is target and read.is_latest]
         return Resolved(sql, tuple(reads), cut[target], merged(earlier, read_set(own)), only_ours, functions)
 
-    def query(self, sql: str) -> Resolved:
+    def query(self, sql: str, view: RelationName | None = None) -> Resolved:
         """The one query, resolved."""
-        return self.resolve([Text(sql)])
+        return self.resolve([Text(sql)], view=view)
 
     def check(self, function: Function) -> None:
         """Makes sure that Spark can call the function as it would be stored; nothing is computed.
@@ -165,6 +173,7 @@ class Resolver:
         if reference.changes is not None:
             return self._open_changes(reference, meaning)
         if isinstance(meaning, OurTable):
+            _check_no_cycle(str(meaning.name), inside)
             return Table(meaning, self._version(meaning.log, reference) if travels else None)
         if travels:
             raise UnsupportedStatementError(
@@ -192,10 +201,7 @@ class Resolver:
 
     def _inner(self, text: str, key: str, namespace: Namespace, inside: tuple[str, ...]) -> Opened:
         """The text of a view, opened; `key` tells the view from those that it stands in."""
-        if key in inside:
-            raise InvalidStatementError(
-                f"the view {key} reads itself: {' -> '.join((*inside, key))}", remedy="Break the cycle"
-            )
+        _check_no_cycle(key, inside)
         return self._open(Text(text), namespace, (*inside, key))
 
     def version_of(self, log: DeltaLog, travel: TimeTravel) -> int:
@@ -320,6 +326,12 @@ def _read(table: Table, cut: Mapping[DeltaLog, Snapshot], predicate: Expression)
     snapshot = table.snapshot(cut)
     files = snapshot.files if predicate == TRUE else skipping.prune(snapshot, predicate)
     return Read(table.log, snapshot, files, predicate, is_latest=table.fixed is None)
+
+
+def _check_no_cycle(key: str, inside: tuple[str, ...]) -> None:
+    if key in inside:
+        path = " -> ".join((*inside, key))
+        raise InvalidStatementError(f"the view {key} reads itself: {path}", remedy="Break the cycle")
 
 
 def _whole_number(value: object, text: str) -> int:

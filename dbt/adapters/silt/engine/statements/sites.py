@@ -26,11 +26,12 @@ MODES: Final[Mapping[CreateMode, creation.CreateMode]] = {
 
 @dataclass(frozen=True)
 class Site:
-    """Where a table is to be: by its name, or by its path; `log` is None where nothing is there yet."""
+    """Where a table is to be: by its name, or by its path; `log` is None where no table is there yet."""
 
     name: RelationName | None
     path: str | None
     log: DeltaLog | None
+    is_view: bool = False
 
     @property
     def label(self) -> str:
@@ -41,17 +42,22 @@ class Site:
         if self.log is not None:
             return self.log
         if self.name is not None:
-            return context.catalog.new_table(self.name)
+            return context.catalog.new_table(self.name, replace_view=self.is_view)
         log = context.catalog.table_at(str(self.path))
         log.store.make_folder(LOG_FOLDER)
         return log
 
+    def taken(self, context: Context) -> None:
+        """What there is to do when the table is there: a view in its place goes, that of a statement cut off, too."""
+        if self.name is not None:
+            context.catalog.drop_hidden_view(self.name)
 
-def site_of(context: Context, name: Name) -> Site | None:
-    """Where the table is to be; None where the name is Spark's.
+
+def site_of(context: Context, name: Name, mode: CreateMode) -> Site | None:
+    """Where the table is to be; None where the name is Spark's. CREATE OR REPLACE TABLE may take the place of a view.
 
     Raises:
-        RelationExistsError: a view has the name.
+        RelationExistsError: a view has the name, and `mode` is another one.
         SchemaNotFoundError: there is no such schema.
     """
     if kinds.is_path(name):
@@ -61,6 +67,8 @@ def site_of(context: Context, name: Name) -> Site | None:
     if full is None:
         return None
     entry = context.catalog.find(full)
-    if entry is not None and entry.kind is RelationKind.VIEW:
+    if entry is None or entry.kind is RelationKind.TABLE:
+        return Site(full, None, None if entry is None else context.catalog.table(full))
+    if mode is not CreateMode.CREATE_OR_REPLACE:
         raise RelationExistsError("a view has that name", table=str(full), remedy="Drop the view first")
-    return Site(full, None, None if entry is None else context.catalog.table(full))
+    return Site(full, None, None, is_view=True)

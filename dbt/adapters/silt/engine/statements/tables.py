@@ -7,10 +7,10 @@ from dbt.adapters.silt.engine.commands.create import ColumnSpec, Definition, Pla
 from dbt.adapters.silt.engine.commands.types import kernel_schema
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.statements import kinds
+from dbt.adapters.silt.engine.statements.constraints import named
 from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.foreign import pass_to_spark, pass_with_query
 from dbt.adapters.silt.engine.statements.functions import refuse_calls
-from dbt.adapters.silt.engine.statements.kinds import ConstraintKind
 from dbt.adapters.silt.engine.statements.opened import Text
 from dbt.adapters.silt.engine.statements.sites import MODES, site_of
 from dbt.adapters.silt.engine.statements.targets import (
@@ -26,7 +26,7 @@ _FORMATS = (None, "delta", "silt")
 
 def create_table(context: Context, statement: kinds.CreateTable) -> Result:
     """CREATE [OR REPLACE] TABLE [AS]."""
-    site = site_of(context, statement.name)
+    site = site_of(context, statement.name, statement.mode)
     if site is None:
         return pass_with_query(context, statement, statement.query)
     _refuse(statement, site.label)
@@ -34,21 +34,24 @@ def create_table(context: Context, statement: kinds.CreateTable) -> Result:
     if site.log is not None:
         done = already_applied(context, site.log, site.log.snapshot(), "CREATE TABLE")
         if done is not None:
+            site.taken(context)
             return Result(outcome=done)
+    definition = _definition(context, statement, site.label)
     texts = [] if statement.query is None else [Text(statement.query)]
     resolved = context.resolver.resolve(texts, target=site.log)
     query = context.frame(resolved) if texts else None
     log = site.ready(context)
     place = Place(log, resolved.target, is_managed=site.path is None)
     outcome = create.create(
-        context.spark, place, _definition(statement), query, MODES[statement.mode], settings_with(context, resolved)
+        context.spark, place, definition, query, MODES[statement.mode], settings_with(context, resolved)
     )
+    site.taken(context)
     return changed(context, log, outcome)
 
 
 def create_table_like(context: Context, statement: kinds.CreateTableLike) -> Result:
     """CREATE TABLE ... LIKE: the schema of another relation, none of its rows."""
-    site = site_of(context, statement.name)
+    site = site_of(context, statement.name, statement.mode)
     if site is None:
         if context.namespace.may_be_ours(statement.source):
             raise UnsupportedStatementError(
@@ -67,6 +70,7 @@ def create_table_like(context: Context, statement: kinds.CreateTableLike) -> Res
     base = None if site.log is None else site.log.snapshot()
     log = site.ready(context)
     outcome = create.create(context.spark, Place(log, base), like, None, MODES[statement.mode], context.settings)
+    site.taken(context)
     return changed(context, log, outcome)
 
 
@@ -103,9 +107,8 @@ def _refuse_functions(context: Context, statement: kinds.CreateTable, table: str
         refuse_calls(context, constraint.condition, "a check constraint", table)
 
 
-def _definition(statement: kinds.CreateTable) -> Definition:
-    """The keys of a table are for people to read: they are not enforced, and not kept."""
-    checks = [each for each in statement.constraints if each.kind is ConstraintKind.CHECK]
+def _definition(context: Context, statement: kinds.CreateTable, table: str) -> Definition:
+    constraints = named(statement.constraints, context.namespace, table)
     return Definition(
         columns=tuple(
             ColumnSpec(c.name, c.type, c.nullable, c.comment, c.default, c.generated) for c in statement.columns
@@ -113,5 +116,6 @@ def _definition(statement: kinds.CreateTable) -> Definition:
         partition_columns=statement.partitioned_by,
         comment=statement.comment,
         properties=statement.properties,
-        constraints={each.name or f"check_{at}": str(each.condition) for at, each in enumerate(checks, 1)},
+        constraints=constraints.checks,
+        keys=constraints.keys,
     )

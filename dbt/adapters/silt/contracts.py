@@ -1,0 +1,93 @@
+"""A contract as the columns and constraints of a table's definition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from dbt_common.contracts.constraints import ConstraintType, ModelLevelConstraint
+from dbt_common.exceptions import CompilationError
+
+from dbt.adapters.silt.sql_text import quote, string_literal, unquote
+
+Render = Callable[[dict[str, Any]], str | None]
+"""Gives a model's constraint as SQL, None where it is left out, and warns of what is not enforced."""
+
+_OF_THE_COLUMN = (ConstraintType.not_null, ConstraintType.custom)
+"""The constraints that stand with a column; all others are the table's, the only place where the format has them."""
+
+
+def table_elements(
+    columns: Mapping[str, Mapping[str, Any]],
+    constraints: Sequence[Mapping[str, Any]],
+    render: Render,
+    with_comments: bool,
+) -> list[str]:
+    """What stands in the parentheses of CREATE TABLE: the columns of a contract, then the constraints of the table.
+
+    Args:
+        columns, constraints: of a model, as dbt gives them to macros.
+        with_comments: whether a column's description is its comment.
+    """
+    not_null = {unquote(name).lower() for each in constraints if _is_not_null(each) for name in each["columns"]}
+    elements = [_column(column, column["name"].lower() in not_null, with_comments) for column in columns.values()]
+    own = [
+        {**constraint, "columns": [column["name"]]}
+        for column in columns.values()
+        for constraint in column.get("constraints") or []
+        if constraint["type"] not in _OF_THE_COLUMN
+    ]
+    rendered = [render(dict(each)) for each in (*own, *constraints) if not _is_not_null(each)]
+    return [*elements, *(text for text in rendered if text)]
+
+
+def constraint_sql(constraint: ModelLevelConstraint) -> str | None:
+    """A table's constraint as SQL.
+
+    Raises:
+        CompilationError: a part that it needs is missing.
+    """
+    kind, more = constraint.type, f" {constraint.expression}" if constraint.expression else ""
+    columns = _listed(constraint.columns)
+    end = "\n" if "--" in (constraint.expression or "") else ""
+    if kind is ConstraintType.check:
+        # The line break ends a comment at the expression's end.
+        text = f"check ({_required(constraint, 'expression')}{end})"
+    elif kind is ConstraintType.primary_key:
+        text = f"primary key ({columns}){more}"
+    elif kind is ConstraintType.unique:
+        text = f"unique ({columns}){more}"
+    elif kind is ConstraintType.foreign_key and constraint.to:
+        target = f" ({_listed(constraint.to_columns)})" if constraint.to_columns else ""
+        text = f"foreign key ({columns}) references {constraint.to}{target}{more}"
+    elif kind is ConstraintType.foreign_key:
+        text = f"foreign key ({columns}) references {_required(constraint, 'expression')}"
+    else:
+        text = _required(constraint, "expression")
+    return f"constraint {quote(unquote(constraint.name))} {text}" if constraint.name else text
+
+
+def _column(column: Mapping[str, Any], not_null: bool, with_comments: bool) -> str:
+    constraints = column.get("constraints") or []
+    parts = [quote(column["name"]), column["data_type"]]
+    if not_null or any(_is_not_null(each) for each in constraints):
+        parts.append("not null")
+    parts += [each["expression"] for each in constraints if each["type"] == ConstraintType.custom]
+    if with_comments:
+        parts.append(f"comment {string_literal(column.get('description') or '')}")
+    return " ".join(parts)
+
+
+def _is_not_null(constraint: Mapping[str, Any]) -> bool:
+    return bool(constraint["type"] == ConstraintType.not_null)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(quote(unquote(name)) for name in names)
+
+
+def _required(constraint: ModelLevelConstraint, part: str) -> str:
+    value = getattr(constraint, part)
+    if not value:
+        raise CompilationError(f"a constraint of type `{constraint.type.value}` needs its `{part}`: add it")
+    return str(value)

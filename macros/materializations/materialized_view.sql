@@ -1,0 +1,6 @@
+{#-- Nothing here runs by itself to keep a result fresh, and Spark's own need a pipeline around them. --#}
+{% materialization materialized_view, adapter='silt' %}
+  {%- do exceptions.raise_compiler_error(
+    "materialized views are not supported: use `materialized: incremental`, which each run brings up to date, or `table`"
+  ) -%}
+{% endmaterialization %}
