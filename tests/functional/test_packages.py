@@ -1,0 +1,93 @@
+"""Macros of packages and of the user's project, without any `dispatch` settings: which of them are taken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt
+
+PACKAGE = {
+    "dbt_project.yml": "name: tools\nversion: '1.0'\nconfig-version: 2\nmacro-paths: [macros]\n",
+    "macros/tools.sql": """
+{% macro which_for_spark() %}{{ return(adapter.dispatch('which_for_spark', 'tools')()) }}{% endmacro %}
+{% macro which_for_silt() %}{{ return(adapter.dispatch('which_for_silt', 'tools')()) }}{% endmacro %}
+{% macro which_by_default() %}{{ return(adapter.dispatch('which_by_default', 'tools')()) }}{% endmacro %}
+{% macro which_of_the_project() %}{{ return(adapter.dispatch('which_of_the_project', 'tools')()) }}{% endmacro %}
+
+{% macro default__which_for_spark() %}'default'{% endmacro %}
+{% macro spark__which_for_spark() %}'spark'{% endmacro %}
+
+{% macro default__which_for_silt() %}'default'{% endmacro %}
+{% macro spark__which_for_silt() %}'spark'{% endmacro %}
+{% macro silt__which_for_silt() %}'silt'{% endmacro %}
+
+{% macro default__which_by_default() %}'default'{% endmacro %}
+{% macro databricks__which_by_default() %}'databricks'{% endmacro %}
+
+{% macro default__which_of_the_project() %}'default'{% endmacro %}
+{% macro spark__which_of_the_project() %}'spark'{% endmacro %}
+
+{% macro tables_like(pattern) %}
+  {%- set found = run_query(
+    "select table_name from " ~ target.database ~ ".information_schema.tables where table_schema = '" ~ target.schema
+    ~ "' and table_name ilike '" ~ pattern ~ "' order by 1"
+  ) -%}
+  {{ return(found.columns[0].values() | join(',')) }}
+{% endmacro %}
+""",
+    "models/tools_model.sql": "select {{ tools.which_for_spark() }} as found",
+}
+
+PROJECT_MACROS = """
+{% macro silt__which_of_the_project() %}'project'{% endmacro %}
+
+{% macro spark__dateadd(datepart, interval, from_date_or_timestamp) %}'overridden'{% endmacro %}
+
+{% macro silt__type_boolean() %}int{% endmacro %}
+"""
+
+
+class TestPackages:
+    @pytest.fixture(scope="class")
+    def packages(self, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+        folder = tmp_path_factory.mktemp("tools")
+        for name, text in PACKAGE.items():
+            file = Path(folder, name)
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text)
+        return {"packages": [{"local": str(folder)}]}
+
+    @pytest.fixture(scope="class")
+    def macros(self) -> dict[str, str]:
+        return {"own.sql": PROJECT_MACROS}
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        asked = ("for_spark", "for_silt", "by_default", "of_the_project")
+        columns = ", ".join(f"{{{{ tools.which_{name}() }}}} as {name}" for name in asked)
+        return {
+            "which.sql": f"{{{{ config(materialized='table') }}}} select {columns}",
+            "listed.sql": "-- depends_on: {{ ref('which') }} {{ ref('tools_model') }}\n"
+            "{{ config(materialized='table') }} "
+            "select '{{ tools.tables_like(\"%H%\") if execute }}' as tables, '{{ target.type }}' as type",
+            "dbts_own.sql": "{{ config(materialized='table') }} select cast(1 as {{ dbt.type_boolean() }}) as flag, "
+            "{{ dbt.dateadd('day', 1, \"date '2026-03-01'\") }} as later",
+        }
+
+    def test_the_most_particular_macro_is_taken_and_the_projects_own_first(self, project: Any) -> None:
+        run_dbt(["deps"])
+        run_dbt(["build"])
+        place = f"{project.database}.{project.test_schema}"
+        assert project.run_sql(f"select * from {place}.which", fetch="one") == ("spark", "silt", "default", "project")
+        assert project.run_sql(f"select found from {place}.tools_model", fetch="one") == ("spark",)
+
+    def test_the_projects_macro_replaces_the_adapters_also_where_it_is_one_for_spark(self, project: Any) -> None:
+        place = f"{project.database}.{project.test_schema}"
+        found = project.run_sql(f"select typeof(flag), later from {place}.dbts_own", fetch="one")
+        assert found == ("int", "overridden")
+
+    def test_a_package_finds_tables_in_the_information_schema(self, project: Any) -> None:
+        place = f"{project.database}.{project.test_schema}"
+        assert project.run_sql(f"select * from {place}.listed", fetch="one") == ("which", "silt")
