@@ -100,7 +100,8 @@
      write rows; it does no harm if the write then fails, or is done again. --#}
 {% macro silt_follow_schema_change(on_schema_change, query, target_relation) %}
   {%- set target_columns = adapter.get_columns_in_relation(target_relation) -%}
-  {%- set evolves = config.get('merge_with_schema_evolution') | string | lower == 'true' -%}
+  {%- set merges = (config.get('incremental_strategy') or 'merge') == 'merge' -%}
+  {%- set evolves = merges and config.get('merge_with_schema_evolution') | string | lower == 'true' -%}
   {%- if on_schema_change == 'ignore' and not evolves -%}
     {{ return({'dest_columns': target_columns, 'evolve': false}) }}
   {%- endif -%}

@@ -147,7 +147,7 @@ def _action(kind: str, given: Given, sides: Sides) -> str | None:
 def _assigned(kind: str, given: Given, sides: Sides) -> list[tuple[str, str]]:
     """The columns that an update sets, with their values."""
     if given.get("mode") == "by_position":
-        return [(column, sides.value(name)) for column, name in zip(sides.columns, sides.given, strict=False)]
+        return _by_position(sides)
     values = {
         required_column(name, sides.columns, "set_expressions"): _literal(each)
         for name, each in expressions(given).items()
@@ -171,9 +171,18 @@ def _inserted(given: Given, sides: Sides) -> list[tuple[str, str]]:
             ]
             return list(zip(columns, map(_literal, as_list(given["insert"]["values"])), strict=True))
         case "by_position":
-            return [(column, sides.value(name)) for column, name in zip(sides.columns, sides.given, strict=False)]
+            return _by_position(sides)
         case _:
             return [(each, sides.value(each)) for each in sides.columns]
+
+
+def _by_position(sides: Sides) -> list[tuple[str, str]]:
+    if len(sides.columns) != len(sides.given):
+        raise CompilationError(
+            f"A clause of `merge_clauses` goes `by_position`, and the model gives {len(sides.given)} columns for the "
+            f"table's {len(sides.columns)}: give as many, or take `mode: by_name`"
+        )
+    return [(column, sides.value(name)) for column, name in zip(sides.columns, sides.given, strict=True)]
 
 
 def _insert(values: Sequence[tuple[str, str]]) -> str:
@@ -197,4 +206,7 @@ def _all_of(conditions: Sequence[str]) -> str | None:
 
 
 def _literal(value: Any) -> str:
+    """A configured value as SQL: a text is an expression, what YAML read as something else is itself."""
+    if value is None:
+        return "null"
     return str(value).lower() if isinstance(value, bool) else str(value)

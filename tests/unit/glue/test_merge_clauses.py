@@ -76,6 +76,14 @@ def test_columns_are_taken_by_position_where_a_clause_says_so() -> None:
     assert matched.action == "update set `id` = s.`b`, `Na``me` = s.`a`"
 
 
+def test_values_that_yaml_has_read_are_written_as_sql() -> None:
+    insert = {"columns": ["id", "na`me"], "values": [None, True]}
+    [_, found] = clauses(
+        merge_clauses={"when_not_matched": [{"action": "insert", "mode": "explicit", "insert": insert}]}
+    )
+    assert found.action == "insert (`id`, `Na``me`) values (null, true)"
+
+
 @pytest.mark.parametrize(
     ("config", "message"),
     [
@@ -119,3 +127,9 @@ def test_an_expressions_columns_are_qualified(text: str, expected: str) -> None:
 def test_a_text_without_a_column_is_no_key() -> None:
     with pytest.raises(CompilationError, match="`unique_key` names nowhere, which is none of the columns id"):
         qualified("nowhere", ["id"], "s", "unique_key")
+
+
+def test_columns_by_position_are_as_many_as_the_tables() -> None:
+    given = {"when_matched": [{"action": "update", "mode": "by_position"}]}
+    with pytest.raises(CompilationError, match="the model gives 1 columns for the table's 2: give as many"):
+        merge_clauses({"merge_clauses": given}, Sides(("id", "name"), given=("id",)))
