@@ -131,10 +131,13 @@ def check_names(credentials: SiltCredentials) -> None:
     """Raise ValidationError if a database or schema of the profile has a name that could leave the warehouse."""
     try:
         check_identifier(credentials.schema, "schema")
-        databases = {check_identifier(name, "database") for name in credentials.databases}
+        databases = [check_identifier(name, "database") for name in credentials.databases]
         own = check_identifier(credentials.database, "database")
     except InvalidNameError as error:
         raise ValidationError(str(error)) from error
+    for name in databases:
+        if databases.count(name) > 1:
+            raise ValidationError(f"`databases` names `{name}` twice: names are case-insensitive")
     if own in databases:
         raise ValidationError(f"`databases` names `{own}` again, which is the profile's own `database`")
 

@@ -65,6 +65,8 @@ def test_a_schema_name_that_could_leave_the_warehouse_is_refused(name: str) -> N
 def test_a_database_is_not_attached_under_the_name_of_the_profiles_own() -> None:
     with pytest.raises(ValidationError, match="names `silt` again"):
         credentials_of(databases={"SILT": "/elsewhere"})
+    with pytest.raises(ValidationError, match="names `raw` twice"):
+        credentials_of(databases={"raw": "/one", "RAW": "/another"})
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
+from pyspark.sql.functions import col
 
 from dbt.adapters.silt.engine.kernel import errors
 from tests.unit.warehouse.house import House
@@ -154,6 +155,39 @@ def test_the_history_and_the_shape_of_a_table_can_be_asked_for(orders: House) ->
     assert orders.sql("describe detail orders").collect()[0].description == "what was sold"
     assert ("id", "bigint", None) in orders.rows("describe orders")
     assert orders.rows("show tables") == [("main", "orders", False)]
+
+
+def test_what_is_in_a_schema_is_shown_with_what_it_is(orders: House) -> None:
+    orders.sql("create view main.`order ids` as select id from orders")
+    table, view = orders.sql("show table extended in main like 'order*'").sort(col("tableName").desc()).collect()
+    assert (table.namespace, table.tableName, view.tableName) == ("main", "orders", "order ids")
+    assert {"Type: TABLE", "Provider: delta", " |-- id: long (nullable = false)"} <= set(table.information.split("\n"))
+    assert {"Type: VIEW", "View Text: select id from orders"} <= set(view.information.split("\n"))
+
+
+def test_the_partitions_of_a_table_are_shown_the_one_of_null_too(orders: House) -> None:
+    orders.sql("create table parts partitioned by (day) as select 1 as id, d as day from values ('a'), (null) as t(d)")
+    assert orders.rows("show partitions parts") == [("day=a",), ("day=null",)]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "create schema nowhere.main",
+        "select * from nowhere.main.orders",
+        "insert into nowhere.main.orders select * from main.orders",
+        "create table nowhere.main.orders as select 1 as id",
+    ],
+)
+def test_a_database_that_is_not_attached_is_named_with_those_that_are(orders: House, statement: str) -> None:
+    with pytest.raises(errors.SchemaNotFoundError, match=r"nowhere: there is no such database\. Use one of silt"):
+        orders.sql(statement)
+
+
+def test_a_catalog_that_spark_has_is_left_to_spark(orders: House) -> None:
+    orders.sql("create table spark_catalog.default.theirs using parquet as select 1 as id")
+    assert orders.rows("select * from spark_catalog.default.theirs") == [(1,)]
+    orders.sql("drop table spark_catalog.default.theirs")
 
 
 def test_a_table_is_renamed_truncated_and_dropped(orders: House) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from typing import Final
 
 from dbt.adapters.silt.engine.commands.partitions import quoted
-from dbt.adapters.silt.engine.commands.types import CHAR_VARCHAR_KEY
+from dbt.adapters.silt.engine.commands.types import CHAR_VARCHAR_KEY, spark_schema
 from dbt.adapters.silt.engine.kernel.actions import CommitInfo, Json, Protocol
 from dbt.adapters.silt.engine.kernel.features import has_feature
 from dbt.adapters.silt.engine.kernel.history import Commit
@@ -73,30 +73,22 @@ def columns(schema: StructType, partition_columns: tuple[str, ...] = ()) -> Answ
 
 def extended(log: DeltaLog, snapshot: Snapshot) -> Answer:
     """DESCRIBE TABLE EXTENDED: the columns, then what the table is besides."""
-    metadata = snapshot.metadata
-    facts = {
-        "Name": log.name,
-        "Type": "TABLE",
-        "Provider": "delta",
-        "Location": log.store.root,
-        "Comment": metadata.description,
-        "Created Time": _text(_time(metadata.created_time)),
-        "Last Modified": _text(_time(snapshot.timestamp)),
-        "Version": str(snapshot.version),
-        "Files": str(snapshot.num_files),
-        "Size": f"{snapshot.size_in_bytes} bytes",
-        "Table Properties": f"[{','.join(f'{k}={v}' for k, v in sorted(metadata.configuration.items()))}]",
-    }
     return Answer(
         (
             *_column_rows(snapshot.schema, snapshot.partition_columns),
             ("", "", ""),
             ("# Detailed Table Information", "", ""),
-            *((name, value, "") for name, value in facts.items() if value is not None),
+            *((name, value, "") for name, value in _facts(log, snapshot)),
             *_constraint_rows(snapshot),
         ),
         _COLUMNS,
     )
+
+
+def information(log: DeltaLog, snapshot: Snapshot) -> str:
+    """SHOW TABLE EXTENDED: what the table is, and its schema as a tree, a line each."""
+    lines = [f"{name}: {value}" for name, value in _facts(log, snapshot)]
+    return "\n".join((*lines, f"Schema: {spark_schema(snapshot.schema).treeString()}"))
 
 
 def history(log: DeltaLog, limit: int | None = None) -> Answer:
@@ -167,6 +159,25 @@ def create_statement(name: str, snapshot: Snapshot) -> Answer:
         pairs = ",\n".join(f"  {_literal(key)} = {_literal(value)}" for key, value in sorted(kept.items()))
         lines.append(f"TBLPROPERTIES (\n{pairs})")
     return Answer((("\n".join(lines),),), "createtab_stmt string")
+
+
+def _facts(log: DeltaLog, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """What a table is besides its columns, by the names that Spark gives it."""
+    metadata = snapshot.metadata
+    facts = {
+        "Name": log.name,
+        "Type": "TABLE",
+        "Provider": "delta",
+        "Location": log.store.root,
+        "Comment": metadata.description,
+        "Created Time": _text(_time(metadata.created_time)),
+        "Last Modified": _text(_time(snapshot.timestamp)),
+        "Version": str(snapshot.version),
+        "Files": str(snapshot.num_files),
+        "Size": f"{snapshot.size_in_bytes} bytes",
+        "Table Properties": f"[{','.join(f'{k}={v}' for k, v in sorted(metadata.configuration.items()))}]",
+    }
+    yield from ((name, value) for name, value in facts.items() if value is not None)
 
 
 def _column_rows(schema: StructType, partition_columns: tuple[str, ...]) -> Iterator[tuple[object, ...]]:

@@ -6,13 +6,14 @@ import fnmatch
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-from dbt.adapters.silt.engine.catalog.catalog import RelationKind
+from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.commands import describe
 from dbt.adapters.silt.engine.commands.describe import Answer
 from dbt.adapters.silt.engine.commands.types import kernel_schema
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
+    RelationNotFoundError,
     SchemaNotFoundError,
     UnsupportedStatementError,
 )
@@ -126,6 +127,27 @@ def _tables(context: Context, statement: kinds.Show) -> Answer | None:
     return Answer(rows, "namespace string, tableName string, isTemporary boolean")
 
 
+def _tables_extended(context: Context, statement: kinds.Show) -> Answer | None:
+    place = _place(context, statement.name)
+    if place is None:
+        return None
+    entries = {each.name.identifier: each for each in context.catalog.relations(*place)}
+    found = ((name, _information(context, entries[name])) for name in _like(entries, statement.pattern))
+    rows = tuple((place[1], name, False, text) for name, text in found if text is not None)
+    return Answer(rows, "namespace string, tableName string, isTemporary boolean, information string")
+
+
+def _information(context: Context, entry: RelationEntry) -> str | None:
+    """What a relation is, in lines; None where it is gone by now."""
+    try:
+        if entry.kind is RelationKind.VIEW:
+            return f"Name: {entry.name}\nType: VIEW\nView Text: {context.catalog.view(entry.name).text}"
+        log = context.catalog.table(entry.name)
+        return describe.information(log, log.snapshot())
+    except RelationNotFoundError:
+        return None
+
+
 def _views(context: Context, statement: kinds.Show) -> Answer | None:
     place = _place(context, statement.name)
     if place is None:
@@ -224,7 +246,7 @@ def _not_supported(context: Context, statement: kinds.Show) -> None:
 
 _SHOWN: Mapping[ShowKind, Callable[[Context, kinds.Show], Answer | None]] = {
     ShowKind.TABLES: _tables,
-    ShowKind.TABLE_EXTENDED: _not_supported,
+    ShowKind.TABLE_EXTENDED: _tables_extended,
     ShowKind.VIEWS: _views,
     ShowKind.SCHEMAS: _schemas,
     ShowKind.CATALOGS: _catalogs,
