@@ -58,6 +58,7 @@ def test_every_databases_folder_is_relative_to_the_project(tmp_path: Path) -> No
         assert (tmp_path / folder / "main").is_dir()
 
 
+@pytest.mark.connect
 def test_jobs_are_tagged_in_a_statement_and_no_longer_after_it(spark: SparkSession, tmp_path: Path) -> None:
     warehouse = Warehouse(spark, str(tmp_path))
     handle = SiltHandle(SessionPool(SessionSettings()), spark, warehouse, TaggedRunner(("model.shop.orders", "daily")))
