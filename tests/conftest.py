@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import logging
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,6 +34,8 @@ SPARK_SETTINGS = {
 
 # How long an example takes says something of the machine, and nothing of the rule. A change is judged by the same
 # examples each time; elsewhere each run draws new ones.
+# The Python of Spark's workers is the one of the tests, not the first on the path.
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 hypothesis.settings.register_profile("rules", deadline=None, derandomize=os.environ.get("CI") == "true")
 hypothesis.settings.load_profile("rules")
 

@@ -44,6 +44,15 @@
 {%- endmacro %}
 
 
+{#-- Its code is kept as it is written, and run by Spark where the profile has `python_functions: true`. --#}
+{% macro silt__scalar_function_python(target_relation) %}
+  {{ silt__scalar_function_create_replace_signature_sql(target_relation) }}
+  LANGUAGE PYTHON
+  {{ get_function_python_options() | trim }}
+  AS {{ adapter.string_literal(model.compiled_code) }}
+{% endmacro %}
+
+
 {% macro silt__aggregate_function_sql(target_relation) %}
   {%- do exceptions.raise_compiler_error(
     "the function `" ~ model.name ~ "` is an aggregate, and Spark makes none: write the aggregates in the models that need "

@@ -12,6 +12,14 @@ from dbt.tests.util import get_connection, run_dbt, write_file
 from dbt_common.events.event_catcher import EventCatcher
 
 
+def refusal(expected: str) -> None:
+    """Asserts that a build fails with the text in its error, and makes nothing."""
+    errors = EventCatcher(RunResultError)
+    results = run_dbt(["build"], expect_pass=False, callbacks=[errors.catch])
+    assert "error" in [str(result.status) for result in results]
+    assert expected in errors.caught_events[0].data.msg
+
+
 class TestUDFsBasic(scalars.UDFsBasic):
     def check_function_volatility(self, sql: str) -> None:
         super().check_function_volatility(sql)
@@ -42,6 +50,36 @@ class TestErrorForUnsupportedType(scalars.ErrorForUnsupportedType):
 
 
 class TestPythonUDFNotSupported(scalars.PythonUDFNotSupported):
+    def test_udfs(self, project: Any) -> None:
+        """Only where the profile does not allow it, and with the remedy."""
+        refusal(
+            "price_for_xlarge: it is in Python, and code of a warehouse is not run unless that is allowed. Set `python"
+        )
+
+
+class _Trusting:
+    """A profile that allows functions in Python."""
+
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self, dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
+        return {**dbt_profile_target, "python_functions": True}
+
+
+class TestPythonUDFSupported(_Trusting, scalars.PythonUDFSupported):
+    pass
+
+
+class TestPythonUDFVolatilitySupport(_Trusting, scalars.PythonUDFVolatilitySupport):
+    def check_function_volatility(self, sql: str) -> None:
+        """Spark's words for VOLATILE."""
+        assert "NOT DETERMINISTIC" in sql
+
+
+class TestPythonUDFDefaultArgSupport(_Trusting, scalars.PythonUDFDefaultArgSupport):
+    expect_default_arg_support = True
+
+
+class TestPythonUDFWithPackagesSupported(_Trusting, scalars.PythonUDFWithPackagesSupported):
     pass
 
 
@@ -59,14 +97,6 @@ class TestSqlUDFDefaultArgSupport(scalars.SqlUDFDefaultArgSupport):
 
 class TestCanFindScalarFunctionRelation(scalars.CanFindScalarFunctionRelation):
     pass
-
-
-def refusal(expected: str) -> None:
-    """Asserts that a build fails with the text in its error, and makes nothing."""
-    errors = EventCatcher(RunResultError)
-    results = run_dbt(["build"], expect_pass=False, callbacks=[errors.catch])
-    assert "error" in [str(result.status) for result in results]
-    assert expected in errors.caught_events[0].data.msg
 
 
 SUM_OF_SQUARES = "the function `sum_squared` is an aggregate, and Spark makes none"

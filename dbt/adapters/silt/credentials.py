@@ -33,6 +33,7 @@ class SiltCredentials(Credentials):
         isolation_level: Serializable, WriteSerializable or SnapshotIsolation, for every commit; by default the table's.
         max_commit_attempts: how often a commit is tried against other writers' commits.
         statement_attempts: how often a statement is run when only a fresh snapshot can save it; 1 is never again.
+        python_functions: whether functions in Python, whose code is kept in the warehouse, may be made and called.
         resume: for how long ("2 hours") a plain rerun continues a run that did not finish; by default never.
     """
 
@@ -48,6 +49,7 @@ class SiltCredentials(Credentials):
     max_commit_attempts: int = 20
     statement_attempts: int = 5
     resume: str | None = None
+    python_functions: bool = False
 
     def __post_init__(self) -> None:
         check_names(self)
@@ -85,6 +87,7 @@ class SiltCredentials(Credentials):
             "max_commit_attempts",
             "statement_attempts",
             "resume",
+            "python_functions",
         )
 
     def connection_info(self, *, with_aliases: bool = False) -> Iterable[tuple[str, Any]]:

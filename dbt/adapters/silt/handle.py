@@ -121,6 +121,7 @@ class Environment:
                 max_commit_attempts=given.max_commit_attempts,
                 statement_attempts=given.statement_attempts,
                 goes_with_rows=goes_with_rows,
+                python_functions=given.python_functions,
             ),
         )
 

@@ -152,7 +152,7 @@ def test_a_call_of_what_is_not_there_names_what_is_near(shop: House) -> None:
         ("create function main.f(x int) returns int return select a from passing", InvalidStatementError),
         ("create function main.f(x int) returns bigint return sum(x)", PySparkException),
         ("create function nowhere.f(x int) returns int return x", SchemaNotFoundError),
-        ("create function main.f(x int) returns int language python as $$ return x $$", UnsupportedStatementError),
+        ("create function main.f(x int) returns int language scala as 'x'", UnsupportedStatementError),
         ("create function main.f as 'a.b.C'", UnsupportedStatementError),
     ],
 )

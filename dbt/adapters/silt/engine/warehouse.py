@@ -68,6 +68,7 @@ class WarehouseSettings:
         clock: time, ids and chance.
         goes_with_rows: which transaction identifiers replacing a whole table forgets; none by default. The work of the
             others stays known until the table is dropped.
+        python_functions: whether functions in Python, which are code in the warehouse, may be made and called.
     """
 
     isolation_level: IsolationLevel | None = None
@@ -75,6 +76,7 @@ class WarehouseSettings:
     statement_attempts: int = 5
     clock: Clock = field(default_factory=SystemClock)
     goes_with_rows: Callable[[str], bool] = never
+    python_functions: bool = False
 
 
 class Warehouse:
@@ -231,7 +233,7 @@ class Warehouse:
 
     def _context(self, settings: WriteSettings) -> Context:
         time_zone = self.spark.conf.get("spark.sql.session.timeZone") or "UTC"
-        resolver = Resolver(self._namespace, self._pins, time_zone, self._memory)
+        resolver = Resolver(self._namespace, self._pins, time_zone, self._memory, self.settings.python_functions)
         return Context(self.spark, self._namespace, resolver, settings)
 
     def _run(self, statement: Statement, settings: WriteSettings) -> Result:

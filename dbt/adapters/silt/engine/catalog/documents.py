@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
 from dbt.adapters.silt.engine.catalog.names import RelationName
@@ -56,11 +56,21 @@ class FunctionParameter:
 
 
 @dataclass(frozen=True)
+class PythonHandler:
+    """What of a function's Python code is called, and what it needs: packages by name, and Python's version."""
+
+    name: str
+    packages: tuple[str, ...] = ()
+    runtime_version: str | None = None
+
+
+@dataclass(frozen=True)
 class Function:
-    """A SQL function under a name.
+    """A function under a name.
 
     Attributes:
-        body: the SQL expression or query that gives the value, as the user wrote it.
+        body: the SQL expression or query that gives the value, or Python code, as the user wrote it.
+        python: set where the body is Python code.
         returns: the SQL type of the value, or `table (...)`; None where the body's own type holds.
         deterministic: what the function's statement says of it; None where it says nothing.
         current_database, current_schema: where unqualified names of the body are looked up.
@@ -72,6 +82,7 @@ class Function:
     body: str
     returns: str | None = None
     deterministic: bool | None = None
+    python: PythonHandler | None = None
     comment: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     current_database: str | None = None
@@ -106,6 +117,7 @@ def serialize_function(function: Function) -> bytes:
         body=function.body,
         returns=function.returns,
         deterministic=function.deterministic,
+        python=None if function.python is None else asdict(function.python),
         **_common(function),
     )
 
@@ -138,8 +150,15 @@ def _function(body: Mapping[str, Any], name: RelationName) -> Function:
         body=body["body"],
         returns=body.get("returns"),
         deterministic=body.get("deterministic"),
+        python=_handler(body.get("python")),
         **_common_arguments(body),
     )
+
+
+def _handler(body: Mapping[str, Any] | None) -> PythonHandler | None:
+    if body is None:
+        return None
+    return PythonHandler(body["name"], tuple(body["packages"]), body["runtime_version"])
 
 
 def _common(document: View | Function) -> dict[str, Any]:

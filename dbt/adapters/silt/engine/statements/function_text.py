@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dbt.adapters.silt.engine.catalog.documents import Function, FunctionParameter
+from dbt.adapters.silt.engine.catalog.documents import Function, FunctionParameter, PythonHandler
+from dbt.adapters.silt.engine.commands.python_function import PythonCode
 from dbt.adapters.silt.engine.statements.references import rewrite
 from dbt.adapters.silt.engine.statements.tokens import quoted
 
@@ -18,6 +19,17 @@ def temporary_function(function: Function, body: str, label: str) -> str:
     name = function.name
     own = rewrite(body, {}, {(name.database, name.schema, name.identifier): label})
     return f"CREATE OR REPLACE TEMPORARY FUNCTION {quoted(label)}{signature(function)} RETURN {own}"
+
+
+def python_code(function: Function, handler: PythonHandler) -> PythonCode:
+    """The code of a function in Python."""
+    is_deterministic = function.deterministic is not False
+    return PythonCode(str(function.name), function.body, handler.name, str(function.returns), is_deterministic)
+
+
+def python_call(function: Function, identifier: str) -> str:
+    """The SQL body of a function whose value a session function gives, called with all the parameters in turn."""
+    return f"{quoted(identifier)}({', '.join(quoted(each.name) for each in function.parameters)})"
 
 
 def signature(function: Function) -> str:
@@ -38,7 +50,9 @@ def description(function: Function, extended: bool) -> list[str]:
     }
     if extended:
         certainty = {None: None, True: "true", False: "false"}[function.deterministic]
-        facts |= {"Comment": function.comment, "Deterministic": certainty, "Body": function.body}
+        language = None if function.python is None else f"PYTHON, handler {function.python.name}"
+        facts |= {"Comment": function.comment, "Deterministic": certainty, "Language": language}
+        facts["Body"] = function.body
     return [line for title, text in facts.items() if text is not None for line in _lines(title, text)]
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dbt.adapters.silt.engine.catalog.documents import Function, FunctionParameter
+from dbt.adapters.silt.engine.catalog.documents import Function, FunctionParameter, PythonHandler
 from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.commands import python_function
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidStatementError,
     RelationExistsError,
@@ -28,9 +29,10 @@ def create_function(context: Context, statement: kinds.CreateFunction) -> Result
     if name is None:
         return pass_to_spark(context, statement)
     refuse_unsupported(statement, str(name))
-    if statement.body is None:
+    language = statement.language or kinds.Language("SQL")
+    if statement.body is None or language.name not in ("SQL", "PYTHON"):
         raise UnsupportedStatementError(
-            "only functions in SQL can be kept in a warehouse",
+            "only functions in SQL or Python can be kept in a warehouse",
             table=str(name),
             remedy="Write it as RETURN expression",
         )
@@ -41,8 +43,11 @@ def create_function(context: Context, statement: kinds.CreateFunction) -> Result
         raise RelationExistsError(
             "there is such a function already", table=str(name), remedy="Use `create or replace function`"
         )
-    _refuse_body(context, name, statement.body)
     function = _function(context, name, statement, statement.body)
+    if function.python is None:
+        _refuse_body(context, name, statement.body)
+    else:
+        python_function.check(function_text.python_code(function, function.python))
     context.resolver.check(function)
     context.catalog.put_function(function, replace=statement.mode is not CreateMode.CREATE)
     return _NOTHING
@@ -88,7 +93,8 @@ def refuse_calls(context: Context, text: str | None, what: str, table: str) -> N
 
 def _create_temporary(context: Context, statement: kinds.CreateFunction) -> Result:
     """Spark's own, for the session; it would go on reading the versions of today's tables."""
-    if statement.body is not None and context.resolver.query(statement.body).texts[0] != statement.body:
+    body = statement.body if statement.language is None else None
+    if body is not None and context.resolver.query(body).texts[0] != body:
         raise UnsupportedStatementError(
             "a temporary function cannot use tables, views or functions of a warehouse",
             table=".".join(statement.name),
@@ -104,10 +110,22 @@ def _function(context: Context, name: RelationName, statement: kinds.CreateFunct
         body=body,
         returns=statement.returns,
         deterministic=statement.deterministic,
+        python=_handler(name, statement),
         comment=statement.comment,
         current_database=context.namespace.database,
         current_schema=context.namespace.schema,
     )
+
+
+def _handler(name: RelationName, statement: kinds.CreateFunction) -> PythonHandler | None:
+    language = statement.language
+    if language is None:
+        return None
+    if language.handler is None or statement.returns is None:
+        raise InvalidStatementError(
+            "a function in Python says what it RETURNS, and the HANDLER to call", table=str(name), remedy="Add them"
+        )
+    return PythonHandler(language.handler, language.packages, language.runtime_version)
 
 
 def _refuse_body(context: Context, name: RelationName, body: str) -> None:

@@ -251,12 +251,22 @@ class Parameter:
     comment: str | None = None
 
 
+@dataclass(frozen=True)
+class Language:
+    """LANGUAGE of a function that is not in SQL, upper-case, with the clauses that say how its code is run."""
+
+    name: str
+    handler: str | None = None
+    packages: tuple[str, ...] = ()
+    runtime_version: str | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class CreateFunction(Statement):
     """CREATE [TEMPORARY] FUNCTION.
 
     A SQL function has a `body` (the text after RETURN: an expression or a query) and the text of what it RETURNS, a
-    type or `table (...)`; any other kind (a Java class) has no body.
+    type or `table (...)`. Of one in another `language` the body is its code; any other kind (a Java class) has no body.
     """
 
     name: Name
@@ -266,6 +276,7 @@ class CreateFunction(Statement):
     returns: str | None = None
     deterministic: bool | None = None
     comment: str | None = None
+    language: Language | None = None
     body: str | None = None
 
 

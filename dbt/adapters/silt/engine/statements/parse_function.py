@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dbt.adapters.silt.engine.statements.cursor import Cursor
-from dbt.adapters.silt.engine.statements.kinds import CreateFunction, CreateMode, Parameter, Statement
+from dbt.adapters.silt.engine.statements.kinds import CreateFunction, CreateMode, Language, Parameter, Statement
 from dbt.adapters.silt.engine.statements.parse_table import column_type
 
 
 def create_function(cursor: Cursor, mode: CreateMode, temporary: bool) -> Statement:
-    """name (parameters) [RETURNS type] [characteristics] RETURN body, or what makes a function of another kind."""
+    """name (parameters) [RETURNS type] [characteristics] RETURN body | AS 'code'; or AS 'a Java class'."""
     statement = CreateFunction(
         text=cursor.statement, name=cursor.name("a function's name"), mode=mode, temporary=temporary
     )
@@ -22,8 +22,11 @@ def create_function(cursor: Cursor, mode: CreateMode, temporary: bool) -> Statem
         statement = replace(statement, returns=cursor.until(*_AFTER_RETURNS, what="a type"))
     while not cursor.at_any("RETURN", "AS"):
         statement = _characteristic(cursor, statement)
+    if statement.language is not None:
+        cursor.expect("AS")
+        return replace(statement, body=cursor.string("the function's code as a string"))
     if cursor.take("AS"):
-        cursor.rest("the function's code")
+        cursor.rest("a Java class")
         return statement
     cursor.expect("RETURN")
     return replace(statement, body=cursor.rest("an expression or a query"))
@@ -58,9 +61,10 @@ def _characteristic(cursor: Cursor, statement: CreateFunction) -> CreateFunction
     if cursor.take("DETERMINISTIC"):
         return replace(statement, deterministic=True)
     if cursor.take("LANGUAGE"):
-        language = cursor.identifier("a language").upper()
-        unsupported = () if language == "SQL" else (f"LANGUAGE {language}",)
-        return replace(statement, unsupported=(*statement.unsupported, *unsupported))
+        name = cursor.identifier("a language").upper()
+        return statement if name == "SQL" else replace(statement, language=Language(name))
+    if statement.language is not None and cursor.at_any(*_OF_A_LANGUAGE):
+        return replace(statement, language=_option(cursor, statement.language))
     if cursor.take("CONTAINS", "SQL") or cursor.take("READS", "SQL", "DATA"):
         return statement
     if cursor.take("SQL", "SECURITY"):
@@ -69,4 +73,15 @@ def _characteristic(cursor: Cursor, statement: CreateFunction) -> CreateFunction
     raise cursor.expected("RETURN and the function's body")
 
 
+def _option(cursor: Cursor, language: Language) -> Language:
+    word = cursor.take_any(*_OF_A_LANGUAGE)
+    cursor.take("=")
+    if word == "HANDLER":
+        return replace(language, handler=cursor.string("a function of the code, as a string"))
+    if word == "RUNTIME_VERSION":
+        return replace(language, runtime_version=cursor.string("a version as a string"))
+    return replace(language, packages=cursor.listed(lambda inside: inside.string("a package as a string")))
+
+
+_OF_A_LANGUAGE = ("HANDLER", "RUNTIME_VERSION", "PACKAGES")
 _AFTER_RETURNS = tuple("RETURN COMMENT LANGUAGE DETERMINISTIC NOT CONTAINS READS SQL AS".split())

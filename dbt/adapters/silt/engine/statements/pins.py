@@ -13,11 +13,11 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.catalog.documents import Function
-from dbt.adapters.silt.engine.commands import change_feed, file_source, scan
+from dbt.adapters.silt.engine.commands import change_feed, file_source, python_function, scan
 from dbt.adapters.silt.engine.commands.file_source import FileSource
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
-from dbt.adapters.silt.engine.statements.function_text import signature, temporary_function
+from dbt.adapters.silt.engine.statements.function_text import python_call, python_code, signature, temporary_function
 from dbt.adapters.silt.engine.statements.table_changes import Changes
 from dbt.adapters.silt.engine.statements.tokens import quoted
 
@@ -85,15 +85,16 @@ class Pins:
             body: the function's, with all that it names resolved.
         """
         with self._lock:
-            key = (str(function.name), signature(function), body)
+            key = (str(function.name), signature(function), repr((body, function.python)))
             if key not in self._functions:
                 label = f"{function.name}@{next(self._numbers)}"
-                self.spark.sql(temporary_function(function, body, label))
+                self.spark.sql(temporary_function(function, self._sql_body(function, body, label), label))
                 self._functions[key] = label
             self._functions.move_to_end(key)
             while len(self._functions) > _KEPT_FUNCTIONS:
                 _, label = self._functions.popitem(last=False)
-                self.spark.sql(f"drop temporary function if exists {quoted(label)}")
+                for each in (label, _python_label(label)):
+                    self.spark.sql(f"drop temporary function if exists {quoted(each)}")
             return self._functions[key]
 
     def functions_in(self, texts: Iterable[str]) -> Mapping[str, str]:
@@ -101,6 +102,13 @@ class Pins:
         with self._lock:
             known = {label: name for (name, _, _), label in self._functions.items()}
         return {label: name for label, name in known.items() if any(quoted(label) in text for text in texts)}
+
+    def _sql_body(self, function: Function, body: str, label: str) -> str:
+        """Around Python stands SQL: so it has defaults, arguments by name and casts to the parameters' types."""
+        if function.python is None:
+            return body
+        python_function.register(self.spark, python_code(function, function.python), _python_label(label))
+        return python_call(function, _python_label(label))
 
     def _register(self, log: DeltaLog, snapshot: Snapshot, files: pa.Table) -> str:
         label = f"{log.name}@v{snapshot.version}"
@@ -116,3 +124,7 @@ class Pins:
             label, _ = self._labels.popitem(last=False)
             self._whole = {key: kept for key, kept in self._whole.items() if kept != label}
             self.spark.catalog.dropTempView(label)
+
+
+def _python_label(label: str) -> str:
+    return f"{label}/python"

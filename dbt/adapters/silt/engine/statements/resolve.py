@@ -71,12 +71,14 @@ class Resolver:
         pins: the session's views over pinned snapshots.
         time_zone: the session's, for literals without one.
         memory: what earlier statements of the same work have read; None where each statement stands alone.
+        python_functions: whether functions in Python may be called.
     """
 
     namespace: Namespace
     pins: Pins
     time_zone: str
     memory: Memory | None = None
+    python_functions: bool = False
 
     def resolve(
         self, texts: Sequence[Text], target: DeltaLog | None = None, view: RelationName | None = None
@@ -154,7 +156,14 @@ class Resolver:
             raise InvalidStatementError(
                 f"the function {function.name} calls itself: {' -> '.join((*inside, key))}", remedy="Break the cycle"
             )
-        return Called(self._open(Text(function.body), scope, (*inside, key)), function)
+        if function.python is not None and not self.python_functions:
+            raise UnsupportedStatementError(
+                "it is in Python, and code of a warehouse is not run unless that is allowed",
+                table=str(function.name),
+                remedy="Set `python_functions: true` in the profile if all who can write the warehouse may run code",
+            )
+        body = function.body if function.python is None else ""
+        return Called(self._open(Text(body), scope, (*inside, key)), function)
 
     def _open_reference(self, reference: Reference, namespace: Namespace, inside: tuple[str, ...]) -> Child | None:
         if reference.files is not None:
@@ -291,7 +300,8 @@ class Resolver:
         return rewrite(node.text.sql, replacements, node.text.outer, functions)
 
     def _render_function(self, called: Called, cut: Mapping[DeltaLog, Snapshot], reads: list[Read]) -> str:
-        return self.pins.function(called.function, self._render(called.opened, cut, reads))
+        body = called.function.body if called.function.python else self._render(called.opened, cut, reads)
+        return self.pins.function(called.function, body)
 
     def _render_changes(self, child: Changed, latest: Snapshot, reads: list[Read]) -> Replacement:
         found = table_changes.changes(child.log, latest, child.start, child.end)

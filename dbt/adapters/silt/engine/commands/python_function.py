@@ -1,0 +1,68 @@
+"""Functions in Python: code of a warehouse that Spark's Python workers run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.functions import udf
+
+from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
+
+
+@dataclass(frozen=True)
+class PythonCode:
+    """The code of a function.
+
+    Attributes:
+        function: the function's full name, for messages.
+        source: the code, which is a module.
+        handler: what of the module is called, by position and with None for null.
+        returns: the SQL type of what it gives.
+    """
+
+    function: str
+    source: str
+    handler: str
+    returns: str
+    is_deterministic: bool = True
+
+
+def check(code: PythonCode) -> None:
+    """Makes sure that the code can be read and has the handler; it is not run.
+
+    Raises:
+        InvalidStatementError: it is no Python, or has no such function.
+    """
+    try:
+        tree = ast.parse(code.source)
+    except SyntaxError as error:
+        raise InvalidStatementError(
+            f"its code is no Python: {error.msg} (line {error.lineno})", table=code.function, remedy="Correct the code"
+        ) from error
+    if not any(isinstance(node, ast.FunctionDef) and node.name == code.handler for node in tree.body):
+        raise InvalidStatementError(
+            f"its code has no function `{code.handler}`", table=code.function, remedy="Name the function to call"
+        )
+
+
+def register(spark: SparkSession, code: PythonCode, identifier: str) -> None:
+    """Makes the code a function of the session."""
+    called = udf(_caller(code.source, code.handler, code.function), code.returns)
+    spark.udf.register(identifier, called if code.is_deterministic else called.asNondeterministic())
+
+
+def _caller(source: str, handler: str, function: str) -> Callable[..., Any]:
+    """What a worker calls: the code is run there, once a process, and never here."""
+    space: dict[str, Any] = {"__name__": function}
+
+    # Spark sends an inner function to its workers as it is, so they need nothing of this package.
+    def call(*arguments: Any) -> Any:
+        if handler not in space:
+            exec(compile(source, f"<function {function}>", "exec"), space)
+        return space[handler](*arguments)
+
+    return call
