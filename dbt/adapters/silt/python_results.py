@@ -43,13 +43,12 @@ def to_frame(session: SparkSession, rows: Any, expected: T.StructType | None = N
     """
     if isinstance(rows, DataFrame):  # an embedded session's, or Spark Connect's, which has every name as a column
         return _distinctly_named(rows)
-    if _is_of(rows, "pyspark.pandas"):
+    if _is_of(rows, "pyspark.pandas") and hasattr(rows, "to_spark"):
         levels = [f"__index_{level}" for level in range(rows.index.nlevels)]
         _warn_of_index(rows.index.names)
         return _distinctly_named(rows.to_spark(index_col=levels).drop(*levels))
     table = _storable(_arrow_table(rows), session)
-    frame = session.createDataFrame(table).coalesce(1 + table.nbytes // _BYTES_PER_PARTITION)
-    return _without_void(frame, expected)
+    return _without_void(_spark_frame(session, table), expected)
 
 
 def register(session: SparkSession, frame: DataFrame, view: str) -> None:
@@ -63,6 +62,14 @@ def register(session: SparkSession, frame: DataFrame, view: str) -> None:
         session.table(f"global_temp.{shared}").createOrReplaceTempView(view)
     finally:
         session.catalog.dropGlobalTempView(shared)
+
+
+def _spark_frame(session: SparkSession, table: pa.Table) -> DataFrame:
+    if table.num_rows:
+        return session.createDataFrame(table).coalesce(1 + table.nbytes // _BYTES_PER_PARTITION)
+    # Spark Connect takes no types from a table without rows.
+    nulls = pa.Table.from_arrays([pa.nulls(1, each.type) for each in table.schema], names=table.column_names)
+    return session.createDataFrame(nulls).limit(0)
 
 
 def _arrow_table(rows: Any) -> pa.Table:
@@ -83,8 +90,8 @@ def _arrow_table(rows: Any) -> pa.Table:
 
 def _no_rows(rows: Any) -> DbtRuntimeError:
     if rows is None:
-        return DbtRuntimeError(f"The model returned None: end it with `return`, and {_KINDS}")
-    return DbtRuntimeError(f"The model returned a {type(rows).__qualname__}, and must return {_KINDS}")
+        return DbtRuntimeError(f"The model returned None: it must return {_KINDS}")
+    return DbtRuntimeError(f"The model returned {type(rows).__qualname__}, and must return {_KINDS}")
 
 
 def _is_of(value: Any, package: str) -> bool:
