@@ -21,7 +21,7 @@
   {%- set written = adapter.write_external(query, config.get('sql_header'), target) -%}
 
   {%- do adapter.write_view(get_create_view_as_sql(target_relation, written.query), existing_relation) -%}
-  {%- do store_result('main', response=adapter.external_response(written, target)) -%}
+  {%- do store_result('main', response=written.response) -%}
 
   {%- do apply_grants(target_relation, config.get('grants'), should_revoke=should_revoke(existing_relation, True)) -%}
 

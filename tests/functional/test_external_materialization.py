@@ -44,6 +44,10 @@ class TestExternal:
             "one_json.sql": config(location=f"{out}/rows.json.gz") + ROWS,
             "folder.sql": config(location=f"file://{out}/folder", partition_by=["part"]) + ROWS,
             "relative.sql": config(location="exports/ids.parquet") + "select id from {{ ref('folder') }}",
+            "ported.sql": config(
+                location=f"{out}/ported", format="csv", delimiter="|", options={"partition_by": "part, id"}
+            )
+            + ROWS,
             "empty.sql": config(location=f"{out}/empty.csv") + f"select * from ({ROWS}) where id > 5",
             "framed.py": (
                 "def model(dbt, session):\n"
@@ -59,7 +63,7 @@ class TestExternal:
         messages = {each.node.name: str(each.adapter_response["_message"]) for each in results}
         assert messages["folder"] == f"2 rows in {out}/folder"
         place = f"{project.database}.{project.test_schema}"
-        for model in ("one_csv", "one_json", "folder"):
+        for model in ("one_csv", "one_json", "folder", "ported"):
             query = f"select id, name, at, cast(price as string), part from {place}.{model} order by id"
             assert project.run_sql(query, fetch="all") == EXPECTED, model
             assert project.run_sql(f"select typeof(price) from {place}.{model}", fetch="one") == ("decimal(10,2)",)
@@ -73,6 +77,7 @@ class TestExternal:
         assert pq.read_table(out / "framed.parquet").to_pydict() == {"id": [1, 2]}
         assert Path(project.project_root, "exports", "ids.parquet").is_file()
         assert {each.name for each in (out / "folder").iterdir() if each.is_dir()} == {"part=x y", "part=z"}
+        assert (out / "ported" / "part=z" / "id=2").is_dir()
         assert not list(out.glob(".*"))
 
     def test_a_rerun_puts_the_new_rows_in_place_of_the_old(self, project: Any, out: Path) -> None:

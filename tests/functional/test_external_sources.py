@@ -40,6 +40,7 @@ sources:
           freshness: {error_after: {count: 1, period: day}}
       - name: table
         meta: {external_location: "warehouse_copy", format: delta}
+        config: {freshness: {error_after: {count: 1, period: day}}}
 """
 
 UNIT_TESTS = """
@@ -134,7 +135,19 @@ class TestExternalSources:
             for each in get_artifact(project.project_root, "target", "sources.json")["results"]
         }
         today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
-        assert found == {"orders": "2026-03-02", "whole": today}
+        assert found == {"orders": "2026-03-02", "whole": today, "table": today}
+
+    def test_the_documentation_has_the_columns_of_files(self, project: Any) -> None:
+        run_dbt(["docs", "generate"])
+        found = get_artifact(project.project_root, "target", "catalog.json")["sources"]
+        orders = found["source.test.raw.orders"]
+        assert {name: each["type"] for name, each in orders["columns"].items()} == {
+            "id": "bigint",
+            "amount": "int",
+            "zip": "string",
+            "at": "timestamp",
+        }
+        assert "source.test.raw.absent" not in found
 
     def test_a_file_that_is_not_there_is_named_with_its_source(self, project: Any) -> None:
         _, output = run_dbt_and_capture(["run", "--select", "broken", "--vars", "broken: true"], expect_pass=False)

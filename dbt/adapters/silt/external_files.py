@@ -13,7 +13,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from pyspark.sql import DataFrame, DataFrameWriter, Observation
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.column import SiltColumn
+from dbt.adapters.silt.commits import SiltResponse
 from dbt.adapters.silt.engine.commands.file_formats import compression_of, format_of
 from dbt.adapters.silt.external_sources import declared, read_files
 from dbt.adapters.silt.sql_text import quote
@@ -54,10 +55,10 @@ class ExternalTarget:
 
 @dataclass(frozen=True)
 class ExternalFiles:
-    """What was written: how many rows, and the query that reads them."""
+    """What was written: the query that reads it, and what is reported of it."""
 
-    rows: int
-    query: str = field(repr=False)
+    query: str
+    response: SiltResponse
 
 
 def external_target(model: Mapping[str, Any], location: str, project_root: str, taken: list[str]) -> ExternalTarget:
@@ -77,11 +78,10 @@ def external_target(model: Mapping[str, Any], location: str, project_root: str, 
     file_format = str(config.get("format") or named or "parquet").lower()
     if file_format not in _FORMATS:
         raise DbtRuntimeError(f"`format: {file_format}` cannot be written; it is one of {', '.join(_FORMATS)}")
-    columns = config.get("partition_by") or ()
-    partition_by = (columns,) if isinstance(columns, str) else tuple(columns)
+    options = _options(file_format, config, path if named else None)
+    partition_by = _columns(config.get("partition_by") or options.pop("partition_by", None))
     if named and partition_by:
         raise DbtRuntimeError(f"`partition_by` needs a folder, and `{location}` is one file: leave its ending out")
-    options = _options(file_format, config.get("options") or {}, path if named else None)
     target = ExternalTarget(path, bool(named), file_format, options, partition_by, str(model["unique_id"]))
     _check_replaceable(target)
     return target
@@ -108,7 +108,9 @@ def write_external(rows: DataFrame, target: ExternalTarget) -> ExternalFiles:
             _swap(hidden, target.path)
     finally:
         shutil.rmtree(hidden, ignore_errors=True)
-    return ExternalFiles(int(count.get["rows"]), _query(rows, target))
+    written = int(count.get["rows"])
+    response = SiltResponse(f"{written} rows in {target.path}", code="OK", rows_affected=written)
+    return ExternalFiles(_query(rows, target), response)
 
 
 def _path(location: str, project_root: str, taken: list[str]) -> Path:
@@ -130,11 +132,19 @@ def _path(location: str, project_root: str, taken: list[str]) -> Path:
     return path
 
 
-def _options(file_format: str, options: Mapping[str, Any], file: Path | None) -> dict[str, Any]:
+def _columns(given: Any) -> tuple[str, ...]:
+    """Names of columns, which dbt-duckdb's projects also give as one text."""
+    names = given.split(",") if isinstance(given, str) else given or ()
+    return tuple(name.strip() for name in names)
+
+
+def _options(file_format: str, config: Mapping[str, Any], file: Path | None) -> dict[str, Any]:
     """The options, with a header where the format has one, and the compression that the file's ending promises."""
-    given = {name.lower(): value for name, value in options.items()}
+    given = {name.lower(): value for name, value in (config.get("options") or {}).items()}
     if file_format == "csv":
         given.setdefault("header", True)
+        if config.get("delimiter"):
+            given["delimiter"] = config["delimiter"]
     if file is not None and file_format not in _SELF_DESCRIBING:
         promised = compression_of(str(file)) or "none"
         if str(given.setdefault("compression", promised)).lower() not in (promised, "uncompressed"):

@@ -38,6 +38,7 @@ from dbt.adapters.silt.engine.catalog.names import RelationName, normalize
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.commands.types import spark_schema
 from dbt.adapters.silt.engine.kernel.errors import (
+    FilesNotFoundError,
     RelationExistsError,
     ReplaceWhereMismatchError,
     SchemaNotFoundError,
@@ -391,11 +392,6 @@ class SiltAdapter(IncrementalMethods, SparkAdapter):
             with handle.busy():
                 return write_external(handle.warehouse.sql(query), target)
 
-    @available.parse_none
-    def external_response(self, written: ExternalFiles, target: ExternalTarget) -> SiltResponse:
-        """What is reported of files that were written."""
-        return SiltResponse(f"{written.rows} rows in {target.path}", code="OK", rows_affected=written.rows)
-
     @available.parse(lambda *a, **k: [])
     def config_warnings(
         self, model: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]], selected: Iterable[str]
@@ -541,10 +537,16 @@ class SiltAdapter(IncrementalMethods, SparkAdapter):
     def _described(self, relation: BaseRelation) -> RelationDocs | None:
         with self.connections.exception_handler(f"describe {relation}"):
             if relation.external:
-                name = relation.relation_name(self._own_database)
-                return RelationDocs(name, "external", None, self.get_columns_in_relation(relation))
+                return self._described_files(relation)
             entry = self._find(relation)
             return None if entry is None else describe(self.connections.catalog, entry, self._columns(entry))
+
+    def _described_files(self, source: BaseRelation) -> RelationDocs | None:
+        try:
+            columns = self._columns_of_query(f"select * from {source.render()}")
+        except FilesNotFoundError:
+            return None  # as where there is no table
+        return RelationDocs(source.relation_name(self._own_database), "external", None, columns)
 
     def _freshness(self, source: BaseRelation) -> FreshnessResponse:
         with self.connections.exception_handler(f"get the freshness of {source}"):
