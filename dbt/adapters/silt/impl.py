@@ -4,56 +4,46 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import agate
 import pyarrow as pa
 from dbt.adapters.base import AdapterPlugin, BaseAdapter, BaseRelation, available
-from dbt.adapters.base.impl import ConstraintSupport, FreshnessResponse, log_code_execution
+from dbt.adapters.base.impl import log_code_execution
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.contracts.relation import RelationType
 from dbt.adapters.events.logging import AdapterLogger
-from dbt.adapters.events.types import ConstraintNotEnforced
 from dbt.adapters.spark.impl import SparkAdapter
-from dbt_common.contracts.constraints import ColumnLevelConstraint, ConstraintType, ModelLevelConstraint
-from dbt_common.contracts.metadata import CatalogTable
-from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 from dbt.adapters.silt.column import SiltColumn, to_arrow
-from dbt.adapters.silt.comments import Documented, all_comments, comment_changes, documented_comments
 from dbt.adapters.silt.commits import EarlierCommit, SiltResponse, find_unit
 from dbt.adapters.silt.connections import SiltConnectionManager, landed_message
-from dbt.adapters.silt.contracts import constraint_sql, table_elements
+from dbt.adapters.silt.contract_methods import ContractMethods
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.diagnosis import diagnose
-from dbt.adapters.silt.docs import RelationDocs, catalog_rows, changed_at, describe
+from dbt.adapters.silt.documentation_methods import DocumentationMethods
 from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName, normalize
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.commands.types import spark_schema
 from dbt.adapters.silt.engine.kernel.errors import (
-    FilesNotFoundError,
     RelationExistsError,
     ReplaceWhereMismatchError,
     SchemaNotFoundError,
 )
-from dbt.adapters.silt.engine.kernel.freshness import last_data_change
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.external_files import ExternalFiles, ExternalTarget, external_target, write_external
-from dbt.adapters.silt.external_sources import read_files
 from dbt.adapters.silt.handle import split_statements
 from dbt.adapters.silt.incremental_config import IncrementalConfig
 from dbt.adapters.silt.incremental_methods import IncrementalMethods
 from dbt.adapters.silt.literals import nested_literal
 from dbt.adapters.silt.microbatch import REMEDY
 from dbt.adapters.silt.model_configs import ModelConfigs
-from dbt.adapters.silt.once import is_first
 from dbt.adapters.silt.python_errors import ModelSource
 from dbt.adapters.silt.python_models import run_python_model
 from dbt.adapters.silt.relation import SiltRelation
@@ -83,7 +73,7 @@ class SiltConfig(IncrementalConfig):
     table_format: str | None = None
 
 
-class SiltAdapter(IncrementalMethods, SparkAdapter):
+class SiltAdapter(ContractMethods, DocumentationMethods, IncrementalMethods, SparkAdapter):
     """The adapter of type `silt`."""
 
     Relation = SiltRelation
@@ -91,14 +81,6 @@ class SiltAdapter(IncrementalMethods, SparkAdapter):
     ConnectionManager = SiltConnectionManager
     AdapterSpecificConfigs = SiltConfig
     connections: SiltConnectionManager
-
-    CONSTRAINT_SUPPORT: ClassVar = {
-        ConstraintType.check: ConstraintSupport.ENFORCED,
-        ConstraintType.not_null: ConstraintSupport.ENFORCED,
-        ConstraintType.unique: ConstraintSupport.NOT_ENFORCED,
-        ConstraintType.primary_key: ConstraintSupport.NOT_ENFORCED,
-        ConstraintType.foreign_key: ConstraintSupport.NOT_ENFORCED,
-    }
 
     _capabilities = CapabilityDict(
         {
@@ -183,48 +165,6 @@ class SiltAdapter(IncrementalMethods, SparkAdapter):
     def expand_column_types(self, goal: BaseRelation, current: BaseRelation) -> None:
         """Nothing: types have no size to be expanded."""
 
-    @available.parse(lambda *a, **k: [])
-    def documentable_names(self, columns: list[SiltColumn]) -> list[str]:
-        """The names of columns, and the dotted paths of the fields inside of them."""
-        return list(all_comments(columns))
-
-    @available.parse(lambda *a, **k: {})
-    def documented_comments(self, columns: list[SiltColumn], documented: Documented) -> dict[str, str]:
-        """What is documented of columns, by name."""
-        return documented_comments(columns, documented)
-
-    @available.parse(lambda *a, **k: [])
-    def comment_changes(self, columns: list[SiltColumn], documented: Documented) -> list[str]:
-        """What there is to alter for a table's comments to be the documented ones."""
-        return comment_changes(columns, documented)
-
-    @available.parse(lambda *a, **k: [])
-    def table_elements(self, model: Mapping[str, Any], with_comments: bool) -> list[str]:
-        """The columns and constraints of a model's contract, as CREATE TABLE takes them."""
-        render = self.render_raw_model_constraint
-        return table_elements(model["columns"], model.get("constraints") or [], render, with_comments)
-
-    @classmethod
-    def render_model_constraint(cls, constraint: ModelLevelConstraint) -> str | None:
-        return constraint_sql(constraint)
-
-    @classmethod
-    def process_parsed_constraint(
-        cls,
-        parsed_constraint: ColumnLevelConstraint | ModelLevelConstraint,
-        render_func: Callable[[Any], str | None],
-    ) -> str | None:
-        """As dbt's own, but that keys are not enforced is said once in a command, not for each key of each model."""
-        is_key = cls.CONSTRAINT_SUPPORT.get(parsed_constraint.type) is ConstraintSupport.NOT_ENFORCED
-        if is_key and parsed_constraint.warn_unenforced and is_first("keys are not enforced"):
-            warn_or_error(ConstraintNotEnforced(constraint="primary_key, foreign_key and unique", adapter=cls.type()))
-        return render_func(parsed_constraint)
-
-    @available.parse(lambda *a, **k: False)
-    def is_first(self, subject: str) -> bool:
-        """Whether this command says something of the subject for the first time."""
-        return is_first(subject)
-
     @available.parse_none
     def relation_comment(self, relation: BaseRelation) -> str | None:
         """The comment of a table."""
@@ -235,54 +175,6 @@ class SiltAdapter(IncrementalMethods, SparkAdapter):
     def text_table(self, rows: agate.Table) -> str:
         """A result as text for a terminal."""
         return text_table(rows)
-
-    # Documentation and freshness
-
-    def get_catalog(
-        self, relation_configs: Iterable[Any], used_schemas: frozenset[tuple[str, str]]
-    ) -> tuple[agate.Table, list[Exception]]:
-        """What the documentation shows of the project's relations; others of their schemas are not looked at."""
-        relations = {self.Relation.create_from(self.config, each) for each in relation_configs}
-        return self.get_catalog_by_relations(used_schemas, relations)
-
-    def get_catalog_by_relations(
-        self, used_schemas: frozenset[tuple[str, str]], relations: Iterable[BaseRelation]
-    ) -> tuple[agate.Table, list[Exception]]:
-        """What the documentation shows of relations; one that cannot be described is told of, and hides no other."""
-        found, errors = [], []
-        for relation in sorted(relations, key=str):
-            try:
-                found.append(self._described(relation))
-            except DbtRuntimeError as error:
-                logger.warning(f"{relation} is not in the catalog: {error}")
-                errors.append(error)
-        return catalog_rows([each for each in found if each is not None]), errors
-
-    def get_catalog_for_single_relation(self, relation: BaseRelation) -> CatalogTable | None:
-        described = self._described(relation)
-        return None if described is None else described.catalog_table()
-
-    def calculate_freshness_from_metadata_batch(
-        self, sources: list[BaseRelation], macro_resolver: Any = None
-    ) -> tuple[list[AdapterResponse | None], dict[BaseRelation, FreshnessResponse]]:
-        """When rows of each source table last changed, from its log; a source without an answer is left out."""
-        found = {}
-        for source in sources:
-            try:
-                found[source] = self._freshness(source)
-            except DbtRuntimeError as error:
-                logger.debug(f"{source} is left out: {error}")  # dbt asks again for it alone
-        return [SiltResponse("OK", code="OK")], found
-
-    def calculate_freshness_from_metadata(
-        self, source: BaseRelation, macro_resolver: Any = None
-    ) -> tuple[AdapterResponse | None, FreshnessResponse]:
-        """When rows of a source table last changed.
-
-        Raises:
-            DbtRuntimeError: there is no such table, or it is a view.
-        """
-        return SiltResponse("OK", code="OK"), self._freshness(source)
 
     # Units of work
 
@@ -509,18 +401,6 @@ class SiltAdapter(IncrementalMethods, SparkAdapter):
                 return found
         return None
 
-    def _changed_at(self, source: BaseRelation) -> datetime:
-        """When rows of a source last changed; of files, when the newest was written."""
-        if not source.external:
-            return changed_at(self.connections.catalog, source.relation_name(self._own_database))
-        if source.external_format == "delta":
-            changed_ms = last_data_change(self.connections.catalog.table_at(source.external_location))
-        else:
-            files = read_files(source.external_location, {"format": "binaryFile"}, f"freshness of {source.identifier}")
-            rows = self.connections.handle.warehouse.sql(f"select unix_millis(max(modificationTime)) from {files}")
-            changed_ms = int(rows.collect()[0][0])
-        return datetime.fromtimestamp(changed_ms / 1000, timezone.utc)
-
     def _relation(self, name: RelationName, kind: RelationType) -> SiltRelation:
         return self.Relation.create(name.database, name.schema, name.identifier, type=kind)
 
@@ -533,25 +413,6 @@ class SiltAdapter(IncrementalMethods, SparkAdapter):
 
     def _columns_of_query(self, sql: str) -> list[SiltColumn]:
         return SiltColumn.of_schema(self.connections.handle.warehouse.schema_of(sql))
-
-    def _described(self, relation: BaseRelation) -> RelationDocs | None:
-        with self.connections.exception_handler(f"describe {relation}"):
-            if relation.external:
-                return self._described_files(relation)
-            entry = self._find(relation)
-            return None if entry is None else describe(self.connections.catalog, entry, self._columns(entry))
-
-    def _described_files(self, source: BaseRelation) -> RelationDocs | None:
-        try:
-            columns = self._columns_of_query(f"select * from {source.render()}")
-        except FilesNotFoundError:
-            return None  # as where there is no table
-        return RelationDocs(source.relation_name(self._own_database), "external", None, columns)
-
-    def _freshness(self, source: BaseRelation) -> FreshnessResponse:
-        with self.connections.exception_handler(f"get the freshness of {source}"):
-            changed = self._changed_at(source)
-        return self._create_freshness_response(changed, datetime.now(timezone.utc))
 
 
 def _checksum(model: Mapping[str, Any]) -> str | None:

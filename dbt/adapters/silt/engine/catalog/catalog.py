@@ -13,7 +13,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dbt.adapters.silt.engine.catalog import places
 from dbt.adapters.silt.engine.catalog.documents import (
@@ -28,14 +28,20 @@ from dbt.adapters.silt.engine.catalog.documents import (
 )
 from dbt.adapters.silt.engine.catalog.locks import exclusive
 from dbt.adapters.silt.engine.catalog.names import RelationName, check_identifier, is_identifier
-from dbt.adapters.silt.engine.catalog.tables import Tables, end_log, is_dropped, is_table
+from dbt.adapters.silt.engine.catalog.tables import Tables
+from dbt.adapters.silt.engine.catalog.taken import (
+    check_no_table,
+    check_no_view,
+    has_view,
+    no_table,
+    rename_table,
+    rename_view,
+)
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import (
-    NotATableError,
     RelationExistsError,
     RelationNotFoundError,
     SchemaNotFoundError,
-    SiltError,
     UnsupportedStatementError,
 )
 from dbt.adapters.silt.engine.kernel.local_store import LocalStore
@@ -133,8 +139,8 @@ class Catalog:
                 raise RelationExistsError(
                     "the schema is not empty", table=f"{database}.{folder}", remedy="Drop it with `cascade`"
                 )
-            for name in self._table_names(store, database, folder):
-                self._drop(store, name)
+            for name in self._tables.names(store, database, folder):
+                self._tables.drop(store, name)
             places.move_to_trash(store, folder, self._clock)
         places.empty_trash(store, "")
 
@@ -143,7 +149,7 @@ class Catalog:
         store, folder = self._schema(database, schema)
         # Before and after the tables: what changes its kind meanwhile is in one of the three listings.
         views = set(places.document_names(database, store, folder, VIEW_SUFFIX))
-        tables = self._table_names(store, database, folder)
+        tables = self._tables.names(store, database, folder)
         views.update(places.document_names(database, store, folder, VIEW_SUFFIX))
         entries = [RelationEntry(name, RelationKind.TABLE) for name in tables]
         entries += [RelationEntry(name, RelationKind.VIEW) for name in views.difference(tables)]
@@ -154,12 +160,12 @@ class Catalog:
         if not self.has_schema(name.database, name.schema):
             return None
         store = self._store(name.database)
-        if self._is_table(store, name):
+        if self._tables.has(store, name):
             return RelationEntry(name, RelationKind.TABLE)
-        if _has_view(store, name):
+        if has_view(store, name):
             return RelationEntry(name, RelationKind.VIEW)
         # A table may have taken the place of the view between the two looks.
-        return RelationEntry(name, RelationKind.TABLE) if self._is_table(store, name) else None
+        return RelationEntry(name, RelationKind.TABLE) if self._tables.has(store, name) else None
 
     def rename(self, name: RelationName, new_name: RelationName) -> None:
         """Gives a table or view another name in the same database, with all it is.
@@ -182,13 +188,13 @@ class Catalog:
         with ExitStack() as held:
             for schema in sorted({name.schema, new_name.schema}):
                 held.enter_context(places.locked_schema(store, schema, self._clock))
-            is_table = self._is_table(store, name)
-            if not is_table and not _has_view(store, name):
+            is_table = self._tables.has(store, name)
+            if not is_table and not has_view(store, name):
                 raise RelationNotFoundError("there is no such table or view", table=str(name))
             if is_table:
-                self._rename_table(store, name, new_name)
+                rename_table(self._tables, store, name, new_name)
             else:
-                self._rename_view(store, name, new_name)
+                rename_view(self._tables, store, self.view(name), new_name)
 
     def table(self, name: RelationName) -> DeltaLog:
         """The open handle of a table.
@@ -198,9 +204,9 @@ class Catalog:
             NotATableError: there is a folder of that name without a log.
         """
         store, _ = self._schema(name.database, name.schema)
-        if self._is_table(store, name):
-            return self._log(store, name)
-        raise _no_table(store, name)
+        if self._tables.has(store, name):
+            return self._tables.log_of(store, name)
+        raise no_table(store, name)
 
     def table_at(self, path: str) -> DeltaLog:
         """The handle of the table in any folder: an absolute path, a path from the working directory, or a `file:` URI.
@@ -226,15 +232,15 @@ class Catalog:
         """
         store, schema = self._schema(name.database, name.schema)
         with places.locked_schema(store, schema, self._clock):
-            self._check_no_table(store, name)
+            check_no_table(self._tables, store, name)
             if not replace_view:
-                _check_no_view(store, name)
-            self._clear(store, name)
+                check_no_view(store, name)
+            self._tables.clear(store, name)
             try:
                 store.make_folder(f"{places.table_folder(name)}/{LOG_FOLDER}")
             except ObjectExists as error:
                 raise RelationExistsError("a file is where its folder would be", table=str(name)) from error
-        return self._log(store, name)
+        return self._tables.log_of(store, name)
 
     def drop_table(self, name: RelationName, if_exists: bool = False) -> None:
         """Drops a table and its files.
@@ -251,12 +257,12 @@ class Catalog:
             return
         store, schema = self._schema(name.database, name.schema)
         with places.locked_schema(store, schema, self._clock):
-            was_table = self._is_table(store, name)
+            was_table = self._tables.has(store, name)
             if was_table:
-                self._drop(store, name)
-            self._clear(store, name)
-            if not was_table and (not if_exists or _has_view(store, name)):
-                raise _no_table(store, name)
+                self._tables.drop(store, name)
+            self._tables.clear(store, name)
+            if not was_table and (not if_exists or has_view(store, name)):
+                raise no_table(store, name)
         places.empty_trash(store, schema)
 
     def view(self, name: RelationName) -> View:
@@ -285,13 +291,13 @@ class Catalog:
         name = view.name
         store, schema = self._schema(name.database, name.schema)
         with places.locked_schema(store, schema, self._clock):
-            is_table = self._is_table(store, name)
+            is_table = self._tables.has(store, name)
             if is_table and not (replace and replace_table):
                 raise RelationExistsError("a table has that name", table=str(name), remedy="Drop the table first")
-            cleared = not is_table and self._clear(store, name)
+            cleared = not is_table and self._tables.clear(store, name)
             places.put_document(store, name, VIEW_SUFFIX, serialize_view(view), replace)
             if is_table:
-                self._end(store, name)
+                self._tables.end(store, name)
         if cleared:
             places.empty_trash(store, schema)
 
@@ -308,20 +314,20 @@ class Catalog:
             raise RelationNotFoundError("there is no such view", table=str(name))
         store, schema = self._schema(name.database, name.schema)
         with places.locked_schema(store, schema, self._clock):
-            if self._is_table(store, name):
+            if self._tables.has(store, name):
                 raise RelationNotFoundError("it is a table, not a view", table=str(name), remedy="Use `drop table`")
             store.delete(places.document_path(name, VIEW_SUFFIX))
-            cleared = self._clear(store, name)
+            cleared = self._tables.clear(store, name)
         if cleared:
             places.empty_trash(store, schema)
 
     def drop_hidden_view(self, name: RelationName) -> None:
         """Deletes the document of a view whose place a table has taken, if there is one."""
         store, schema = self._schema(name.database, name.schema)
-        if not _has_view(store, name):
+        if not has_view(store, name):
             return
         with places.locked_schema(store, schema, self._clock):
-            if self._is_table(store, name):
+            if self._tables.has(store, name):
                 store.delete(places.document_path(name, VIEW_SUFFIX))
 
     def functions(self, database: str, schema: str) -> list[RelationName]:
@@ -380,97 +386,9 @@ class Catalog:
             raise places.no_schema(f"{database}.{folder}")
         return store, folder
 
-    def _log(self, store: Store, name: RelationName) -> DeltaLog:
-        return self._tables.log(store.child(places.table_folder(name)), str(name))
-
-    def _is_table(self, store: Store, name: RelationName) -> bool:
-        return is_table(self._log(store, name))
-
-    def _table_names(self, store: Store, database: str, schema: str) -> list[RelationName]:
-        try:
-            folders = store.list_folders(schema)
-        except ObjectMissing as error:
-            raise places.no_schema(f"{database}.{schema}") from error
-        names = (RelationName(database, schema, folder) for folder in folders if is_identifier(folder))
-        return [name for name in names if self._is_table(store, name)]
-
-    def _check_free(self, store: Store, name: RelationName) -> None:
-        self._check_no_table(store, name)
-        _check_no_view(store, name)
-
-    def _check_no_table(self, store: Store, name: RelationName) -> None:
-        if self._is_table(store, name):
-            raise RelationExistsError("there is such a table already", table=str(name))
-
-    def _drop(self, store: Store, name: RelationName) -> None:
-        """Ends a table, and that no view comes to light which it hides."""
-        store.delete(places.document_path(name, VIEW_SUFFIX))
-        self._end(store, name)
-
-    def _end(self, store: Store, name: RelationName) -> None:
-        end_log(self._log(store, name), self._clock)
-
-    def _clear(self, store: Store, name: RelationName) -> bool:
-        """Moves away the folder of a table whose log has ended; whether there was one."""
-        log = self._log(store, name)
-        ended = log.exists() and is_dropped(log)
-        if ended:
-            places.move_to_trash(store, places.table_folder(name), self._clock)
-        self._tables.forget(log.store)
-        return ended
-
-    def _rename_table(self, store: Store, name: RelationName, new_name: RelationName) -> None:
-        self._check_free(store, new_name)
-        self._clear(store, new_name)
-        store.delete(places.document_path(name, VIEW_SUFFIX))  # of a view that the table hides
-        try:
-            store.rename_folder(places.table_folder(name), places.table_folder(new_name))
-        except ObjectExists as error:
-            raise RelationExistsError(
-                "a folder that is no table is in the way",
-                table=str(new_name),
-                remedy=f"Remove {store.root}/{places.table_folder(new_name)} if nothing of value is in it",
-            ) from error
-        self._tables.forget(store.child(places.table_folder(name)))
-
-    def _rename_view(self, store: Store, name: RelationName, new_name: RelationName) -> None:
-        renamed = replace(self.view(name), name=new_name)
-        begun = _has_view(store, new_name) and self.view(new_name) == renamed
-        if not begun:
-            self._check_free(store, new_name)
-            places.put_document(store, new_name, VIEW_SUFFIX, serialize_view(renamed), replace=False)
-        self._clear(store, name)
-        store.delete(places.document_path(name, VIEW_SUFFIX))
-
     def _document(self, name: RelationName, suffix: str, kind: str) -> bytes:
         store, _ = self._schema(name.database, name.schema)
         try:
             return store.read(places.document_path(name, suffix))
         except ObjectMissing as error:
             raise RelationNotFoundError(f"there is no such {kind}", table=str(name)) from error
-
-
-def _has_view(store: Store, name: RelationName) -> bool:
-    return store.status(places.document_path(name, VIEW_SUFFIX)) is not None
-
-
-def _check_no_view(store: Store, name: RelationName) -> None:
-    if _has_view(store, name):
-        raise RelationExistsError("a view has that name", table=str(name), remedy="Drop the view first")
-
-
-def _no_table(store: Store, name: RelationName) -> SiltError:
-    """What to say where a table is expected and none is there."""
-    if _has_view(store, name):
-        return RelationNotFoundError("it is a view, not a table", table=str(name), remedy="Name a table")
-    folder = places.table_folder(name)
-    try:
-        store.list_folders(folder)
-    except ObjectMissing:
-        return RelationNotFoundError("there is no such table", table=str(name))
-    return NotATableError(
-        f"the folder {store.root}/{folder} holds no log of a table",
-        table=str(name),
-        remedy="Create the table (a creation that was cut off leaves such a folder), or remove the folder "
-        "if nothing of value is in it",
-    )

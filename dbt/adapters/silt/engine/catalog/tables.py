@@ -1,4 +1,4 @@
-"""Tables as places: open handles kept per folder, and how a table's log ends."""
+"""Tables as places: which there are, open handles kept per folder, and how a table's log ends."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import json
 import threading
 from dataclasses import replace
 
+from dbt.adapters.silt.engine.catalog import places
+from dbt.adapters.silt.engine.catalog.documents import VIEW_SUFFIX
+from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
 from dbt.adapters.silt.engine.kernel.actions import Action, CommitInfo, Metadata, serialize
 from dbt.adapters.silt.engine.kernel.changes import DROP_OPERATION
 from dbt.adapters.silt.engine.kernel.clock import Clock
@@ -45,6 +48,45 @@ class Tables:
         """Lets go of the handle of that place."""
         with self._guard:
             self._open.pop(store.root, None)
+
+    def log_of(self, store: Store, name: RelationName) -> DeltaLog:
+        """The handle of a table of the database whose store is given; whether there is one is not looked at."""
+        return self.log(store.child(places.table_folder(name)), str(name))
+
+    def has(self, store: Store, name: RelationName) -> bool:
+        """Whether there is a table of that name."""
+        return is_table(self.log_of(store, name))
+
+    def names(self, store: Store, database: str, schema: str) -> list[RelationName]:
+        """The names of a schema's tables.
+
+        Raises:
+            SchemaNotFoundError: the schema went away.
+        """
+        try:
+            folders = store.list_folders(schema)
+        except ObjectMissing as error:
+            raise places.no_schema(f"{database}.{schema}") from error
+        found = (RelationName(database, schema, folder) for folder in folders if is_identifier(folder))
+        return [name for name in found if self.has(store, name)]
+
+    def end(self, store: Store, name: RelationName) -> None:
+        """Ends a table; see `end_log`."""
+        end_log(self.log_of(store, name), self._clock)
+
+    def drop(self, store: Store, name: RelationName) -> None:
+        """Ends a table, and that no view comes to light which it hides."""
+        store.delete(places.document_path(name, VIEW_SUFFIX))
+        self.end(store, name)
+
+    def clear(self, store: Store, name: RelationName) -> bool:
+        """Moves away the folder of a table whose log has ended; whether there was one."""
+        log = self.log_of(store, name)
+        ended = log.exists() and is_dropped(log)
+        if ended:
+            places.move_to_trash(store, places.table_folder(name), self._clock)
+        self.forget(log.store)
+        return ended
 
 
 def is_table(log: DeltaLog) -> bool:
