@@ -24,9 +24,6 @@
   {%- elif applied is not none -%}
     {%- do silt_skip(applied) -%}
   {%- else -%}
-    {%- if existing_relation is not none and not existing_relation.is_table -%}
-      {%- do adapter.drop_relation(existing_relation) -%}
-    {%- endif -%}
     {%- call silt_write(unit) -%}
       {{ create_or_replace_clone(target_relation, source) }}
     {%- endcall -%}
