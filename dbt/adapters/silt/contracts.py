@@ -29,7 +29,9 @@ def table_elements(
         columns, constraints: of a model, as dbt gives them to macros.
         with_comments: whether a column's description is its comment.
     """
-    not_null = {unquote(name).lower() for each in constraints if _is_not_null(each) for name in each["columns"]}
+    not_null = {
+        unquote(name).lower() for each in constraints if _is_not_null(each) for name in each.get("columns") or []
+    }
     elements = [_column(column, column["name"].lower() in not_null, with_comments) for column in columns.values()]
     own = [
         {**constraint, "columns": [column["name"]]}

@@ -13,7 +13,7 @@ import pytest
 from dbt_common.clients import agate_helper
 from hypothesis import given
 from hypothesis import strategies as st
-from pyspark.sql.types import ArrayType, DecimalType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, DecimalType, LongType, MapType, StringType, StructField, StructType
 
 from dbt.adapters.silt.column import SiltColumn, rows_of, to_agate, to_arrow, unique_names
 from dbt.adapters.silt.engine.kernel.errors import TypeMismatchError
@@ -138,3 +138,27 @@ def test_a_seeds_integer_of_too_many_digits_is_refused_and_a_large_double_is_not
     with pytest.raises(TypeMismatchError, match=r"`id` has a number of 39 digits.*column_types: {id: string}"):
         to_arrow(seed(tmp_path, f"id\n{'1' * 39}\n"))
     assert to_arrow(seed(tmp_path, "x\n1E300\n")).column("x").to_pylist() == [1e300]
+
+
+@pytest.mark.parametrize(
+    ("written", "known"),
+    [("TEXT", "string"), ("varchar", "string"), ("Bool", "boolean"), ("varchar(10)", "varchar(10)"), ("int", "int")],
+)
+def test_a_contract_may_call_types_as_other_databases_do(written: str, known: str) -> None:
+    assert SiltColumn.translate_type(written) == known
+
+
+def test_fields_inside_of_columns_keep_their_comments() -> None:
+    price = StructType([StructField("price", LongType(), metadata={"comment": "in euros"})])
+    schema = StructType(
+        [
+            StructField("plain", LongType()),
+            StructField("items", ArrayType(price)),
+            StructField("by_key", MapType(LongType(), price)),
+        ]
+    )
+    assert [column.field_comments for column in SiltColumn.of_schema(schema)] == [
+        {},
+        {"items.element.price": "in euros"},
+        {"by_key.value.price": "in euros"},
+    ]
