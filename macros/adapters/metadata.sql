@@ -4,6 +4,14 @@
 {% endmacro %}
 
 
+{% macro silt__check_schema_exists(information_schema, schema) %}
+  {{ return(run_query(
+    'select count(*) from ' ~ information_schema.replace(information_schema_view='schemata')
+    ~ ' where schema_name = lower(' ~ adapter.string_literal(schema) ~ ')'
+  )) }}
+{% endmacro %}
+
+
 {% macro silt__list_relations_without_caching(schema_relation) %}
   {%- call statement('list_relations_without_caching', fetch_result=True) -%}
     select

@@ -29,6 +29,7 @@ MACROS = """
   {{ print('PLACE ' ~ tojson({
       'schemas': list_schemas(database).columns[0].values() | list,
       'exists': adapter.check_schema_exists(database, schema),
+      'counted': check_schema_exists(api.Relation.create(database).information_schema(), schema).rows[0][0] | int,
       'relations': list_relations_without_caching(api.Relation.create(database, schema)).rows[0].values() | list,
       'found': adapter.get_relation(database | upper, schema | upper, 'MADE HERE') | string,
   })) }}
@@ -108,6 +109,7 @@ class TestDatabases:
         assert json.loads(line.removeprefix("PLACE ")) == {
             "schemas": ["an extra one", "landing"],
             "exists": True,
+            "counted": 1,
             "relations": ["raw", "made here", "an extra one", "table"],
             "found": "`raw`.`an extra one`.`made here`",
         }

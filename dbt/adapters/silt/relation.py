@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from dbt.adapters.base.relation import BaseRelation, Policy
+from dbt.adapters.base.relation import BaseRelation, InformationSchema, Policy
 from dbt.adapters.contracts.relation import ComponentName, HasQuoting, RelationConfig, RelationType
 from dbt.adapters.spark.relation import SparkRelation
 
@@ -29,6 +29,13 @@ class SiltIncludePolicy(Policy):
     database: bool = True
     schema: bool = True
     identifier: bool = True
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SiltInformationSchema(InformationSchema):
+    """The information schema of a database, or a relation in it."""
+
+    quote_character: str = "`"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,6 +83,11 @@ class SiltRelation(SparkRelation):
         """A relation like this one; with another name, it is no longer the one on files."""
         like = self.replace(external=None, external_location=None, external_format=None) if "path" in kwargs else self
         return BaseRelation.incorporate(like, **kwargs)
+
+    def information_schema(self, view_name: Any = None) -> SiltInformationSchema:
+        """That of the relation's database; `view_name` is one of its relations, or undefined in a macro."""
+        schema = SiltInformationSchema.from_relation(self, view_name if isinstance(view_name, str) else None)
+        return schema.incorporate(path={"schema": None})
 
     def quoted(self, identifier: str) -> str:
         return quote(identifier)

@@ -21,6 +21,11 @@ def test_a_schema_is_written_with_its_database() -> None:
     assert ORDERS.without_identifier().render() == "`silt`.`main`"
 
 
+def test_the_information_schema_is_that_of_the_database() -> None:
+    assert str(ORDERS.information_schema()) == "`silt`.INFORMATION_SCHEMA"
+    assert str(ORDERS.information_schema("tables")) == "`silt`.INFORMATION_SCHEMA.tables"
+
+
 def test_a_backquote_in_a_name_is_doubled() -> None:
     assert quote("a`b") == "`a``b`"
 
