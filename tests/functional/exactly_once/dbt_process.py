@@ -23,6 +23,7 @@ TABLES = (
     "as_delete_insert",
     "as_insert_overwrite",
     "as_two_steps",
+    "as_backfill",
     "hooked",
     "as_snapshot",
     "colours",

@@ -3,3 +3,11 @@
   delete from {{ arg_dict['target_relation'] }} where part in (select part from {{ arg_dict['temp_relation'] }});
   insert into {{ arg_dict['target_relation'] }} select * from {{ arg_dict['temp_relation'] }}
 {% endmacro %}
+
+
+{% macro get_incremental_backfill_sql(arg_dict) %}
+  merge into {{ arg_dict['target_relation'] }} as kept using {{ arg_dict['temp_relation'] }} as given
+  on kept.id = given.id
+  when matched then update set *
+  when not matched then insert *
+{% endmacro %}
