@@ -38,7 +38,7 @@ class TestQueryComments:
         return {
             "made.sql": f'{{{{ config(materialized="table", post_hook="{hook}") }}}} select 1 as id -- the end',
             "tagged.py": TAGGED,
-            "schema.yml": "models: [{name: tagged, config: {tags: [daily, 'a, b']}}]",
+            "schema.yml": "models: [{name: tagged, config: {tags: [daily, 'a, b'], query_tag: nightly}}]",
         }
 
     def test_the_comment_is_in_each_commit_and_a_rerun_is_still_known(self, project: Any) -> None:
@@ -52,7 +52,7 @@ class TestQueryComments:
     def test_the_jobs_of_a_node_are_tagged_with_it_its_tags_and_the_comment(self, project: Any) -> None:
         run_dbt(["run", "--select", "tagged"])
         [(tags,)] = project.run_sql("select tags from {schema}.tagged", fetch="all")
-        for tag in ("model.test.tagged", "daily", "a; b", "of tagged; in "):
+        for tag in ("model.test.tagged", "daily", "a; b", "nightly", "of tagged; in "):
             assert tag in tags
 
     def _comments(self, project: Any, table: str) -> list[str]:

@@ -69,6 +69,8 @@ class SiltConfig(IncrementalConfig):
     tblproperties: dict[str, Any] | None = None
     isolation_level: str | None = None
     user_metadata: str | None = None
+    query_tag: str | None = None
+    query_tags: Any = None
     file_format: str | None = None
     table_format: str | None = None
 

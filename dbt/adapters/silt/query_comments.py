@@ -25,9 +25,17 @@ def without_comment(sql: str, comment: str | None) -> str:
     return sql
 
 
+QUERY_TAGS = ("query_tag", "query_tags")
+"""Configs by which projects for other adapters name a node's statements."""
+
+
 def node_tags(config: Any) -> tuple[str, ...]:
     """The tags of the node that dbt is about to run, by its configuration; none where it has no node."""
-    return tuple(getattr(getattr(config, "model", None), "tags", None) or ())
+    node = getattr(config, "model", None)
+    if node is None:
+        return ()
+    given = (node.config.get(name) for name in QUERY_TAGS)
+    return (*node.tags, *(str(each) for each in given if each))
 
 
 def job_tags(texts: Iterable[str | None]) -> tuple[str, ...]:
