@@ -22,6 +22,9 @@
       {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
       {%- do adapter.assert_valid_snapshot_target_given_strategy(target_relation, columns, strategy) -%}
       {%- set staging = snapshot_staging_table(strategy, sql, target_relation) -%}
+      {%- if strategy.hard_deletes == 'invalidate' and config.get('updated_at') -%}
+        {%- set staging = silt_snapshot_starting_anew(strategy, staging, target_relation) -%}
+      {%- endif -%}
       {%- call silt_write(unit) -%}
         {{ silt_snapshot_merge(strategy, staging, target_relation) }}
       {%- endcall -%}
@@ -41,37 +44,37 @@
 {% endmaterialization %}
 
 
-{#-- The staging query's own columns are for the merge, not for the table. --#}
+{#-- The staging query's column `dbt_change_type` is for the merge, not for the table. --#}
 {% macro silt_snapshot_merge(strategy, staging, target_relation) %}
-  {%- set own_columns = ['dbt_change_type', 'dbt_unique_key'] -%}
-  {%- for key in silt_list(strategy.unique_key) -%}
-    {%- do own_columns.append('dbt_unique_key_' ~ loop.index) -%}
-  {%- endfor -%}
-  {%- set columns = adapter.get_column_schema_from_query(staging) | rejectattr('name', 'in', own_columns) -%}
+  {%- set columns = adapter.get_column_schema_from_query(staging) | rejectattr('name', 'eq', 'dbt_change_type') -%}
   {{ return(snapshot_merge_sql(
     target=target_relation, source='(\n' ~ staging ~ '\n)', insert_cols=columns | map(attribute='quoted') | list
   )) }}
 {% endmacro %}
 
 
+{#-- Only current rows take part: files of none but closed ones are not read. --#}
 {% macro silt__snapshot_merge_sql(target, source, insert_cols) -%}
   {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
   {%- set known = adapter.get_columns_in_relation(target) | map(attribute='quoted') | map('lower') | list -%}
   {%- set added = insert_cols | map('lower') | reject('in', known) | list -%}
-  {%- set valid_to = 'DBT_INTERNAL_DEST.' ~ columns.dbt_valid_to -%}
-  {%- set valid_to_current = config.get('dbt_valid_to_current') -%}
   merge {{ 'with schema evolution ' if added }}into {{ target }} as DBT_INTERNAL_DEST
   using {{ source }} as DBT_INTERNAL_SOURCE
   on DBT_INTERNAL_SOURCE.{{ columns.dbt_scd_id }} = DBT_INTERNAL_DEST.{{ columns.dbt_scd_id }}
-  when matched
-    {%- if valid_to_current %}
-    and ({{ equals(valid_to, valid_to_current | trim) | trim }} or {{ valid_to }} is null)
-    {%- else %}
-    and {{ valid_to }} is null
-    {%- endif %}
-    and DBT_INTERNAL_SOURCE.dbt_change_type in ('update', 'delete')
+    and {{ silt_snapshot_is_current('DBT_INTERNAL_DEST.' ~ columns.dbt_valid_to) }}
+  when matched and DBT_INTERNAL_SOURCE.dbt_change_type in ('update', 'delete')
     then update set {{ columns.dbt_valid_to }} = DBT_INTERNAL_SOURCE.{{ columns.dbt_valid_to }}
   when not matched and DBT_INTERNAL_SOURCE.dbt_change_type = 'insert'
     then insert ({{ insert_cols | join(', ') }})
     values ({% for column in insert_cols %}DBT_INTERNAL_SOURCE.{{ column }}{{ ', ' if not loop.last }}{% endfor %})
+{%- endmacro %}
+
+
+{% macro silt_snapshot_is_current(valid_to) -%}
+  {%- set valid_to_current = config.get('dbt_valid_to_current') -%}
+  {%- if valid_to_current -%}
+    ({{ equals(valid_to, valid_to_current | trim) | trim }} or {{ valid_to }} is null)
+  {%- else -%}
+    {{ valid_to }} is null
+  {%- endif -%}
 {%- endmacro %}

@@ -47,6 +47,7 @@ from dbt.adapters.silt.model_configs import ModelConfigs
 from dbt.adapters.silt.python_errors import ModelSource
 from dbt.adapters.silt.python_models import run_python_model
 from dbt.adapters.silt.relation import SiltRelation
+from dbt.adapters.silt.row_comparison import rows_differ
 from dbt.adapters.silt.seeds import StagedSeed, stage
 from dbt.adapters.silt.sql_text import quote, string_literal, unquote
 from dbt.adapters.silt.text_table import text_table
@@ -163,6 +164,13 @@ class SiltAdapter(ContractMethods, DocumentationMethods, IncrementalMethods, Spa
         if relation is not None:
             self.cache.drop(relation)
         return super().cache_added(relation)
+
+    @available.parse(lambda *a, **k: "false")
+    def rows_differ(self, new: str, sql: str, old: str, relation: BaseRelation) -> str:
+        """A condition on a query's row, by the alias `new`, and a row of its table, by the alias `old`."""
+        with self.connections.exception_handler(sql):
+            query = self.connections.handle.warehouse.schema_of(sql)
+            return rows_differ(new, query, old, spark_schema(self._snapshot(relation).schema))
 
     def expand_column_types(self, goal: BaseRelation, current: BaseRelation) -> None:
         """Nothing: types have no size to be expanded."""

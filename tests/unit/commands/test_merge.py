@@ -359,3 +359,16 @@ def test_what_on_says_of_the_target_alone_is_all_that_was_read(tables: Tables) -
     tables.append(log, "values (12L, 0L, 'x')")
     with pytest.raises(ConcurrentModificationError):
         merge(tables, pinned, "select 0L id, 0L part, 'b' name", statement)
+
+
+def test_the_rows_of_a_small_table_keep_their_order_and_new_ones_come_last(tables: Tables) -> None:
+    log = tables.made("select id, 'old' name from values (5), (1), (4), (2), (3) as x(id)")
+    merge(
+        tables,
+        log,
+        "select * from values (9, 'new'), (4, 'new'), (0, 'new') as x(id, name)",
+        plan("t.id = s.id", *UPSERT),
+    )
+    rows = [tuple(row) for row in tables.read(log).collect()]
+    assert rows[:5] == [(5, "old"), (1, "old"), (4, "new"), (2, "old"), (3, "old")]
+    assert sorted(rows[5:]) == [(0, "new"), (9, "new")]

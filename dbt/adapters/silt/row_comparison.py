@@ -1,0 +1,63 @@
+"""Whether two rows differ, as SQL, for columns of any type.
+
+Spark compares neither maps nor variants. A map is compared as the sorted array of its entries, so that their order does
+not matter, and a variant as its JSON, wherever in a column's type they stand.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType, VariantType
+
+from dbt.adapters.silt.sql_text import quote
+
+
+def rows_differ(new: str, query: StructType, old: str, table: StructType) -> str:
+    """A condition that is true where a row of a query has another value than a row of a table in any of its columns.
+
+    Never null: null is a value like any other. A column that the table lacks makes every row differ. A value of another
+    type than the table's is compared as the table would store it.
+
+    Args:
+        new, old: the aliases of the query and of the table.
+        query: the columns to compare, found in the table by name in any case.
+    """
+    stored = {member.name.lower(): member for member in table}
+    if any(member.name.lower() not in stored for member in query):
+        return "true"
+    return " or ".join(_differ(new, member, old, stored[member.name.lower()]) for member in query)
+
+
+def _differ(new: str, given: StructField, old: str, stored: StructField) -> str:
+    value, before = f"{new}.{quote(given.name)}", f"{old}.{quote(stored.name)}"
+    kind = stored.dataType
+    if given.dataType == kind:
+        return f"not ({_comparable(before, kind)} <=> {_comparable(value, kind)})"
+    as_stored = f"try_cast({value} as {kind.simpleString()})"
+    differ = f"not ({_comparable(before, kind)} <=> {_comparable(as_stored, kind)})"
+    return f"{differ} or ({before} is null) <> ({value} is null)"
+
+
+def _comparable(text: str, kind: DataType, depth: int = 0) -> str:
+    """SQL of a value that is equal to another's by `<=>` where the values of that type are equal."""
+    if not _holds_incomparable(kind):
+        return text
+    each = f"each_{depth}"
+    if isinstance(kind, VariantType):
+        return f"to_json({text})"
+    if isinstance(kind, ArrayType):
+        return f"transform({text}, {each} -> {_comparable(each, kind.elementType, depth + 1)})"
+    if isinstance(kind, MapType):
+        value = _comparable(f"{each}.value", kind.valueType, depth + 1)
+        return f"array_sort(transform(map_entries({text}), {each} -> struct({each}.key, {value})))"
+    if isinstance(kind, StructType):
+        members = (_comparable(f"{text}.{quote(member.name)}", member.dataType, depth) for member in kind)
+        return f"if({text} is null, null, struct({', '.join(members)}))"
+    return text
+
+
+def _holds_incomparable(kind: DataType) -> bool:
+    if isinstance(kind, ArrayType):
+        return _holds_incomparable(kind.elementType)
+    if isinstance(kind, StructType):
+        return any(_holds_incomparable(member.dataType) for member in kind)
+    return isinstance(kind, MapType | VariantType)
