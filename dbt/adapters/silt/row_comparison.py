@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType, VariantType
 
+from dbt.adapters.silt.engine.commands.types import kernel_schema
 from dbt.adapters.silt.sql_text import quote
 
 
@@ -30,11 +31,17 @@ def rows_differ(new: str, query: StructType, old: str, table: StructType) -> str
 def _differ(new: str, given: StructField, old: str, stored: StructField) -> str:
     value, before = f"{new}.{quote(given.name)}", f"{old}.{quote(stored.name)}"
     kind = stored.dataType
-    if given.dataType == kind:
+    if _sql_name(given.dataType) == _sql_name(kind):
         return f"not ({_comparable(before, kind)} <=> {_comparable(value, kind)})"
-    as_stored = f"try_cast({value} as {kind.simpleString()})"
+    as_stored = f"try_cast({value} as {_sql_name(kind)})"
     differ = f"not ({_comparable(before, kind)} <=> {_comparable(as_stored, kind)})"
     return f"{differ} or ({before} is null) <> ({value} is null)"
+
+
+def _sql_name(kind: DataType) -> str:
+    """The type as a cast names it, whether values may be null or not."""
+    (member,) = kernel_schema(StructType([StructField("value", kind)]))
+    return member.type.sql_name
 
 
 def _comparable(text: str, kind: DataType, depth: int = 0) -> str:
