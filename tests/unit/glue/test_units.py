@@ -11,6 +11,7 @@ from dbt.adapters.silt.units import (
     FIRST,
     REFRESHED,
     RunContext,
+    clone_unit,
     goes_with_rows,
     main_unit,
     model_hook_scope,
@@ -49,6 +50,13 @@ def test_a_unit_carries_what_its_nodes_configuration_says_of_the_commit() -> Non
     )
     assert (unit.user_metadata, unit.isolation_level) == ("from dbt", "Serializable")
     assert unit == main_unit(CONTEXT, model(), False, None)
+
+
+def test_a_clone_is_other_work_than_the_build_of_its_node() -> None:
+    first, refreshed = (clone_unit(CONTEXT, model(), full_refresh) for full_refresh in (False, True))
+    assert first.txn == ("silt/shop/model.shop.orders/R1/clone", FIRST)
+    assert refreshed.txn == (first.app_id, REFRESHED)
+    assert not goes_with_rows(first.app_id)
 
 
 def test_a_full_refresh_is_a_later_version_of_the_same_unit() -> None:

@@ -136,12 +136,14 @@ class Resolver:
         references = table_references(text.sql)
         opened = {each: self._open_reference(each, namespace, inside) for each in references}
         children = {reference: child for reference, child in opened.items() if child is not None}
-        functions = {call: namespace.function(call.parts) for call in function_calls(text.sql)}
-        calls = {
-            call: self._open_function(function, namespace, inside)
-            for call, function in functions.items()
+        found = function_calls(text.sql)
+        functions = {name: namespace.function(name) for name in {call.parts for call in found}}
+        called = {
+            name: self._open_function(function, namespace, inside)
+            for name, function in functions.items()
             if function is not None
         }
+        calls = {call: called[call.parts] for call in found if call.parts in called}
         # How much data changes are is not known here.
         inner = all(
             child.opened.only_ours if isinstance(child, View | Called) else isinstance(child, Table)
@@ -296,7 +298,9 @@ class Resolver:
             replacements[reference] = Replacement(
                 self.pins.view(read.log, read.snapshot, read.files), full_name(child.meaning.name)
             )
-        functions = {call: self._render_function(called, cut, reads) for call, called in node.calls.items()}
+        distinct = {called.function.name: called for called in node.calls.values()}
+        labels = {name: self._render_function(called, cut, reads) for name, called in distinct.items()}
+        functions = {call: labels[called.function.name] for call, called in node.calls.items()}
         return rewrite(node.text.sql, replacements, node.text.outer, functions)
 
     def _render_function(self, called: Called, cut: Mapping[DeltaLog, Snapshot], reads: list[Read]) -> str:
