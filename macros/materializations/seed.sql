@@ -7,6 +7,7 @@
     {%- do exceptions.raise_compiler_error("Cannot seed to '{}', it is a view".format(existing_relation)) -%}
   {%- endif -%}
   {%- set unit = adapter.main_unit(model, should_full_refresh()) -%}
+  {%- do adapter.check_seed_file(model) -%}
   {%- set agate_table = load_agate_table() -%}
   {%- do store_result('agate_table', response='OK', agate_table=agate_table) -%}
 

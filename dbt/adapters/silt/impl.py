@@ -48,7 +48,7 @@ from dbt.adapters.silt.python_errors import ModelSource
 from dbt.adapters.silt.python_models import run_python_model
 from dbt.adapters.silt.relation import SiltRelation
 from dbt.adapters.silt.row_comparison import rows_differ
-from dbt.adapters.silt.seeds import StagedSeed, stage
+from dbt.adapters.silt.seeds import StagedSeed, check_file, seed_file, stage
 from dbt.adapters.silt.sql_text import quote, string_literal, unquote
 from dbt.adapters.silt.text_table import text_table
 from dbt.adapters.silt.units import Unit, clone_unit, main_unit, model_hook_scope
@@ -328,6 +328,12 @@ class SiltAdapter(ContractMethods, DocumentationMethods, IncrementalMethods, Spa
         return "bigint" if pa.types.is_integer(kind) else "decimal(38,0)"
 
     @available.parse_none
+    def check_seed_file(self, model: Mapping[str, Any]) -> None:
+        """Refuse a seed's file that dbt could say nothing of."""
+        with self.connections.exception_handler(f"look at the file of {model['name']}"):
+            check_file(model)
+
+    @available.parse_none
     def stage_seed(
         self, name: str, table: agate.Table, relation: BaseRelation, types: Mapping[str, str] | None
     ) -> StagedSeed:
@@ -428,8 +434,7 @@ class SiltAdapter(ContractMethods, DocumentationMethods, IncrementalMethods, Spa
 def _checksum(model: Mapping[str, Any]) -> str | None:
     """Of the node's raw code; of a seed's file, because dbt keeps no checksum of a large one."""
     if model["resource_type"] == "seed":
-        file = Path(model["root_path"] or ".") / model["original_file_path"]
-        return hashlib.sha256(file.read_bytes()).hexdigest()
+        return hashlib.sha256(seed_file(model).read_bytes()).hexdigest()
     return model["checksum"]["checksum"] if model.get("checksum") else None
 
 

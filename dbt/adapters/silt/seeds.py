@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import agate
 from pyspark.errors import PySparkException
@@ -14,6 +16,7 @@ from dbt.adapters.silt.engine.commands.types import column_type
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidNameError,
     InvalidSettingError,
+    InvalidStatementError,
     StatementSyntaxError,
     TypeMismatchError,
 )
@@ -80,6 +83,23 @@ def stage(session: SparkSession, name: str, view: str, table: agate.Table, types
     # One file: a seed is small, and Spark would write one for each of its cores.
     session.createDataFrame(to_arrow(table)).coalesce(1).createOrReplaceTempView(view)
     return StagedSeed(name, view, table, given)
+
+
+def seed_file(model: Mapping[str, Any]) -> Path:
+    """The file of a seed."""
+    return Path(model["root_path"] or ".") / model["original_file_path"]
+
+
+def check_file(model: Mapping[str, Any]) -> None:
+    """Passes where a seed's file has a line.
+
+    Raises:
+        InvalidStatementError: it is empty, so nothing says which columns there are.
+    """
+    if not seed_file(model).stat().st_size:
+        raise InvalidStatementError(
+            f"the file of the seed {model['name']} has no line", remedy="Give it at least a line of column names"
+        )
 
 
 def _check_names(name: str, table: agate.Table) -> None:
