@@ -34,10 +34,10 @@ class TestStoredFailures:
     def stored(self, project: Any, name: str) -> tuple[str | None, int]:
         """What kind of relation a test's failures are in, and how many."""
         schema = f"{project.test_schema}_dbt_test__audit"
+        place = project.adapter.Relation.create(project.database, schema)
         with project.adapter.connection_named("look"):
-            [found] = [
-                each for each in project.adapter.list_relations(project.database, schema) if each.identifier == name
-            ]
+            stored = project.adapter.list_relations_without_caching(place)
+        [found] = [each for each in stored if each.identifier == name]
         count = project.run_sql(f"select count(*) from {found}", fetch="one")[0]
         return found.type, count
 

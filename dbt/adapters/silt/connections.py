@@ -17,7 +17,7 @@ from dbt_common.clients.agate_helper import empty_table
 from dbt_common.events.contextvars import get_node_info
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 
 from dbt.adapters.silt.commits import Author, CommitJournal, SiltResponse, find_run_id
 from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationKind
@@ -161,7 +161,7 @@ class SiltConnectionManager(SQLConnectionManager):
         except SiltError as error:
             raise DbtDatabaseError(str(error)) from error
         except (PySparkException, Py4JJavaError) as error:
-            raise DbtDatabaseError(without_java_stack(str(error))) from error
+            raise DbtDatabaseError(without_java_stack(_without_plan(error))) from error
         except Exception as error:
             logger.debug(f"Error while running:\n{sql}")
             raise DbtRuntimeError(f"{type(error).__name__}: {error}") from error
@@ -273,3 +273,8 @@ def landed_message(landed: list[SiltResponse]) -> str:
 def without_java_stack(text: str) -> str:
     """The message of an error of Spark's, without the lines that say where in Spark it was raised."""
     return text.partition("\nJVM stacktrace:")[0].partition("\n\tat ")[0].strip()
+
+
+def _without_plan(error: Exception) -> str:
+    """The message of an error; that of a query that Spark cannot make sense of ends with its plan, of many lines."""
+    return str(error).partition(";\n")[0] if isinstance(error, AnalysisException) else str(error)

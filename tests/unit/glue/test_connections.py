@@ -1,0 +1,19 @@
+"""What is said where a statement fails."""
+
+from __future__ import annotations
+
+import pytest
+from dbt_common.exceptions import DbtDatabaseError
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.connections import SiltConnectionManager
+
+
+def test_an_error_of_sparks_is_said_without_the_plan_of_the_query(spark: SparkSession) -> None:
+    manager = object.__new__(SiltConnectionManager)  # the handler needs nothing of it
+    query = "select 1 as a, 2 as b union all select 3"
+    with pytest.raises(DbtDatabaseError) as caught, manager.exception_handler(query):
+        spark.sql(query)
+    assert "NUM_COLUMNS_MISMATCH" in caught.value.msg
+    assert "line 1 pos" in caught.value.msg
+    assert "\n" not in caught.value.msg
