@@ -139,10 +139,11 @@ def _columns(given: Any) -> tuple[str, ...]:
 
 
 def _options(file_format: str, config: Mapping[str, Any], file: Path | None) -> dict[str, Any]:
-    """The options, with a header where the format has one, and the compression that the file's ending promises."""
+    """The options, with CSV's usual header and quotes, and the compression that the file's ending promises."""
     given = {name.lower(): value for name, value in (config.get("options") or {}).items()}
     if file_format == "csv":
         given.setdefault("header", True)
+        given.setdefault("escape", '"')  # a quote within quotes is doubled, as whoever reads the file expects
         if config.get("delimiter"):
             given["delimiter"] = config["delimiter"]
     if file is not None and file_format not in _SELF_DESCRIBING:

@@ -8,6 +8,7 @@
         tables:
           - name: orders
             columns: [{name: id, data_type: bigint}]   # by name; the types of other columns are found out
+                                                       # (in order, all of them, where `header` is false)
 
 As in dbt-duckdb, the settings stand in `meta` or `config` of the source or of its table, and the table's win.
 """
@@ -125,12 +126,14 @@ def _defaults(file_format: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _hints(file_format: str, source: RelationConfig, options: Mapping[str, Any]) -> dict[str, str]:
-    """The types that the source's properties declare."""
-    if file_format not in _WITH_DECLARED_TYPES or {"schema", "schemahints"} & {name.lower() for name in options}:
+    """The types that the source's properties declare: by name, or in order where the files have no names."""
+    given = {name.lower(): str(value).lower() for name, value in options.items()}
+    if file_format not in _WITH_DECLARED_TYPES or {"schema", "schemahints"} & given.keys():
         return {}
     columns = getattr(source, "columns", None) or {}
     typed = [(column.name, column.data_type) for column in columns.values() if column.data_type]
-    return {"schemaHints": declared(typed)} if typed else {}
+    nameless = file_format == "csv" and given.get("header") == "false"
+    return {"schema" if nameless else "schemaHints": declared(typed)} if typed else {}
 
 
 def _option_name(name: str) -> str:

@@ -57,6 +57,10 @@ def test_options_and_declared_types_are_part_of_the_text() -> None:
     assert plain.text == (
         "read_files('/x.csv', format => 'csv', HEADER => false, schema => 'id int' /* source raw.orders */)"
     )
+    nameless = external_of(source({**meta, "options": {"header": False}}, columns={"id": "int", "b": "date"}), "/p")
+    assert nameless is not None
+    assert "header => false" in nameless.text
+    assert "schema => '`id` int, `b` date'" in nameless.text
 
 
 def test_the_tables_settings_win_over_the_sources_and_config_over_meta() -> None:

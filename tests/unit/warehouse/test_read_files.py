@@ -97,6 +97,12 @@ def test_a_value_of_another_type_is_an_error_unless_the_options_say_otherwise(ho
     assert house.rows(f"select * from {call}, mode => 'PERMISSIVE')") == [(1,), (None,)]
 
 
+def test_quotes_are_doubled_within_quotes(house: House, tmp_path: Path) -> None:
+    (tmp_path / "quotes.csv").write_text('id,text\n1,"it\'s a ""q"", so"\n2,"a ""b"" c"\n3,"end\\"\n')
+    call = f"read_files('{tmp_path}/quotes.csv', header => true)"
+    assert house.rows(f"select * from {call}") == [(1, 'it\'s a "q", so'), (2, 'a "b" c'), (3, "end\\")]
+
+
 @pytest.mark.parametrize("arguments", ["", "path", "'p', 1", "'p', header = true", "'p', header => 1 + id", "'p', "])
 def test_a_call_that_cannot_be_meant_is_refused(house: House, arguments: str) -> None:
     with pytest.raises(StatementSyntaxError):
@@ -115,3 +121,11 @@ def test_the_information_schema_says_what_the_catalog_holds(house: House) -> Non
     house.sql("create schema information_schema")
     house.sql("create table information_schema.tables as select 'own' as name")
     assert house.rows("select name from information_schema.tables") == [("own",)]
+
+
+def test_files_without_a_header_take_their_columns_in_order_and_all_of_them(house: House, tmp_path: Path) -> None:
+    (tmp_path / "rows.tsv").write_text("1\ta\n2\tb\n")
+    call = f"read_files('{tmp_path}/rows.tsv', sep => '\\t', header => false, schema =>"
+    assert house.rows(f"select * from {call} 'id int, name string')") == [(1, "a"), (2, "b")]
+    with pytest.raises(Exception, match=r"(?i)malformed"):
+        house.rows(f"select * from {call} 'id int')")

@@ -1,8 +1,9 @@
 """Reading files that belong to no table: what `read_files` gives.
 
 Strict where Spark's own readers are lenient: a value that is not of its column's type and a header that is not the
-schema's are errors, because Spark would give nulls, or values under another column's name. Options can ask for Spark's
-ways (`mode => 'PERMISSIVE'`, `enforceSchema => true`).
+schema's are errors, because Spark would give nulls, or values under another column's name. A quote within quotes is
+doubled, as RFC 4180 has it; Spark expects a backslash before it, and reads the doubled one wrong. Options can ask for
+Spark's ways (`mode => 'PERMISSIVE'`, `enforceSchema => true`, `escape => '\\\\'`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from dbt.adapters.silt.engine.commands.file_formats import format_of
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, FilesNotFoundError, InvalidStatementError
 
 _DEFAULTS: Mapping[str, Mapping[str, str]] = {
-    "csv": {"inferschema": "true", "enforceschema": "false", "mode": "FAILFAST"},
+    "csv": {"inferschema": "true", "enforceschema": "false", "mode": "FAILFAST", "escape": '"'},
     "json": {"mode": "FAILFAST"},
 }
 
