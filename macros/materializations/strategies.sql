@@ -48,21 +48,24 @@
 {%- endmacro %}
 
 
-{#-- Removes the rows of every key that the query gives, null counting as a value, and adds the query's rows. --#}
+{#-- Removes the rows of every key that the query gives, null counting as a value, and adds the query's rows. Predicates are about
+     the table's rows: of those of a key, the ones that they do not hold for stay. --#}
 {% macro silt__get_incremental_delete_insert_sql(arg_dict) -%}
   {%- set keys = silt_list(arg_dict['unique_key']) -%}
-  {%- set predicates = silt_list(arg_dict['incremental_predicates']) -%}
   {%- if not keys -%}
     {{ return(get_incremental_append_sql(arg_dict)) }}
-  {%- elif predicates -%}
-    {{ return(silt_delete_insert_where(arg_dict, keys, predicates)) }}
   {%- endif -%}
-  {{ return(silt_replace_equal(arg_dict, keys, 'unique_key')) }}
+  {%- set target_columns = adapter.get_columns_in_relation(arg_dict['target_relation']) -%}
+  {%- set conditions = [] -%}
+  {%- for predicate in silt_list(arg_dict['incremental_predicates']) -%}
+    {%- do conditions.append('(' ~ adapter.about_columns(predicate, target_columns, 'DBT_INTERNAL_DEST') ~ ')') -%}
+  {%- endfor -%}
+  {{ return(silt_replace_equal(arg_dict, keys, 'unique_key', conditions)) }}
 {%- endmacro %}
 
 
 {#-- The rows are replaced that are equal to one of the query's in some columns, or expressions, of the configuration. --#}
-{% macro silt_replace_equal(arg_dict, texts, setting) -%}
+{% macro silt_replace_equal(arg_dict, texts, setting, conditions=[]) -%}
   {%- set columns = arg_dict['dest_columns'] -%}
   {%- set equal = [] -%}
   {%- for text in texts -%}
@@ -72,33 +75,9 @@
     ) -%}
   {%- endfor -%}
   {{ silt_insert_into(arg_dict, 'as DBT_INTERNAL_DEST ') }}
-  replace on {{ equal | join(' and ') }} (
+  replace on {{ (equal + conditions) | join(' and ') }} (
   {{ silt_rows(arg_dict) }}
   ) as DBT_INTERNAL_SOURCE
-{%- endmacro %}
-
-
-{#-- The same, but only rows that the predicates hold for are removed. Each row of the query is there twice: once to remove the
-     rows of its key, once to be added; its columns are those of `dbt_row`, so that a predicate's column is the table's. --#}
-{% macro silt_delete_insert_where(arg_dict, keys, predicates) -%}
-  {%- set columns = arg_dict['dest_columns'] -%}
-  merge {{ 'with schema evolution ' if arg_dict['evolve'] }}into {{ arg_dict['target_relation'] }} as DBT_INTERNAL_DEST
-  using (
-  select explode(array('delete', 'insert')) as dbt_change, struct(*) as dbt_row
-  from (
-  {{ silt_query(arg_dict) }}
-  )
-  ) as DBT_INTERNAL_SOURCE
-  on DBT_INTERNAL_SOURCE.dbt_change = 'delete'
-  {%- for key in keys %}
-    and {{ adapter.qualified(key, columns, 'DBT_INTERNAL_DEST', 'unique_key') }} <=> {{
-      adapter.qualified(key, columns, 'dbt_row', 'unique_key') }}
-  {%- endfor %}
-    and ({{ predicates | join(') and (') }})
-  when matched then delete
-  when not matched and DBT_INTERNAL_SOURCE.dbt_change = 'insert'
-    then insert ({{ columns | map(attribute='quoted') | join(', ') }})
-    values ({% for column in columns %}DBT_INTERNAL_SOURCE.dbt_row.{{ column.quoted }}{{ ', ' if not loop.last }}{% endfor %})
 {%- endmacro %}
 
 

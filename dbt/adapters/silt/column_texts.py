@@ -46,6 +46,11 @@ def qualified(text: str, columns: Sequence[str], alias: str, setting: str) -> st
     return f"({written})"
 
 
+def about_columns(condition: str, columns: Sequence[str], alias: str) -> str:
+    """A condition whose bare names of these columns are qualified by an alias; names within a subquery are its own."""
+    return Scope(alias, columns, other="", clause="condition").qualify(condition)
+
+
 def _without_quotes(text: str) -> str:
     if len(text) > 1 and text[0] == text[-1] == '"':
         return text[1:-1].replace('""', '"')

@@ -9,7 +9,7 @@ from typing import Any
 from dbt.adapters.base.meta import AdapterMeta, available
 
 from dbt.adapters.silt.column import SiltColumn
-from dbt.adapters.silt.column_texts import qualified
+from dbt.adapters.silt.column_texts import about_columns, qualified
 from dbt.adapters.silt.incremental_config import check
 from dbt.adapters.silt.merge_clauses import MergeClause, Sides, goes_by_position, merge_clauses
 from dbt.adapters.silt.microbatch import REMEDY, batch_window
@@ -52,6 +52,11 @@ class IncrementalMethods(metaclass=AdapterMeta):
     def qualified(self, text: str, columns: list[SiltColumn], alias: str, setting: str) -> str:
         """A column or an expression of the configuration, its columns qualified by an alias."""
         return qualified(text, [each.name for each in columns], alias, setting)
+
+    @available
+    def about_columns(self, condition: str, columns: list[SiltColumn], alias: str) -> str:
+        """A condition of the configuration, the bare names of these columns in it qualified by an alias."""
+        return about_columns(condition, [each.name for each in columns], alias)
 
     @available.parse(lambda *a, **k: "true")
     def batch_window(self, model: Mapping[str, Any], columns: list[SiltColumn], query: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.silt.column_texts import column_named, qualified
+from dbt.adapters.silt.column_texts import about_columns, column_named, qualified
 from dbt.adapters.silt.merge_clauses import MergeClause, Sides, merge_clauses
 
 SIDES = Sides(("id", "Na`me"), given=("b", "a"), target="t", source="s")
@@ -133,3 +133,15 @@ def test_columns_by_position_are_as_many_as_the_tables() -> None:
     given = {"when_matched": [{"action": "update", "mode": "by_position"}]}
     with pytest.raises(CompilationError, match="the model gives 1 columns for the table's 2: give as many"):
         merge_clauses({"merge_clauses": given}, Sides(("id", "name"), given=("id",)))
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("size > 5 and DBT_INTERNAL_DEST.id = 1", "`t`.size > 5 and DBT_INTERNAL_DEST.id = 1"),
+        ("s.id = 1 or id in (select id from other)", "s.id = 1 or `t`.id in (select id from other)"),
+        ("1 = 1", "1 = 1"),
+    ],
+)
+def test_bare_columns_of_a_condition_are_the_tables(condition: str, expected: str) -> None:
+    assert about_columns(condition, ["id", "size"], "t") == expected
