@@ -94,6 +94,8 @@ def test_parameters_may_be_qualified_by_the_functions_name(shop: House) -> None:
         "create function main.own(id bigint) returns bigint return select max(id) from orders o where o.id < own.id"
     )
     assert shop.rows("select own(2), own(3)") == [(1, 2)]
+    shop.sql("create function main.part(part struct<a: int>) returns int return part.a")
+    assert value(shop, "select part(named_struct('a', 5))") == 5
 
 
 def test_a_name_is_sparks_own_function_before_it_is_ours(shop: House) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from dbt.adapters.silt.engine.catalog.documents import Function, FunctionParameter, PythonHandler
 from dbt.adapters.silt.engine.commands.python_function import PythonCode
 from dbt.adapters.silt.engine.statements.references import rewrite
+from dbt.adapters.silt.engine.statements.scanner import scan
 from dbt.adapters.silt.engine.statements.tokens import quoted
 
 
@@ -17,7 +20,9 @@ def temporary_function(function: Function, body: str, label: str) -> str:
         label: the identifier of the function of the session.
     """
     name = function.name
-    own = rewrite(body, {}, {(name.database, name.schema, name.identifier): label})
+    own = body
+    if _qualifies_parameters(function, body):
+        own = rewrite(body, {}, {(name.database, name.schema, name.identifier): label})
     return f"CREATE OR REPLACE TEMPORARY FUNCTION {quoted(label)}{signature(function)} RETURN {own}"
 
 
@@ -57,6 +62,13 @@ def description(function: Function, extended: bool) -> list[str]:
 
 
 _TITLE_WIDTH = 15
+
+
+def _qualifies_parameters(function: Function, body: str) -> bool:
+    """Whether a parameter may be meant with the function's name before it; else that name is a column's."""
+    names = {parameter.name.lower() for parameter in function.parameters}
+    pairs = (pair for chain in scan(body).chains for pair in pairwise(chain.parts))
+    return any(first == function.name.identifier and second in names for first, second in pairs)
 
 
 def _lines(title: str, text: str) -> list[str]:

@@ -19,37 +19,25 @@ from dbt.adapters.silt.engine.statements.targets import refuse_unsupported
 from dbt.adapters.silt.engine.statements.tokens import quoted
 
 _NOTHING = Result()
+_EXISTS_REMEDY = "Use `create or replace function`"
 
 
 def create_function(context: Context, statement: kinds.CreateFunction) -> Result:
-    """CREATE FUNCTION ... RETURN: Spark checks the body, nothing of it is computed."""
+    """CREATE FUNCTION ... RETURN, or LANGUAGE PYTHON: Spark checks that it can be called, nothing is computed."""
     if statement.temporary:
         return _create_temporary(context, statement)
     name = context.namespace.writable(statement.name)
     if name is None:
         return pass_to_spark(context, statement)
-    refuse_unsupported(statement, str(name))
-    language = statement.language or kinds.Language("SQL")
-    if statement.body is None or language.name not in ("SQL", "PYTHON"):
-        raise UnsupportedStatementError(
-            "only functions in SQL or Python can be kept in a warehouse",
-            table=str(name),
-            remedy="Write it as RETURN expression",
-        )
-    there = context.catalog.has_function(name)
-    if there and statement.mode is CreateMode.CREATE_IF_NOT_EXISTS:
-        return _NOTHING
-    if there and statement.mode is CreateMode.CREATE:
-        raise RelationExistsError(
-            "there is such a function already", table=str(name), remedy="Use `create or replace function`"
-        )
-    function = _function(context, name, statement, statement.body)
-    if function.python is None:
-        _refuse_body(context, name, statement.body)
-    else:
-        python_function.check(function_text.python_code(function, function.python))
-    context.resolver.check(function)
-    context.catalog.put_function(function, replace=statement.mode is not CreateMode.CREATE)
+    function = _function(context, name, statement)
+    try:
+        if statement.mode is not CreateMode.CREATE_OR_REPLACE and context.catalog.has_function(name):
+            raise RelationExistsError("there is such a function already", table=str(name), remedy=_EXISTS_REMEDY)
+        _check(context, function)
+        context.catalog.put_function(function, replace=statement.mode is CreateMode.CREATE_OR_REPLACE)
+    except RelationExistsError:
+        if statement.mode is not CreateMode.CREATE_IF_NOT_EXISTS:
+            raise
     return _NOTHING
 
 
@@ -103,11 +91,24 @@ def _create_temporary(context: Context, statement: kinds.CreateFunction) -> Resu
     return pass_to_spark(context, statement)
 
 
-def _function(context: Context, name: RelationName, statement: kinds.CreateFunction, body: str) -> Function:
+def _function(context: Context, name: RelationName, statement: kinds.CreateFunction) -> Function:
+    """What the catalog is to keep.
+
+    Raises:
+        UnsupportedStatementError: it is in a language that cannot be run.
+    """
+    refuse_unsupported(statement, str(name))
+    language = statement.language or kinds.Language("SQL")
+    if statement.body is None or language.name not in ("SQL", "PYTHON"):
+        raise UnsupportedStatementError(
+            "only functions in SQL or Python can be kept in a warehouse",
+            table=str(name),
+            remedy="Write it as RETURN expression",
+        )
     return Function(
         name=name,
         parameters=tuple(FunctionParameter(p.name, p.type, p.default, p.comment) for p in statement.parameters),
-        body=body,
+        body=statement.body,
         returns=statement.returns,
         deterministic=statement.deterministic,
         python=_handler(name, statement),
@@ -126,6 +127,15 @@ def _handler(name: RelationName, statement: kinds.CreateFunction) -> PythonHandl
             "a function in Python says what it RETURNS, and the HANDLER to call", table=str(name), remedy="Add them"
         )
     return PythonHandler(language.handler, language.packages, language.runtime_version)
+
+
+def _check(context: Context, function: Function) -> None:
+    """Raises what a call of the function would raise."""
+    if function.python is None:
+        _refuse_body(context, function.name, function.body)
+    else:
+        python_function.check(function_text.python_code(function, function.python))
+    context.resolver.check(function)
 
 
 def _refuse_body(context: Context, name: RelationName, body: str) -> None:
