@@ -52,7 +52,9 @@ def read(spark: SparkSession, source: FileSource) -> DataFrame:
         InvalidStatementError: there is no such format or option, or `schema` is no list of columns.
     """
     with _mapped(source):
-        return _read(spark, source)
+        rows = _read(spark, source)
+        _ = rows.schema  # over Spark Connect, a frame is only now looked at
+        return rows
 
 
 def _read(spark: SparkSession, source: FileSource) -> DataFrame:
