@@ -6,6 +6,8 @@ import threading
 
 import pytest
 
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, NotNullViolationError, RelationExistsError
 from tests.unit.warehouse.house import House, side_by_side
 
@@ -20,6 +22,25 @@ def test_a_table_takes_the_place_of_a_view_that_its_query_reads(house: House) ->
     assert skipped.first()["skipped"]
     house.sql("drop table main.orders")
     assert house.rows("show tables in main") == []
+
+
+def test_a_rerun_after_a_crash_behind_the_commit_applies_nothing_twice_and_tidies_up(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.sql("create view main.orders as select 1 as id")
+    table = "create or replace table main.orders as select id + 1 as id from main.orders"
+
+    def crash(catalog: Catalog, name: RelationName) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as crashing:
+        crashing.setattr(Catalog, "drop_hidden_view", crash)
+        with pytest.raises(KeyboardInterrupt):
+            house.sql(table, ("load", 1))
+    assert house.rows("select * from main.orders") == [(2,)]
+    assert house.sql(table, ("load", 1)).first()["skipped"]
+    assert house.rows("select * from main.orders") == [(2,)]
+    assert not (house.root / "main" / "orders.view.json").exists()
 
 
 def test_a_failed_table_leaves_the_view(house: House) -> None:
