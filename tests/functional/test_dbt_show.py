@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
 from dbt.tests.adapter.dbt_show.test_dbt_show import (
     BaseShowDoesNotHandleDoubleLimit,
     BaseShowLimit,
     BaseShowSqlHeader,
 )
+from dbt.tests.util import run_dbt
+from dbt_common.exceptions import DbtRuntimeError
+
+
+@pytest.fixture(autouse=True)
+def collect_threads() -> Iterator[None]:
+    """dbt leaves the threads of a `show` that failed to the garbage collector, whose warning would end pytest."""
+    yield
+    gc.collect()
 
 
 class TestShowLimit(BaseShowLimit):
@@ -21,3 +35,13 @@ class TestShowDoesNotHandleDoubleLimit(BaseShowDoesNotHandleDoubleLimit):
     """Deviates in the quotes of the message, which are Spark's."""
 
     DATABASE_ERROR_MESSAGE = "Syntax error at or near 'limit'"
+
+
+class TestShowOfPythonModels:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"in_python.py": "def model(dbt, session):\n    return session.range(3)\n"}
+
+    def test_says_how_to_see_the_rows_instead(self, project: Any) -> None:
+        with pytest.raises(DbtRuntimeError, match=r"in_python is a python model: run it, then show its table"):
+            run_dbt(["show", "--select", "in_python"])
