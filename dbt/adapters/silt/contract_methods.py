@@ -12,8 +12,8 @@ from dbt_common.contracts.constraints import ColumnLevelConstraint, ConstraintTy
 from dbt_common.events.functions import warn_or_error
 
 from dbt.adapters.silt.column import SiltColumn
-from dbt.adapters.silt.comments import Documented, all_comments, comment_changes, documented_comments
 from dbt.adapters.silt.contracts import constraint_sql, table_elements
+from dbt.adapters.silt.documentation.comments import Documented, all_comments, comment_changes, documented_comments
 from dbt.adapters.silt.once import is_first
 
 

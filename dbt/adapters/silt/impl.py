@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,40 +16,35 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.contracts.relation import RelationType
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.impl import SparkAdapter
-from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 from dbt.adapters.silt.column import SiltColumn, to_arrow
-from dbt.adapters.silt.commits import EarlierCommit, SiltResponse, find_unit
-from dbt.adapters.silt.connections import SiltConnectionManager, landed_message
+from dbt.adapters.silt.commits import SiltResponse
+from dbt.adapters.silt.connections import SiltConnectionManager
 from dbt.adapters.silt.contract_methods import ContractMethods
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.diagnosis import diagnose
-from dbt.adapters.silt.documentation_methods import DocumentationMethods
+from dbt.adapters.silt.documentation.methods import DocumentationMethods
 from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName, normalize
-from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.commands.types import spark_schema
 from dbt.adapters.silt.engine.kernel.errors import (
-    RelationExistsError,
-    ReplaceWhereMismatchError,
     SchemaNotFoundError,
 )
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
-from dbt.adapters.silt.external_files import ExternalFiles, ExternalTarget, external_target, write_external
+from dbt.adapters.silt.external.files import ExternalFiles, ExternalTarget, external_target, write_external
 from dbt.adapters.silt.handle import split_statements
-from dbt.adapters.silt.incremental_config import IncrementalConfig
-from dbt.adapters.silt.incremental_methods import IncrementalMethods
+from dbt.adapters.silt.incremental.config import IncrementalConfig
+from dbt.adapters.silt.incremental.methods import IncrementalMethods
 from dbt.adapters.silt.literals import nested_literal
-from dbt.adapters.silt.microbatch import REMEDY
 from dbt.adapters.silt.model_configs import ModelConfigs
-from dbt.adapters.silt.python_errors import ModelSource
-from dbt.adapters.silt.python_models import run_python_model
+from dbt.adapters.silt.python_models.errors import ModelSource
+from dbt.adapters.silt.python_models.run import run_python_model
 from dbt.adapters.silt.relation import SiltRelation
 from dbt.adapters.silt.row_comparison import rows_differ
-from dbt.adapters.silt.seeds import StagedSeed, check_file, seed_file, stage
+from dbt.adapters.silt.seed_methods import SeedMethods
 from dbt.adapters.silt.sql_text import quote, string_literal, unquote
 from dbt.adapters.silt.text_table import text_table
-from dbt.adapters.silt.units import Unit, clone_unit, main_unit, model_hook_scope
+from dbt.adapters.silt.unit_methods import UnitMethods
 
 logger = AdapterLogger("Silt")
 
@@ -76,7 +69,7 @@ class SiltConfig(IncrementalConfig):
     table_format: str | None = None
 
 
-class SiltAdapter(ContractMethods, DocumentationMethods, IncrementalMethods, SparkAdapter):
+class SiltAdapter(ContractMethods, DocumentationMethods, IncrementalMethods, SeedMethods, UnitMethods, SparkAdapter):
     """The adapter of type `silt`."""
 
     Relation = SiltRelation
@@ -186,97 +179,6 @@ class SiltAdapter(ContractMethods, DocumentationMethods, IncrementalMethods, Spa
         """A result as text for a terminal."""
         return text_table(rows)
 
-    # Units of work
-
-    @available.parse_none
-    def main_unit(self, model: Mapping[str, Any], full_refresh: bool) -> Unit | None:
-        """The unit of work of a node's own write; None in a command whose writes are none."""
-        if not self.connections.invocation.writes:
-            return None
-        with self.connections.exception_handler("name the unit of work"):
-            return main_unit(self.connections.invocation.context, model, full_refresh, _checksum(model))
-
-    @available.parse_none
-    def clone_unit(self, model: Mapping[str, Any], full_refresh: bool) -> Unit:
-        """The unit of work of the clone of a node."""
-        with self.connections.exception_handler("name the unit of work"):
-            return clone_unit(self.connections.invocation.context, model, full_refresh)
-
-    @available.parse_none
-    def applied(self, unit: Unit | None, relation: BaseRelation) -> SiltResponse | None:
-        """What is reported of a unit of work that the table holds already; None if it is still to be done."""
-        if unit is None:
-            return None
-        with self.connections.exception_handler(f"look for earlier work in {relation}"):
-            entry = self._find(relation)
-            if entry is None or entry.kind is not RelationKind.TABLE:
-                return None
-            log = self.connections.catalog.table(entry.name)
-            recorded = log.snapshot().transaction_version(unit.app_id)
-            if recorded is None or recorded < unit.version:
-                return None
-            earlier = find_unit(log, unit.app_id)
-        version, emptied_at = (earlier.version, earlier.emptied_at) if earlier else (None, None)
-        outcome = Outcome("SKIP", str(entry.name), version, skipped=True, emptied_at=emptied_at)
-        response = SiltResponse.of(outcome, unit)
-        _warn_of_change(str(response), unit, recorded, earlier)
-        return response
-
-    @available.parse(lambda *a, **k: None)
-    def write_unit(self, sql: str, unit: Unit | None) -> AdapterResponse:
-        """Run a node's own write as its unit of work; of several statements, the last is the unit, the others parts."""
-        if unit is None:
-            return self.execute(sql)[0]
-        *earlier, last = split_statements(sql) or [sql]
-        for number, statement in enumerate(earlier, 1):
-            self._write(statement, unit.part(number))
-        return self._write(last, unit)
-
-    def _write(self, sql: str, unit: Unit) -> AdapterResponse:
-        with self.connections.doing(unit):
-            try:
-                return self.execute(sql)[0]
-            except DbtDatabaseError as error:
-                if isinstance(error.__cause__, RelationExistsError):
-                    raise DbtDatabaseError(_made_meanwhile(error.__cause__)) from error.__cause__
-                if isinstance(error.__cause__, ReplaceWhereMismatchError) and unit.is_batch:
-                    raise DbtDatabaseError(f"{error.msg.rstrip('.')}. {REMEDY}") from error.__cause__
-                raise
-
-    @available.parse(lambda *a, **k: None)
-    def write_view(self, sql: str, existing: BaseRelation | None) -> AdapterResponse:
-        """Make a view, in one step also in the place of the table that the run saw there."""
-        if existing is None or not existing.is_table:
-            return self.execute(sql)[0]
-        with self.connections.replacing_tables():
-            return self.execute(sql)[0]
-
-    @available.parse_none
-    def enter_hook(self, model: Mapping[str, Any], role: str, relation: BaseRelation, full_refresh: bool) -> None:
-        """From here to `leave_hook`, each statement is a unit of work of the node's hook."""
-        if self.connections.invocation.writes:
-            context = self.connections.invocation.context
-            name = ".".join(part for part in (relation.database, relation.schema, relation.identifier) if part)
-            self.connections.work.scope = model_hook_scope(context, model, role, name, full_refresh)
-
-    @available.parse_none
-    def leave_hook(self) -> None:
-        self.connections.work.scope = None
-
-    def pre_model_hook(self, config: Any) -> None:
-        self.connections.begin_node(config)
-
-    def post_model_hook(self, config: Any, context: Any) -> None:
-        """Say what had landed, where the node then failed: dbt drops the response of a node that fails."""
-        landed = self.connections.work.landed
-        error = sys.exc_info()[1]
-        if error is not None and landed:
-            if isinstance(error, DbtRuntimeError):
-                error.msg = f"{error.msg}\n{landed_message(landed)}"
-            else:
-                logger.warning(landed_message(landed))
-        self.connections.begin_node()
-
     # Files outside of the warehouse
 
     @available.parse_none
@@ -326,30 +228,6 @@ class SiltAdapter(ContractMethods, DocumentationMethods, IncrementalMethods, Spa
         if pa.types.is_floating(kind):
             return "double"
         return "bigint" if pa.types.is_integer(kind) else "decimal(38,0)"
-
-    @available.parse_none
-    def check_seed_file(self, model: Mapping[str, Any]) -> None:
-        """Refuse a seed's file that dbt could say nothing of."""
-        with self.connections.exception_handler(f"look at the file of {model['name']}"):
-            check_file(model)
-
-    @available.parse_none
-    def stage_seed(
-        self, name: str, table: agate.Table, relation: BaseRelation, types: Mapping[str, str] | None
-    ) -> StagedSeed:
-        """Register a seed's rows as a temporary view of the session."""
-        with self.connections.exception_handler(f"stage {relation}"):
-            return stage(self.connections.handle.session, name, relation.render(), table, types or {})
-
-    @available.parse(lambda *a, **k: None)
-    def write_seed(self, sql: str, unit: Unit | None, seed: StagedSeed) -> AdapterResponse:
-        """Run a seed's own write as its unit of work; where that fails for a value, say which."""
-        try:
-            return self.write_unit(sql, unit)
-        except DbtDatabaseError:
-            with self.connections.exception_handler(f"check {seed.view}"):
-                seed.check_values(self.connections.handle.session)
-            raise
 
     @log_code_execution
     def submit_python_job(self, parsed_model: dict[str, Any], compiled_code: str) -> AdapterResponse:
@@ -429,33 +307,6 @@ class SiltAdapter(ContractMethods, DocumentationMethods, IncrementalMethods, Spa
 
     def _columns_of_query(self, sql: str) -> list[SiltColumn]:
         return SiltColumn.of_schema(self.connections.handle.warehouse.schema_of(sql))
-
-
-def _checksum(model: Mapping[str, Any]) -> str | None:
-    """Of the node's raw code; of a seed's file, because dbt keeps no checksum of a large one."""
-    if model["resource_type"] == "seed":
-        return hashlib.sha256(seed_file(model).read_bytes()).hexdigest()
-    return model["checksum"]["checksum"] if model.get("checksum") else None
-
-
-def _made_meanwhile(error: RelationExistsError) -> str:
-    """A model is only created where there was no table when the run looked."""
-    happened = "another run has made it since this run looked for it"
-    return f"[{error.code}] {error.table}: {happened}. Nothing was written: run it again."
-
-
-def _warn_of_change(response: str, unit: Unit, recorded: int, earlier: EarlierCommit | None) -> None:
-    """Say so where a skip may surprise: the node changed since, or a later kind of run had done the work."""
-    remedy = "to build it again, give a new run id"
-    was = earlier.info.get("nodeChecksum") if earlier else None
-    if recorded > unit.version:
-        logger.warning(f"{response}; that run was a full refresh; {remedy}")
-    elif was is not None and unit.checksum is not None and was != unit.checksum:
-        logger.warning(f"{response}; the node was changed since; {remedy}")
-    elif earlier is not None and earlier.emptied_at is not None:
-        logger.warning(f"{response}; {remedy}")
-    else:
-        logger.debug(response)
 
 
 def _include_path() -> Path:

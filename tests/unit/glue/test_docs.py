@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.silt.column import SiltColumn
-from dbt.adapters.silt.docs import RelationDocs, catalog_rows, changed_at, describe
+from dbt.adapters.silt.documentation.docs import RelationDocs, catalog_rows, changed_at, describe
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.catalog.names import RelationName

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.silt.external_sources import external_of
+from dbt.adapters.silt.external.sources import external_of
 
 
 def source(meta: dict[str, Any], **given: Any) -> Any:

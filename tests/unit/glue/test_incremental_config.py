@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.silt.incremental_config import check
+from dbt.adapters.silt.incremental.config import check
 
 
 @pytest.mark.parametrize(

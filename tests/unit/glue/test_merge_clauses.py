@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.silt.column_texts import about_columns, column_named, qualified
-from dbt.adapters.silt.merge_clauses import MergeClause, Sides, merge_clauses
+from dbt.adapters.silt.incremental.column_texts import about_columns, column_named, qualified
+from dbt.adapters.silt.incremental.merge_clauses import MergeClause, Sides, merge_clauses
 
 SIDES = Sides(("id", "Na`me"), given=("b", "a"), target="t", source="s")
 UPDATE_ALL = "update set `id` = s.`id`, `Na``me` = s.`Na``me`"

@@ -7,7 +7,7 @@ import pytest
 from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.silt.column import SiltColumn
-from dbt.adapters.silt.microbatch import batch_window
+from dbt.adapters.silt.incremental.microbatch import batch_window
 
 
 def window(kind: str, event_time: str = "At", size: str = "day", start: Any = None, asked: str = "") -> str:

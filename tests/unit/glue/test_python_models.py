@@ -13,9 +13,9 @@ import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.silt.engine.kernel.errors import RelationNotFoundError
-from dbt.adapters.silt.python_errors import ModelSource
-from dbt.adapters.silt.python_output import printed
-from dbt.adapters.silt.python_packages import check_packages
+from dbt.adapters.silt.python_models.errors import ModelSource
+from dbt.adapters.silt.python_models.output import printed
+from dbt.adapters.silt.python_models.packages import check_packages
 
 # What is printed
 

@@ -16,7 +16,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from dbt.adapters.silt.python_results import register, to_frame
+from dbt.adapters.silt.python_models.results import register, to_frame
 
 ARROW = pa.table({"id": pa.array([1, 2], pa.int64()), "name": ["a", None]})
 DECIMAL = decimal.Decimal("1.10")

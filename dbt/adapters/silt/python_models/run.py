@@ -15,11 +15,11 @@ from dbt_common.exceptions import DbtRuntimeError
 from pyspark import cloudpickle
 
 from dbt.adapters.silt.handle import SiltHandle
-from dbt.adapters.silt.python_errors import ModelSource
-from dbt.adapters.silt.python_output import printed
-from dbt.adapters.silt.python_packages import check_packages
-from dbt.adapters.silt.python_results import register, to_frame
-from dbt.adapters.silt.python_session import Inputs, ModelSession, by_written_names
+from dbt.adapters.silt.python_models.errors import ModelSource
+from dbt.adapters.silt.python_models.output import printed
+from dbt.adapters.silt.python_models.packages import check_packages
+from dbt.adapters.silt.python_models.results import register, to_frame
+from dbt.adapters.silt.python_models.session import Inputs, ModelSession, by_written_names
 
 logger = AdapterLogger("Silt")
 

@@ -11,8 +11,16 @@ from typing import Any
 
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.silt.column_texts import column_named, required_column
-from dbt.adapters.silt.merge_clause_checks import BY_SOURCE, MATCHED, NOT_MATCHED, WORDS, Given, as_list, expressions
+from dbt.adapters.silt.incremental.column_texts import column_named, required_column
+from dbt.adapters.silt.incremental.merge_clause_checks import (
+    BY_SOURCE,
+    MATCHED,
+    NOT_MATCHED,
+    WORDS,
+    Given,
+    as_list,
+    expressions,
+)
 from dbt.adapters.silt.sql_text import quote, string_literal
 
 

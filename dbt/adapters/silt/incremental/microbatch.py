@@ -13,7 +13,7 @@ from typing import Any
 from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.silt.column import SiltColumn
-from dbt.adapters.silt.column_texts import column_named
+from dbt.adapters.silt.incremental.column_texts import column_named
 from dbt.adapters.silt.sql_text import quote
 
 REMEDY = (

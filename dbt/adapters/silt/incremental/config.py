@@ -13,8 +13,8 @@ from typing import Any
 from dbt.adapters.protocol import AdapterConfig
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.silt.merge_clause_checks import clause_problems
-from dbt.adapters.silt.merge_clauses import is_on
+from dbt.adapters.silt.incremental.merge_clause_checks import clause_problems
+from dbt.adapters.silt.incremental.merge_clauses import is_on
 
 
 @dataclass

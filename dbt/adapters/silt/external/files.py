@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.column import SiltColumn
 from dbt.adapters.silt.commits import SiltResponse
 from dbt.adapters.silt.engine.commands.file_formats import compression_of, format_of
-from dbt.adapters.silt.external_sources import declared, read_files
+from dbt.adapters.silt.external.sources import declared, read_files
 from dbt.adapters.silt.sql_text import quote
 
 _FORMATS = ("parquet", "csv", "json", "orc")

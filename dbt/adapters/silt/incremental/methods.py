@@ -9,10 +9,10 @@ from typing import Any
 from dbt.adapters.base.meta import AdapterMeta, available
 
 from dbt.adapters.silt.column import SiltColumn
-from dbt.adapters.silt.column_texts import about_columns, qualified
-from dbt.adapters.silt.incremental_config import check
-from dbt.adapters.silt.merge_clauses import MergeClause, Sides, goes_by_position, merge_clauses
-from dbt.adapters.silt.microbatch import REMEDY, batch_window
+from dbt.adapters.silt.incremental.column_texts import about_columns, qualified
+from dbt.adapters.silt.incremental.config import check
+from dbt.adapters.silt.incremental.merge_clauses import MergeClause, Sides, goes_by_position, merge_clauses
+from dbt.adapters.silt.incremental.microbatch import REMEDY, batch_window
 
 
 class IncrementalMethods(metaclass=AdapterMeta):

@@ -1,0 +1,155 @@
+"""What materializations ask of the adapter about units of work: which one a write is, whether it is done, its doing."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import agate
+from dbt.adapters.base import BaseRelation
+from dbt.adapters.base.meta import AdapterMeta, available
+from dbt.adapters.contracts.connection import AdapterResponse
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+
+from dbt.adapters.silt.commits import EarlierCommit, SiltResponse, find_unit
+from dbt.adapters.silt.connections import SiltConnectionManager, landed_message
+from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
+from dbt.adapters.silt.engine.commands.target import Outcome
+from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, ReplaceWhereMismatchError
+from dbt.adapters.silt.handle import split_statements
+from dbt.adapters.silt.incremental.microbatch import REMEDY
+from dbt.adapters.silt.seeds import seed_file
+from dbt.adapters.silt.units import Unit, clone_unit, main_unit, model_hook_scope
+
+logger = AdapterLogger("Silt")
+
+
+class UnitMethods(metaclass=AdapterMeta):
+    """The part of the adapter that writes, each unit of work once."""
+
+    connections: SiltConnectionManager
+    execute: Callable[[str], tuple[AdapterResponse, agate.Table]]
+
+    @abstractmethod
+    def _find(self, relation: BaseRelation) -> RelationEntry | None:
+        """The table or view of that name."""
+
+    @available.parse_none
+    def main_unit(self, model: Mapping[str, Any], full_refresh: bool) -> Unit | None:
+        """The unit of work of a node's own write; None in a command whose writes are none."""
+        if not self.connections.invocation.writes:
+            return None
+        with self.connections.exception_handler("name the unit of work"):
+            return main_unit(self.connections.invocation.context, model, full_refresh, _checksum(model))
+
+    @available.parse_none
+    def clone_unit(self, model: Mapping[str, Any], full_refresh: bool) -> Unit:
+        """The unit of work of the clone of a node."""
+        with self.connections.exception_handler("name the unit of work"):
+            return clone_unit(self.connections.invocation.context, model, full_refresh)
+
+    @available.parse_none
+    def applied(self, unit: Unit | None, relation: BaseRelation) -> SiltResponse | None:
+        """What is reported of a unit of work that the table holds already; None if it is still to be done."""
+        if unit is None:
+            return None
+        with self.connections.exception_handler(f"look for earlier work in {relation}"):
+            entry = self._find(relation)
+            if entry is None or entry.kind is not RelationKind.TABLE:
+                return None
+            log = self.connections.catalog.table(entry.name)
+            recorded = log.snapshot().transaction_version(unit.app_id)
+            if recorded is None or recorded < unit.version:
+                return None
+            earlier = find_unit(log, unit.app_id)
+        version, emptied_at = (earlier.version, earlier.emptied_at) if earlier else (None, None)
+        outcome = Outcome("SKIP", str(entry.name), version, skipped=True, emptied_at=emptied_at)
+        response = SiltResponse.of(outcome, unit)
+        _warn_of_change(str(response), unit, recorded, earlier)
+        return response
+
+    @available.parse(lambda *a, **k: None)
+    def write_unit(self, sql: str, unit: Unit | None) -> AdapterResponse:
+        """Run a node's own write as its unit of work; of several statements, the last is the unit, the others parts."""
+        if unit is None:
+            return self.execute(sql)[0]
+        *earlier, last = split_statements(sql) or [sql]
+        for number, statement in enumerate(earlier, 1):
+            self._write(statement, unit.part(number))
+        return self._write(last, unit)
+
+    def _write(self, sql: str, unit: Unit) -> AdapterResponse:
+        with self.connections.doing(unit):
+            try:
+                return self.execute(sql)[0]
+            except DbtDatabaseError as error:
+                if isinstance(error.__cause__, RelationExistsError):
+                    raise DbtDatabaseError(_made_meanwhile(error.__cause__)) from error.__cause__
+                if isinstance(error.__cause__, ReplaceWhereMismatchError) and unit.is_batch:
+                    raise DbtDatabaseError(f"{error.msg.rstrip('.')}. {REMEDY}") from error.__cause__
+                raise
+
+    @available.parse(lambda *a, **k: None)
+    def write_view(self, sql: str, existing: BaseRelation | None) -> AdapterResponse:
+        """Make a view, in one step also in the place of the table that the run saw there."""
+        if existing is None or not existing.is_table:
+            return self.execute(sql)[0]
+        with self.connections.replacing_tables():
+            return self.execute(sql)[0]
+
+    @available.parse_none
+    def enter_hook(self, model: Mapping[str, Any], role: str, relation: BaseRelation, full_refresh: bool) -> None:
+        """From here to `leave_hook`, each statement is a unit of work of the node's hook."""
+        if self.connections.invocation.writes:
+            context = self.connections.invocation.context
+            name = ".".join(part for part in (relation.database, relation.schema, relation.identifier) if part)
+            self.connections.work.scope = model_hook_scope(context, model, role, name, full_refresh)
+
+    @available.parse_none
+    def leave_hook(self) -> None:
+        self.connections.work.scope = None
+
+    def pre_model_hook(self, config: Any) -> None:
+        self.connections.begin_node(config)
+
+    def post_model_hook(self, config: Any, context: Any) -> None:
+        """Say what had landed, where the node then failed: dbt drops the response of a node that fails."""
+        landed = self.connections.work.landed
+        error = sys.exc_info()[1]
+        if error is not None and landed:
+            if isinstance(error, DbtRuntimeError):
+                error.msg = f"{error.msg}\n{landed_message(landed)}"
+            else:
+                logger.warning(landed_message(landed))
+        self.connections.begin_node()
+
+
+def _checksum(model: Mapping[str, Any]) -> str | None:
+    """Of the node's raw code; of a seed's file, because dbt keeps no checksum of a large one."""
+    if model["resource_type"] == "seed":
+        return hashlib.sha256(seed_file(model).read_bytes()).hexdigest()
+    return model["checksum"]["checksum"] if model.get("checksum") else None
+
+
+def _made_meanwhile(error: RelationExistsError) -> str:
+    """A model is only created where there was no table when the run looked."""
+    happened = "another run has made it since this run looked for it"
+    return f"[{error.code}] {error.table}: {happened}. Nothing was written: run it again."
+
+
+def _warn_of_change(response: str, unit: Unit, recorded: int, earlier: EarlierCommit | None) -> None:
+    """Say so where a skip may surprise: the node changed since, or a later kind of run had done the work."""
+    remedy = "to build it again, give a new run id"
+    was = earlier.info.get("nodeChecksum") if earlier else None
+    if recorded > unit.version:
+        logger.warning(f"{response}; that run was a full refresh; {remedy}")
+    elif was is not None and unit.checksum is not None and was != unit.checksum:
+        logger.warning(f"{response}; the node was changed since; {remedy}")
+    elif earlier is not None and earlier.emptied_at is not None:
+        logger.warning(f"{response}; {remedy}")
+    else:
+        logger.debug(response)
