@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import agate
 import pyarrow as pa
 from dbt_common.exceptions import DbtRuntimeError
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -186,7 +187,7 @@ class SiltHandle:
         try:
             with self._tagged(self.runner.job_tags()):
                 yield
-        except PySparkException:
+        except (PySparkException, Py4JJavaError):
             self._check_not_cancelled()
             raise
         finally:

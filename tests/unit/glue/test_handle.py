@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.commits import SiltResponse
@@ -65,6 +67,24 @@ def test_jobs_are_tagged_in_a_statement_and_no_longer_after_it(spark: SparkSessi
     with handle.busy():
         assert spark.getTags() == {"model.shop.orders", "daily"}
     assert spark.getTags() == set()
+
+
+@pytest.mark.connect
+def test_a_connection_that_is_cancelled_stops_its_jobs_and_runs_nothing_more(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    session = spark.newSession()
+    warehouse = Warehouse(session, str(tmp_path))
+    handle = SiltHandle(SessionPool(SessionSettings()), session, warehouse, TaggedRunner(()))
+    cursor = handle.cursor()
+    cursor.execute("select count(*) from range(100000000000000) where hash(id) = 0")
+    with ThreadPoolExecutor(1) as thread:
+        endless = thread.submit(cursor.drain)
+        handle.cancel()
+        with pytest.raises(DbtRuntimeError, match="cancelled"):
+            endless.result(timeout=60)
+    with pytest.raises(DbtRuntimeError, match="cancelled"):
+        handle.cursor().execute("select 1")
 
 
 @dataclass(frozen=True)

@@ -115,6 +115,8 @@ def test_a_retry_from_a_state_folder_is_the_users_own_choice(tmp_path: Path) -> 
 
 def test_a_profile_without_a_project_is_enough_to_connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    # dbt's flags are the process's: those of the last command that ran in it.
+    monkeypatch.setattr("dbt.adapters.silt.invocation.get_flags", Namespace)
     run = invocation(SimpleNamespace(credentials=SiltCredentials()))
     assert run.project_root == tmp_path
     assert not run.writes
