@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from pyspark.sql import functions as F
@@ -361,13 +362,13 @@ def test_what_on_says_of_the_target_alone_is_all_that_was_read(tables: Tables) -
         merge(tables, pinned, "select 0L id, 0L part, 'b' name", statement)
 
 
-def test_the_rows_of_a_small_table_keep_their_order_and_new_ones_come_last(tables: Tables) -> None:
-    log = tables.made("select id, 'old' name from values (5), (1), (4), (2), (3) as x(id)")
+def test_the_rows_of_a_small_file_keep_their_order_and_new_ones_come_last(tables: Tables) -> None:
+    log = tables.made("select /*+ coalesce(1) */ id, 'old' name from values (5), (1), (4), (2), (3) as x(id)")
     merge(
         tables,
         log,
         "select * from values (9, 'new'), (4, 'new'), (0, 'new') as x(id, name)",
-        plan("t.id = s.id", *UPSERT),
+        replace(plan("t.id = s.id", *UPSERT), source_bytes=100),
     )
     rows = [tuple(row) for row in tables.read(log).collect()]
     assert rows[:5] == [(5, "old"), (1, "old"), (4, "new"), (2, "old"), (3, "old")]

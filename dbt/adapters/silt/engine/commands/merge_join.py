@@ -78,17 +78,14 @@ def joined(sides: Sides, limits: Limits, once: bool = False) -> DataFrame:
     Args:
         once: whether a row of the target that several rows of the source match is there once only.
     """
-    in_one_task = row_changes.size(sides.chosen) <= limits.single_task
-    target, source = sides.target_rows(with_position=once or in_one_task), sides.source_rows()
-    if in_one_task:
-        # Two sides of one partition each are joined where they are; otherwise both are shuffled first.
+    target, source = sides.target_rows(with_position=once), sides.source_rows()
+    if row_changes.size(sides.chosen) <= limits.single_task:
+        # Two sides of one partition each are joined where they are; otherwise both are shuffled first. By a hash of the
+        # source's rows, those of a file keep their order, new ones come after them, and nothing is sorted.
         target = target.coalesce(1)
-        source = source.coalesce(1) if sides.source.is_small else source
+        source = source.coalesce(1).hint("shuffle_hash") if sides.source.is_small else source
     how = "full_outer" if sides.clauses.plan.of(Match.NOT_MATCHED) else "left_outer"
     pairs = target.join(source, F.expr(sides.on()), how).withColumn(ACTION, merge_clauses.action(sides.clauses))
-    if in_one_task:
-        # The join sorts by its keys: the table's rows get their places back, new ones come after them.
-        pairs = pairs.sortWithinPartitions(F.asc_nulls_last(scan.FILE), F.asc(scan.ROW))
     if not once:
         return pairs
     key = f"case when {IN_TARGET} and {IN_SOURCE} then concat({scan.FILE}, ':', {scan.ROW}) else uuid() end"
