@@ -25,7 +25,7 @@ from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
-from dbt.adapters.silt.engine.statements.tokens import tokenize
+from dbt.adapters.silt.engine.statements.tokens import identifiers
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse
 from dbt.adapters.silt.handle import SiltCursor, SiltHandle, environment_of
 from dbt.adapters.silt.invocation import Invocation
@@ -256,7 +256,7 @@ class SiltConnectionManager(SQLConnectionManager):
 
     def _logs(self, relations: tuple[str, ...]) -> Iterator[DeltaLog]:
         for written in relations:
-            parts = [token.identifier for token in tokenize(written) if token.is_identifier]
+            parts = identifiers(written)
             if len(parts) != 3:
                 continue
             entry = self.catalog.find(RelationName(*parts))

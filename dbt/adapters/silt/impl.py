@@ -36,7 +36,7 @@ from dbt.adapters.silt.handle import split_statements
 from dbt.adapters.silt.incremental.config import IncrementalConfig
 from dbt.adapters.silt.incremental.methods import IncrementalMethods
 from dbt.adapters.silt.literals import nested_literal
-from dbt.adapters.silt.model_configs import ModelConfigs
+from dbt.adapters.silt.model_configs import warnings as config_warnings
 from dbt.adapters.silt.python_models.errors import ModelSource
 from dbt.adapters.silt.python_models.run import run_python_model
 from dbt.adapters.silt.relation import SiltRelation
@@ -87,10 +87,6 @@ class SiltAdapter(ContractMethods, DocumentationMethods, IncrementalMethods, See
             Capability.MicrobatchConcurrency: _FULL,
         }
     )
-
-    def __init__(self, config: Any, mp_context: Any) -> None:
-        super().__init__(config, mp_context)
-        self._configs = ModelConfigs()
 
     # Relations
 
@@ -201,7 +197,7 @@ class SiltAdapter(ContractMethods, DocumentationMethods, IncrementalMethods, See
         self, model: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]], selected: Iterable[str]
     ) -> list[str]:
         """What to say of the model's configs that have no effect, where it was not yet said in this run."""
-        return self._configs.warnings(model, [nodes[each] for each in selected if each in nodes])
+        return config_warnings(model, [nodes[each] for each in selected if each in nodes])
 
     # What macros build statements with
 

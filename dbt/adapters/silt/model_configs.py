@@ -6,11 +6,12 @@ refused before anything is written.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.silt.once import is_first
 
 _OPTIMIZE = "to have them ordered, add the post_hook `{{ silt_optimize(this, zorder_by=[...]) }}`"
 _SIZES = "files are left out by their statistics instead"
@@ -102,29 +103,20 @@ _DELTA = frozenset(("delta", "default"))
 _NAMED_MODELS = 5
 
 
-class ModelConfigs:
-    """Which configs this run has already warned of. Safe for threads."""
+def warnings(model: Mapping[str, Any], others: Collection[Mapping[str, Any]]) -> list[str]:
+    """A sentence for each config of the model that has no effect here, where there was none in this run yet.
 
-    def __init__(self) -> None:
-        self._warned: set[str] = set()
-        self._lock = threading.Lock()
+    Args:
+        model: the node that is about to run.
+        others: all nodes of the run; those that have the config too are named with it.
 
-    def warnings(self, model: Mapping[str, Any], others: Collection[Mapping[str, Any]]) -> list[str]:
-        """A sentence for each config of the model that has no effect here, where there was none in this run yet.
-
-        Args:
-            model: the node that is about to run.
-            others: all nodes of the run; those that have the config too are named with it.
-
-        Raises:
-            DbtRuntimeError: a config has a value that nothing could be meant by, or rows could hang on.
-        """
-        check(model["config"])
-        found = dict(_unused(model["config"]))
-        with self._lock:
-            fresh = [name for name in found if name not in self._warned]
-            self._warned.update(fresh)
-        return [_sentence(name, found[name], _names(name, model, others)) for name in fresh]
+    Raises:
+        DbtRuntimeError: a config has a value that nothing could be meant by, or rows could hang on.
+    """
+    check(model["config"])
+    found = dict(_unused(model["config"]))
+    fresh = [name for name in found if is_first(f"the config {name} has no effect")]
+    return [_sentence(name, found[name], _names(name, model, others)) for name in fresh]
 
 
 def check(config: Mapping[str, Any]) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.invocation import reset_invocation_id
 
-from dbt.adapters.silt.model_configs import ModelConfigs
+from dbt.adapters.silt.model_configs import warnings
 
 
 def node(name: str, **config: Any) -> dict[str, Any]:
@@ -15,16 +16,16 @@ def node(name: str, **config: Any) -> dict[str, Any]:
 
 
 def test_a_config_is_said_once_with_the_models_that_have_it() -> None:
-    configs = ModelConfigs()
+    reset_invocation_id()
     nodes = [node(f"m{number}", location_root="/x") for number in range(8)] + [node("other")]
-    (said,) = configs.warnings(nodes[3], nodes)
+    (said,) = warnings(nodes[3], nodes)
     assert said == (
         "The config `location_root` has no effect: the warehouse decides where a table's folder is "
         "(m3, m0, m1, m2, m4 and 3 more)"
     )
-    assert configs.warnings(nodes[4], nodes) == []
-    assert configs.warnings(node("other", location_root=None, transient=False, file_format="DELTA"), nodes) == []
-    (format_said,) = configs.warnings(node("iced", table_format="iceberg"), nodes)
+    assert warnings(nodes[4], nodes) == []
+    assert warnings(node("other", location_root=None, transient=False, file_format="DELTA"), nodes) == []
+    (format_said,) = warnings(node("iced", table_format="iceberg"), nodes)
     assert format_said == "The config `table_format` has no effect: tables here are Delta tables (iced)"
 
 
@@ -33,4 +34,4 @@ def test_a_config_is_said_once_with_the_models_that_have_it() -> None:
 )
 def test_a_value_that_no_table_can_be_made_with_is_refused(config: dict[str, Any]) -> None:
     with pytest.raises(DbtRuntimeError):
-        ModelConfigs().warnings(node("m", **config), [])
+        warnings(node("m", **config), [])

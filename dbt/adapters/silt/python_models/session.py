@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import RelationNotFoundError, SchemaNotFoundError
-from dbt.adapters.silt.engine.statements.tokens import tokenize
+from dbt.adapters.silt.engine.statements.tokens import identifiers
 from dbt.adapters.silt.handle import SiltHandle
 from dbt.adapters.silt.sql_text import quote
 
@@ -131,7 +131,7 @@ class Inputs:
         return frame
 
     def _is_there(self, name: str) -> bool:
-        parts = [token.identifier for token in tokenize(name) if token.is_identifier]
+        parts = identifiers(name)
         catalog = self._handle.warehouse.catalog
         if len(parts) != 3 or parts[0].lower() not in catalog.databases():
             return True  # Spark's own, or a file

@@ -234,16 +234,6 @@ def _functions(context: Context, statement: kinds.Show) -> Answer | None:
     return Answer(tuple((row,) for row in rows), "function string")
 
 
-def _not_supported(context: Context, statement: kinds.Show) -> None:
-    if statement.name is None or _place(context, statement.name) is None:
-        return
-    raise UnsupportedStatementError(
-        f"SHOW {statement.what.value.upper()} is not supported for a schema of ours",
-        table=".".join(statement.name),
-        remedy="Use SHOW TABLES and DESCRIBE",
-    )
-
-
 _SHOWN: Mapping[ShowKind, Callable[[Context, kinds.Show], Answer | None]] = {
     ShowKind.TABLES: _tables,
     ShowKind.TABLE_EXTENDED: _tables_extended,

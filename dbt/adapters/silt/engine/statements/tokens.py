@@ -174,6 +174,15 @@ def _unescaped(match: re.Match[str], quote: str) -> str:
     return chr(int(code, 16)) if code and int(code, 16) <= sys.maxunicode else match.group()
 
 
+def identifiers(text: str) -> list[str]:
+    """The identifiers of a text, in their order: of a name, its parts.
+
+    Raises:
+        StatementSyntaxError: as `tokenize`.
+    """
+    return [token.identifier for token in tokenize(text) if token.is_identifier]
+
+
 def quoted(identifier: str) -> str:
     """The identifier in backquotes, as SQL text."""
     return "`" + identifier.replace("`", "``") + "`"
