@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from dbt.tests.util import run_dbt
 
-from dbt.adapters.silt.commits import dbt_info
+from dbt.adapters.silt.commit_facts import CommitFacts
 from dbt.adapters.silt.engine.catalog.names import RelationName
 
 COMMENT = "of {{ node.name if node else 'no node' }}, in {{ invocation_id }} /* not closed"
@@ -58,4 +58,4 @@ class TestQueryComments:
     def _comments(self, project: Any, table: str) -> list[str]:
         name = RelationName(project.database, project.test_schema, table)
         log = project.adapter.connections.catalog.table(name)
-        return [dbt_info(commit)["queryComment"] for commit in log.newest_commits()]
+        return [CommitFacts.of(commit).query_comment for commit in log.newest_commits()]

@@ -1,29 +1,33 @@
-"""What a commit leaves behind for dbt: the adapter response, commitInfo, a line in `silt_commits.jsonl` and the log.
+"""What dbt is told of a commit: the adapter response, and the line in `silt_commits.jsonl`.
 
 dbt drops the adapter response of a node that fails after its commit, and of every microbatch model. The line in the
-file, the line in the log and the commit's own commitInfo are where the facts stay.
+file, the line in dbt's log and the commit's own commitInfo (see `commit_facts`) are where the facts stay.
 """
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from pathlib import Path
-from typing import Any
+from typing import Final
 
 from dbt.adapters.contracts.connection import AdapterResponse
 
+from dbt.adapters.silt.commit_facts import CommitFacts
 from dbt.adapters.silt.engine.commands.target import Outcome
-from dbt.adapters.silt.engine.kernel import memory
-from dbt.adapters.silt.engine.kernel.actions import CommitInfo
-from dbt.adapters.silt.engine.kernel.log import Commit, DeltaLog
+from dbt.adapters.silt.journal import JournalEntry
 from dbt.adapters.silt.units import Unit
 
-COMMITS_FILE = "silt_commits.jsonl"
-INFO_KEY = "dbt"
+_COUNTS: Final = (
+    "rows_affected",
+    "rows_inserted",
+    "rows_updated",
+    "rows_deleted",
+    "files_added",
+    "files_removed",
+    "files_skipped",
+    "attempts",
+    "statement_attempts",
+)
 
 
 @dataclass
@@ -82,93 +86,18 @@ class SiltResponse(AdapterResponse):
         )
 
 
-@dataclass(frozen=True)
-class Author:
-    """Who commits: one node of one dbt command."""
-
-    invocation_id: str
-    target: str
-    run_id: str | None
-    node_id: str | None
-    checksum: str | None = None
-    query_comment: str | None = None
-
-    def commit_info(self, unit: Unit | None) -> dict[str, Any]:
-        """The fields that a commit's commitInfo gets."""
-        facts = {
-            "invocationId": self.invocation_id,
-            "target": self.target,
-            "runId": unit.run_id if unit else self.run_id,
-            "nodeId": self.node_id,
-            "appId": unit.app_id if unit else None,
-            "nodeChecksum": unit.checksum if unit and unit.checksum else self.checksum,
-            "queryComment": (self.query_comment or "").strip() or None,
-        }
-        return {INFO_KEY: {name: value for name, value in facts.items() if value is not None}}
-
-
-class CommitJournal:
-    """The file `target/silt_commits.jsonl`: a JSON object per commit, appended in one write each."""
-
-    def __init__(self, target_path: Path) -> None:
-        self._path = target_path / COMMITS_FILE
-
-    def append(self, response: SiltResponse, author: Author) -> None:
-        facts = response.to_dict(omit_none=True)
-        facts.pop("_message", None)
-        facts.pop("code", None)
-        line = {
-            "time": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
-            "invocation_id": author.invocation_id,
-            "node_id": author.node_id,
-            **facts,
-        }
-        data = (json.dumps({name: value for name, value in line.items() if value is not None}) + "\n").encode()
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-        try:
-            os.write(file, data)
-        finally:
-            os.close(file)
-
-
-@dataclass(frozen=True)
-class EarlierCommit:
-    """The commit that did a unit of work before.
-
-    Attributes:
-        info: what this adapter noted in it.
-        emptied_at: the version since that took all rows out of the table, if any.
-    """
-
-    version: int
-    info: Mapping[str, Any]
-    emptied_at: int | None = None
-
-
-def find_unit(log: DeltaLog, app_id: str) -> EarlierCommit | None:
-    """The newest commit that holds a unit of work; None if its commit file was cleaned up since."""
-    found = memory.find(log, app_id)
-    return None if found is None else EarlierCommit(found.commit.version, dbt_info(found.commit), found.emptied_at)
-
-
-def find_run_id(logs: Iterable[DeltaLog], invocation_id: str) -> str | None:
-    """The run id that a dbt command worked under, from the commits that it left in any of these tables."""
-    for log in logs:
-        for commit in log.newest_commits():
-            info = dbt_info(commit)
-            if info.get("invocationId") == invocation_id and info.get("runId"):
-                return str(info["runId"])
-    return None
-
-
-def dbt_info(commit: Commit) -> Mapping[str, Any]:
-    """The part of a commit's commitInfo that this adapter wrote; empty if another writer's commit."""
-    for action in commit.actions:
-        if isinstance(action, CommitInfo):
-            info = action.extra.get(INFO_KEY)
-            return info if isinstance(info, Mapping) else {}
-    return {}
+def journal_entry(response: SiltResponse, facts: CommitFacts) -> JournalEntry:
+    """The line of a commit, or of a unit of work that was skipped, whose counts are left out: it did nothing."""
+    assert response.table is not None
+    told = ("txn_version", "table_version", "operation", *(() if response.skipped else _COUNTS))
+    who = ("invocation_id", "target", "run_id", "node_id", "batch_id", "app_id")
+    return JournalEntry(
+        time=datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
+        table=response.table,
+        skipped=bool(response.skipped),
+        **{name: getattr(facts, name) for name in who},
+        **{name: getattr(response, name) for name in told},
+    )
 
 
 def _message(outcome: Outcome) -> str:

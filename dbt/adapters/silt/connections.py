@@ -19,7 +19,8 @@ from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
-from dbt.adapters.silt.commits import Author, CommitJournal, SiltResponse, find_run_id
+from dbt.adapters.silt.commit_facts import CommitFacts, find_run_id
+from dbt.adapters.silt.commits import SiltResponse, journal_entry
 from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import SiltError
@@ -29,6 +30,7 @@ from dbt.adapters.silt.engine.statements.tokens import identifiers
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse
 from dbt.adapters.silt.handle import SiltCursor, SiltHandle, environment_of
 from dbt.adapters.silt.invocation import Invocation
+from dbt.adapters.silt.journal import CommitJournal, JournalEntry
 from dbt.adapters.silt.query_comments import job_tags, node_tags, without_comment
 from dbt.adapters.silt.runs import PreviousResults
 from dbt.adapters.silt.units import HookScope, Unit, on_run_hook_scope, text_hash
@@ -46,6 +48,7 @@ class NodeWork:
         replace_tables: whether the view that the next statement makes may take the place of a table.
         landed: the units of work that this node has committed so far.
         tags: the node's.
+        batch_id: of the batch, where the node is one of a microbatch model.
     """
 
     unit: Unit | None = None
@@ -53,6 +56,7 @@ class NodeWork:
     replace_tables: bool = False
     landed: list[SiltResponse] = field(default_factory=list)
     tags: tuple[str, ...] = ()
+    batch_id: str | None = None
 
 
 class SiltConnectionManager(SQLConnectionManager):
@@ -122,18 +126,18 @@ class SiltConnectionManager(SQLConnectionManager):
     def run(self, warehouse: Warehouse, statement: str) -> tuple[Result, SiltResponse]:
         """Run one statement for a cursor, as the unit of work that it is, and record what it committed."""
         unit = self._unit_of(statement)
-        author = self._author(unit)
+        facts = self._facts(unit)
         result = warehouse.execute(
             statement,
             unit.txn if unit else None,
-            commit_info=author.commit_info(unit),
+            commit_info=facts.commit_info(),
             isolation_level=IsolationLevel(unit.isolation_level) if unit and unit.isolation_level else None,
             user_metadata=unit.user_metadata if unit else None,
             replace_tables=self.work.replace_tables,
         )
         response = SiltResponse.of(result.outcome, unit)
         if result.outcome is not None:
-            self._record(response, author)
+            self._record(response, facts)
         return result, response
 
     def without_comment(self, sql: str) -> str:
@@ -177,7 +181,7 @@ class SiltConnectionManager(SQLConnectionManager):
 
     def begin_node(self, config: Any = None) -> None:
         """Forget what this thread's last node was at; the next one has this configuration."""
-        self._local.work = NodeWork(tags=node_tags(config))
+        self._local.work = NodeWork(tags=node_tags(config), batch_id=_batch_id(config))
 
     @contextlib.contextmanager
     def doing(self, unit: Unit) -> Iterator[None]:
@@ -198,6 +202,10 @@ class SiltConnectionManager(SQLConnectionManager):
             yield
         finally:
             work.replace_tables = False
+
+    def note_skip(self, response: SiltResponse, unit: Unit) -> None:
+        """Add the line of a unit of work that an earlier commit had done."""
+        self._note(journal_entry(response, self._facts(unit)))
 
     @property
     def handle(self) -> SiltHandle:
@@ -223,15 +231,18 @@ class SiltConnectionManager(SQLConnectionManager):
             return None
         return on_run_hook_scope(self.invocation.context, node_id, self.invocation.full_refresh)
 
-    def _author(self, unit: Unit | None) -> Author:
+    def _facts(self, unit: Unit | None) -> CommitFacts:
         node = get_node_info()
-        return Author(
+        run_id = self.invocation.run.run_id if self.invocation.writes else None
+        return CommitFacts(
             invocation_id=self.invocation.id,
             target=str(getattr(self.profile, "target_name", "")),
-            run_id=unit.run_id if unit else None,
+            run_id=unit.run_id if unit else run_id,
             node_id=node.get("unique_id"),
-            checksum=node.get("node_checksum"),
-            query_comment=self._query_comment,
+            batch_id=self.work.batch_id,
+            app_id=unit.app_id if unit else None,
+            node_checksum=(unit.checksum if unit else None) or node.get("node_checksum"),
+            query_comment=(self._query_comment or "").strip() or None,
         )
 
     @property
@@ -239,16 +250,25 @@ class SiltConnectionManager(SQLConnectionManager):
         """This thread's; None where there is none, and before dbt has read the project."""
         return self.query_header.comment.query_comment if self.query_header else None
 
-    def _record(self, response: SiltResponse, author: Author) -> None:
+    def _record(self, response: SiltResponse, facts: CommitFacts) -> None:
         if response.skipped:
             logger.debug(str(response))
-            return
-        if response.table_version is None or not response.attempts:
+        elif response.table_version is None or not response.attempts:
             return  # nothing was committed: the statement changed no table, or found nothing to change in it
-        if response.app_id is not None:
-            self.work.landed.append(response)
-        self._journal.append(response, author)
-        logger.debug(f"Committed {response.table}@v{response.table_version} ({response})")
+        else:
+            if response.app_id is not None:
+                self.work.landed.append(response)
+            logger.debug(f"Committed {response.table}@v{response.table_version} ({response})")
+        self._note(journal_entry(response, facts))
+
+    def _note(self, entry: JournalEntry) -> None:
+        """Add a line to the file; what it says has happened, whether or not the line can be written."""
+        try:
+            self._journal.append(entry)
+        except OSError as error:
+            logger.warning(
+                f"{self._journal.path} cannot be written ({error}); the tables' logs have what is missing in it"
+            )
 
     def _run_id_of_commits(self, previous: PreviousResults) -> str | None:
         """For `dbt retry`: the run id in the commits of the nodes that the results name."""
@@ -262,6 +282,11 @@ class SiltConnectionManager(SQLConnectionManager):
             entry = self.catalog.find(RelationName(*parts))
             if entry is not None and entry.kind is RelationKind.TABLE:
                 yield self.catalog.table(entry.name)
+
+
+def _batch_id(config: Any) -> str | None:
+    batch = getattr(getattr(config, "model", None), "batch", None)
+    return batch.id if batch else None
 
 
 def landed_message(landed: list[SiltResponse]) -> str:

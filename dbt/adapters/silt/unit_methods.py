@@ -15,7 +15,8 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
-from dbt.adapters.silt.commits import EarlierCommit, SiltResponse, find_unit
+from dbt.adapters.silt.commit_facts import EarlierCommit, find_unit
+from dbt.adapters.silt.commits import SiltResponse
 from dbt.adapters.silt.connections import SiltConnectionManager, landed_message
 from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.commands.target import Outcome
@@ -70,6 +71,7 @@ class UnitMethods(metaclass=AdapterMeta):
         outcome = Outcome("SKIP", str(entry.name), version, skipped=True, emptied_at=emptied_at)
         response = SiltResponse.of(outcome, unit)
         _warn_of_change(str(response), unit, recorded, earlier)
+        self.connections.note_skip(response, unit)
         return response
 
     @available.parse(lambda *a, **k: None)
@@ -144,7 +146,7 @@ def _made_meanwhile(error: RelationExistsError) -> str:
 def _warn_of_change(response: str, unit: Unit, recorded: int, earlier: EarlierCommit | None) -> None:
     """Say so where a skip may surprise: the node changed since, or a later kind of run had done the work."""
     remedy = "to build it again, give a new run id"
-    was = earlier.info.get("nodeChecksum") if earlier else None
+    was = earlier.facts.node_checksum if earlier else None
     if recorded > unit.version:
         logger.warning(f"{response}; that run was a full refresh; {remedy}")
     elif was is not None and unit.checksum is not None and was != unit.checksum:

@@ -1,0 +1,104 @@
+"""What a commit's commitInfo says of the dbt command that made it, and finding commits by it.
+
+The facts stand in the commit itself, under one key, so they are there whatever became of the process after it: the log
+is the truth about what a run did, and every other record can be made from it. Nothing here needs dbt or Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Final
+
+from dbt.adapters.silt.engine.kernel import memory
+from dbt.adapters.silt.engine.kernel.actions import CommitInfo, Json
+from dbt.adapters.silt.engine.kernel.history import Commit
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+
+INFO_KEY: Final = "dbt"
+"""The field of `commitInfo` that holds them."""
+
+
+@dataclass(frozen=True)
+class CommitFacts:
+    """Who commits: one node of one dbt command, in one logical run.
+
+    Attributes:
+        invocation_id: dbt's id of the command.
+        target: the profile's target.
+        run_id: the logical run.
+        node_id: dbt's unique id of the node; None outside of one.
+        batch_id: of a microbatch.
+        app_id: the unit of work that the commit is; None where it is none.
+        node_checksum: of the node's raw code, or of a seed's file.
+        query_comment: dbt's.
+    """
+
+    invocation_id: str | None = None
+    target: str | None = None
+    run_id: str | None = None
+    node_id: str | None = None
+    batch_id: str | None = None
+    app_id: str | None = None
+    node_checksum: str | None = None
+    query_comment: str | None = None
+
+    @classmethod
+    def of(cls, commit: Commit) -> CommitFacts | None:
+        """What a commit says; None where another writer made it."""
+        found = next((action for action in commit.actions if isinstance(action, CommitInfo)), None)
+        return None if found is None else cls.of_info(found)
+
+    @classmethod
+    def of_info(cls, info: CommitInfo) -> CommitFacts | None:
+        """What a commitInfo says; None where another writer made it. A field that is no text is passed over."""
+        written = info.extra.get(INFO_KEY)
+        if not isinstance(written, Mapping):
+            return None
+        found = {name: written.get(key) for name, key in _KEYS.items()}
+        return cls(**{name: value for name, value in found.items() if isinstance(value, str)})
+
+    def commit_info(self) -> dict[str, Json]:
+        """The fields that a commit's commitInfo gets; what is not known is left out."""
+        known = {key: getattr(self, name) for name, key in _KEYS.items()}
+        return {INFO_KEY: {key: value for key, value in known.items() if value is not None}}
+
+
+@dataclass(frozen=True)
+class EarlierCommit:
+    """The commit that did a unit of work before.
+
+    Attributes:
+        facts: what this adapter noted in it; empty where another writer made it.
+        emptied_at: the version since that took all rows out of the table, if any.
+    """
+
+    version: int
+    facts: CommitFacts
+    emptied_at: int | None = None
+
+
+def find_unit(log: DeltaLog, app_id: str) -> EarlierCommit | None:
+    """The newest commit that holds a unit of work; None if its commit file was cleaned up since."""
+    found = memory.find(log, app_id)
+    if found is None:
+        return None
+    return EarlierCommit(found.commit.version, CommitFacts.of(found.commit) or CommitFacts(), found.emptied_at)
+
+
+def find_run_id(logs: Iterable[DeltaLog], invocation_id: str) -> str | None:
+    """The run id that a dbt command worked under, from the commits that it left in any of these tables."""
+    for log in logs:
+        for commit in log.newest_commits():
+            facts = CommitFacts.of(commit)
+            if facts is not None and facts.invocation_id == invocation_id and facts.run_id:
+                return facts.run_id
+    return None
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(map(str.capitalize, rest))
+
+
+_KEYS: Final = {field.name: _camel(field.name) for field in fields(CommitFacts)}

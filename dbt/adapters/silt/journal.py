@@ -1,0 +1,139 @@
+"""The file `target/silt_commits.jsonl`: a JSON object for each commit of a dbt command, and for each unit of work that
+was skipped.
+
+A line is written after its commit, so a process that is killed in between loses the line, and nothing else: the truth
+is in the tables' logs, and the file saves looking for it there. Nothing here needs dbt or Spark.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Final
+
+COMMITS_FILE: Final = "silt_commits.jsonl"
+
+
+@dataclass(frozen=True)
+class JournalEntry:
+    """One line.
+
+    Attributes:
+        time: when it was written, in UTC, as ISO 8601.
+        table: the table's full name.
+        invocation_id, target, run_id, node_id, batch_id, app_id: who committed; see `commit_facts.CommitFacts`.
+        txn_version: the version of the unit of work.
+        table_version: the version that the commit made; for skipped work that of the commit that had done it.
+        operation: as in `commitInfo`.
+        rows_affected, rows_inserted, rows_updated, rows_deleted: None where not known or of no meaning, and for skipped
+            work.
+        files_added, files_removed, files_skipped: None for skipped work.
+        attempts: how often the commit was tried.
+        statement_attempts: how often the whole statement was run.
+        skipped: whether nothing was committed, because an earlier commit had done this unit of work.
+    """
+
+    time: str
+    table: str
+    invocation_id: str | None = None
+    target: str | None = None
+    run_id: str | None = None
+    node_id: str | None = None
+    batch_id: str | None = None
+    app_id: str | None = None
+    txn_version: int | None = None
+    table_version: int | None = None
+    operation: str | None = None
+    rows_affected: int | None = None
+    rows_inserted: int | None = None
+    rows_updated: int | None = None
+    rows_deleted: int | None = None
+    files_added: int | None = None
+    files_removed: int | None = None
+    files_skipped: int | None = None
+    attempts: int | None = None
+    statement_attempts: int | None = None
+    skipped: bool = False
+
+    @classmethod
+    def from_json(cls, line: str) -> JournalEntry | None:
+        """What a line says; None where it is not one of these. Fields of a later version are passed over."""
+        try:
+            body = json.loads(line)
+        except ValueError:
+            return None
+        if not isinstance(body, dict) or not all(isinstance(body.get(name), str) for name in ("time", "table")):
+            return None
+        return cls(**{name: value for name, value in body.items() if name in _FIELDS})
+
+    def to_json(self) -> str:
+        return json.dumps({name: value for name, value in asdict(self).items() if value is not None})
+
+
+@dataclass(frozen=True)
+class Journal:
+    """What the file holds.
+
+    Attributes:
+        entries: the oldest first.
+        damaged: the numbers, from 1, of the lines that say nothing readable.
+        torn: whether the last line has no end: its writer was killed, or is still at it. It is no damaged line.
+    """
+
+    entries: tuple[JournalEntry, ...] = ()
+    damaged: tuple[int, ...] = ()
+    torn: bool = False
+
+
+class CommitJournal:
+    """The file of one project.
+
+    Args:
+        target_path: dbt's folder of artifacts.
+    """
+
+    def __init__(self, target_path: Path) -> None:
+        self.path = target_path / COMMITS_FILE
+
+    def append(self, entry: JournalEntry) -> None:
+        """Add a line, in one write, so that those of several processes stay whole.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            # What a killed writer left of its line must not spoil this one.
+            data = ("\n" if _is_torn(file) else "") + entry.to_json() + "\n"
+            os.write(file, data.encode())
+        finally:
+            os.close(file)
+
+    def read(self) -> Journal:
+        """All that the file says; nothing where there is none.
+
+        Raises:
+            OSError: the file is there and cannot be read.
+        """
+        try:
+            text = self.path.read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return Journal()
+        *lines, rest = text.split("\n")
+        parsed = {number: JournalEntry.from_json(line) for number, line in enumerate(lines, 1) if line.strip()}
+        return Journal(
+            entries=tuple(entry for entry in parsed.values() if entry is not None),
+            damaged=tuple(number for number, entry in parsed.items() if entry is None),
+            torn=bool(rest),
+        )
+
+
+def _is_torn(file: int) -> bool:
+    size = os.fstat(file).st_size
+    return size > 0 and os.pread(file, 1, size - 1) != b"\n"
+
+
+_FIELDS: Final[frozenset[str]] = frozenset(field.name for field in fields(JournalEntry))
