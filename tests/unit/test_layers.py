@@ -48,6 +48,7 @@ KERNEL = (
     ("memory",),
     ("conflicts", "cut"),
     ("transaction",),
+    ("restore",),
 )
 
 # Of the modules that read and rewrite SQL text, those that hand a session on or ask it something.

@@ -48,7 +48,7 @@ def commit(
         return transaction.commit(
             log,
             base,
-            _with_transaction(log, _with_protocol(base, changes), settings),
+            with_transaction(log, _with_protocol(base, changes), settings),
             merged(reads, settings.reads),
             settings.commit,
         )
@@ -78,16 +78,8 @@ def merged(first: ReadSet, second: ReadSet) -> ReadSet:
     )
 
 
-def _with_protocol(base: Snapshot | None, changes: Changes) -> Changes:
-    """The changes with the protocol that new metadata asks for, where the table's present one will not do."""
-    if base is None or changes.metadata is None or changes.protocol is not None:
-        return changes
-    schema = StructType.from_json(changes.metadata.schema_string)
-    wanted = upgraded(base.protocol, needed_features(schema, changes.metadata.configuration))
-    return changes if wanted == base.protocol else replace(changes, protocol=wanted)
-
-
-def _with_transaction(log: DeltaLog, changes: Changes, settings: WriteSettings) -> Changes:
+def with_transaction(log: DeltaLog, changes: Changes, settings: WriteSettings) -> Changes:
+    """The changes with the transaction identifier that the caller asked for, if any."""
     if settings.txn is None:
         return changes
     app_id, version = settings.txn
@@ -97,3 +89,12 @@ def _with_transaction(log: DeltaLog, changes: Changes, settings: WriteSettings) 
         transactions=(*changes.transactions, recorded),
         forgotten=tuple(each for each in changes.forgotten if each.app_id != app_id),
     )
+
+
+def _with_protocol(base: Snapshot | None, changes: Changes) -> Changes:
+    """The changes with the protocol that new metadata asks for, where the table's present one will not do."""
+    if base is None or changes.metadata is None or changes.protocol is not None:
+        return changes
+    schema = StructType.from_json(changes.metadata.schema_string)
+    wanted = upgraded(base.protocol, needed_features(schema, changes.metadata.configuration))
+    return changes if wanted == base.protocol else replace(changes, protocol=wanted)

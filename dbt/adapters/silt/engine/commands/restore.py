@@ -1,225 +1,35 @@
-"""RESTORE TABLE: a new version that has the files, the schema and the properties of an earlier one.
-
-No data file is written or read. The work that landed after the restored version is undone, so the transaction
-identifiers that it left are forgotten in the same commit: a rerun of that work does it again.
-"""
+"""RESTORE TABLE: a new version that has the files, the schema and the properties of an earlier one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import replace
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from dbt.adapters.silt.engine.commands import row_changes
-from dbt.adapters.silt.engine.commands.commit import commit
+from dbt.adapters.silt.engine.commands.commit import with_transaction
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.kernel import columns, data_files, vacuum
-from dbt.adapters.silt.engine.kernel.actions import AddFile, DomainMetadata, Metadata, SetTransaction
-from dbt.adapters.silt.engine.kernel.changes import NOT_DONE, Changes, Operation, ReadSet
-from dbt.adapters.silt.engine.kernel.column_mapping import MAX_COLUMN_ID, max_column_id
-from dbt.adapters.silt.engine.kernel.deletion_vectors import file_name
-from dbt.adapters.silt.engine.kernel.errors import (
-    CommitAttemptsExhaustedError,
-    ConcurrentModificationError,
-    DataFileMissingError,
-)
-from dbt.adapters.silt.engine.kernel.features import check_writable, merged
-from dbt.adapters.silt.engine.kernel.paths import decode_path
-from dbt.adapters.silt.engine.kernel.properties import ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION, IsolationLevel
-from dbt.adapters.silt.engine.kernel.schema import StructField, StructType
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
-
-OPERATION: Final = "RESTORE"
-
-_CLUSTERING = "delta.clustering"
-_HIGH_WATER_MARK = "delta.identity.highWaterMark"
-_IDENTITY_STEP = "delta.identity.step"
-# The log's own clock goes on: the commits that carry their time are those since these were set.
-_IN_COMMIT_TIMESTAMPS = ("delta.enableInCommitTimestamps", ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP)
-_FILES_NAMED = 100
-
-
-@dataclass(frozen=True)
-class RestorePoint:
-    """What to restore: a version; and, where the statement named a time, that time's text."""
-
-    version: int
-    timestamp: str | None = None
+from dbt.adapters.silt.engine.kernel import restore as kernel_restore
+from dbt.adapters.silt.engine.kernel.restore import OPERATION as OPERATION
+from dbt.adapters.silt.engine.kernel.restore import RestorePoint as RestorePoint
 
 
 def restore(target: Target, point: RestorePoint, settings: WriteSettings) -> Outcome:
     """Makes an earlier version of the table its newest; runs no Spark job.
 
-    The protocol never loses a feature. A version that is the newest already is left as it is.
+    A version that is the newest already is left as it is.
 
     Raises:
-        VersionNotFoundError: the log does not have the version.
-        DataFileMissingError: data files of the version are gone.
-        UnsupportedStatementError: the restored table is append-only, and rows would be removed.
-        ConcurrentModificationError: another writer changed the table meanwhile; or a VACUUM is running, and files that
-            are to come back were removed longer ago than the table's retention.
+        The errors of `kernel.restore.prepare` and `kernel.restore.commit`.
     """
-    now, then = target.snapshot, target.log.snapshot_at(point.version)
-    check_writable(now.protocol, target.name, now.metadata)
-    back = then.files.filter(pc.invert(_is_among(then.files, now.files)))
-    gone = now.files.filter(pc.invert(_is_among(now.files, then.files)))
-    adds = tuple(replace(add, data_change=True) for add in then.add_files(back))
-    expired = _expired(target, back)
-    if expired:
-        _check_no_vacuum(target)
-    _check_there(target, then, adds)
-    changes = _changes(target, then, adds, gone)
-    changes = replace(changes, operation=_operation(point, then, back, gone))
-    if not changes.actions() and settings.txn is None:
+    log, now = target.log, target.snapshot
+    prepared = kernel_restore.prepare(log, now, point)
+    if not prepared.changes.actions() and settings.txn is None:
         return Outcome(OPERATION, target.name, now.version, attempts=0)
-    # Whatever the table's level is, what others add meanwhile would not be of the version restored.
-    serializable = replace(settings.commit, isolation_level=IsolationLevel.SERIALIZABLE)
-    reads = ReadSet(whole_table=True, transactions=True)
-    if expired:
-        # No commit may come between, or it might be that of a VACUUM which begins.
-        serializable = replace(serializable, max_attempts=1)
-    try:
-        committed = commit(target.log, now, changes, reads, replace(settings, commit=serializable))
-    except CommitAttemptsExhaustedError as error:
-        raise _overtaken(error) if expired else error from error
+    changes = with_transaction(log, prepared.changes, settings)
+    committed = kernel_restore.commit(log, replace(prepared, changes=changes), settings.commit)
     return Outcome(
         OPERATION,
         target.name,
         committed.version,
-        files_added=len(adds),
-        files_removed=gone.num_rows,
+        files_added=len(changes.adds),
+        files_removed=len(changes.removes),
         attempts=committed.attempts,
     )
-
-
-def forgotten_after(now: Snapshot, then: Snapshot) -> tuple[SetTransaction, ...]:
-    """What each transaction identifier that was recorded between two snapshots is set back to."""
-    changes = []
-    for app_id, recorded in now.transactions.items():
-        earlier = then.transactions.get(app_id)
-        version = NOT_DONE if earlier is None else earlier.version
-        if recorded != earlier and recorded.version != version:
-            changes.append(SetTransaction(app_id, version))
-    return tuple(changes)
-
-
-def _changes(target: Target, then: Snapshot, adds: tuple[AddFile, ...], gone: pa.Table) -> Changes:
-    now = target.snapshot
-    metadata, protocol = _restored_metadata(now, then), merged(now.protocol, then.protocol)
-    removed_at = target.log.clock.now_ms()
-    return Changes(
-        operation=Operation(OPERATION),
-        adds=adds,
-        removes=tuple(add.remove(removed_at) for add in now.add_files(gone)),
-        metadata=None if metadata == now.metadata else metadata,
-        protocol=None if protocol == now.protocol else protocol,
-        domains=_restored_domains(now, then),
-        forgotten=forgotten_after(now, then),
-    )
-
-
-def _restored_metadata(now: Snapshot, then: Snapshot) -> Metadata:
-    """The earlier metadata, with what only ever grows, and what belongs to the log itself, as it is now."""
-    configuration = {k: v for k, v in then.metadata.configuration.items() if k not in _IN_COMMIT_TIMESTAMPS}
-    configuration |= {k: v for k, v in now.metadata.configuration.items() if k in _IN_COMMIT_TIMESTAMPS}
-    if MAX_COLUMN_ID in configuration:
-        configuration[MAX_COLUMN_ID] = str(max(map(max_column_id, (now.metadata, then.metadata))))
-    schema = _with_high_water_marks(then.schema, now.schema)
-    text = then.metadata.schema_string if schema == then.schema else schema.to_json()
-    return replace(then.metadata, schema_string=text, configuration=configuration)
-
-
-def _with_high_water_marks(then: StructType, now: StructType) -> StructType:
-    """The earlier schema; its identity columns go on where they are now, so that no value is given twice."""
-    return StructType(tuple(_with_high_water_mark(field, now.field(field.name)) for field in then))
-
-
-def _with_high_water_mark(then: StructField, now: StructField | None) -> StructField:
-    marks = [each.metadata.get(_HIGH_WATER_MARK) for each in (then, now) if each is not None]
-    known = [int(mark) for mark in marks if mark is not None]
-    if not known or _IDENTITY_STEP not in then.metadata:
-        return then
-    farthest = max(known) if int(then.metadata[_IDENTITY_STEP]) > 0 else min(known)
-    return then.with_metadata(**{_HIGH_WATER_MARK: farthest})
-
-
-def _restored_domains(now: Snapshot, then: Snapshot) -> tuple[DomainMetadata, ...]:
-    """The clustering columns go back; all other domains stay, as in the reference."""
-    present, earlier = now.domains.get(_CLUSTERING), then.domains.get(_CLUSTERING)
-    if present == earlier:
-        return ()
-    if earlier is not None:
-        return (earlier,)
-    assert present is not None
-    return (replace(present, removed=True),)
-
-
-def _check_there(target: Target, then: Snapshot, adds: Sequence[AddFile]) -> None:
-    vectors = [add.deletion_vector for add in adds if add.deletion_vector is not None]
-    names = dict.fromkeys([decode_path(add.path) for add in adds] + [file_name(vector) for vector in vectors])
-    missing = data_files.missing(target.log.store, [name for name in names if name is not None])
-    if missing:
-        files = "file is" if len(missing) == 1 else "files are"
-        raise DataFileMissingError(
-            f"version {then.version} cannot be restored: {len(missing)} {files} gone that it needs, "
-            f"such as {missing[0]}",
-            remedy="Restore a later version, or put the files back from a copy first; nothing was changed",
-            table=target.name,
-            version=target.snapshot.version,
-            details={"version": then.version, "files": tuple(missing[:_FILES_NAMED]), "missing": len(missing)},
-        )
-
-
-def _expired(target: Target, back: pa.Table) -> bool:
-    """Whether a file is to come back that a VACUUM takes for old enough to delete."""
-    if not back.num_rows:
-        return False
-    limit = target.log.clock.now_ms() - target.snapshot.properties.deleted_file_retention_ms
-    tombstones = target.log.tombstones(target.snapshot)
-    young = tombstones.filter(pc.greater(pc.fill_null(tombstones["deletion_timestamp"], 0), limit))
-    is_safe = pc.or_(_is_among(back, young), pc.greater(back["modification_time"], limit))
-    return not pc.all(is_safe).as_py()
-
-
-def _check_no_vacuum(target: Target) -> None:
-    """Passes where no VACUUM is running: one that begins later sees the files in use again."""
-    began = vacuum.running_since(target.log)
-    if began is not None:
-        raise ConcurrentModificationError(
-            f"the VACUUM of version {began} has not ended, and may delete files that are to come back",
-            remedy="Nothing was changed: run it again once VACUUM END stands in the history; a VACUUM that was killed "
-            "is taken for ended a day after it began",
-            table=target.name,
-            version=target.snapshot.version,
-        )
-
-
-def _overtaken(error: CommitAttemptsExhaustedError) -> ConcurrentModificationError:
-    return ConcurrentModificationError(
-        "another writer committed first, while files came back that VACUUM may delete",
-        table=error.table,
-        version=error.version,
-    )
-
-
-def _is_among(files: pa.Table, others: pa.Table) -> pa.Array:
-    """Whether each file, by its path and deletion vector, is one of the others."""
-    keys = columns.keys_of(others)
-    values = keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
-    return pc.is_in(columns.keys_of(files), value_set=values)
-
-
-def _operation(point: RestorePoint, then: Snapshot, back: pa.Table, gone: pa.Table) -> Operation:
-    metrics: Mapping[str, int | None] = {
-        "tableSizeAfterRestore": then.size_in_bytes,
-        "numOfFilesAfterRestore": then.num_files,
-        "numRemovedFiles": gone.num_rows,
-        "numRestoredFiles": back.num_rows,
-        "removedFilesSize": row_changes.size(gone),
-        "restoredFilesSize": row_changes.size(back),
-    }
-    named = {"version": point.version if point.timestamp is None else None, "timestamp": point.timestamp}
-    return Operation(OPERATION, named, row_changes.texts(metrics))

@@ -26,6 +26,8 @@ from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSetti
 from dbt.adapters.silt.engine.kernel import deletion_vectors, row_counts
 from dbt.adapters.silt.engine.kernel.actions import AddCDCFile, AddFile, Metadata
 from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, is_needed
+from dbt.adapters.silt.engine.kernel.changes import texts as texts
+from dbt.adapters.silt.engine.kernel.columns import size as size
 from dbt.adapters.silt.engine.kernel.errors import InternalError, InvalidNameError, SiltError
 from dbt.adapters.silt.engine.kernel.expressions import Expression
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
@@ -171,11 +173,6 @@ def at(chosen: pa.Table, paths: Iterable[str]) -> pa.Table:
     return chosen.filter(pc.is_in(chosen["path"], value_set=pa.array(paths, pa.string())))
 
 
-def size(chosen: pa.Table) -> int:
-    """Bytes of the files."""
-    return pc.sum(chosen["size"]).as_py() or 0
-
-
 def row_count(target: Target, chosen: pa.Table) -> int:
     """How many rows the files hold; the footers of files without statistics are read."""
     return sum(records(target, chosen)) - row_counts.marked_rows(chosen)
@@ -312,8 +309,3 @@ def drop_written(target: Target, changes: FileChanges) -> FileChanges:
     if changes.written is not None:
         changes.written.discard(target.log)
     return FileChanges(changes.opened, changes.removed.slice(0, 0))
-
-
-def texts(metrics: Mapping[str, int | None]) -> dict[str, str]:
-    """Metrics as `commitInfo.operationMetrics` spells them; those that are not known are left out."""
-    return {name: str(value) for name, value in metrics.items() if value is not None}

@@ -108,3 +108,8 @@ def is_needed(changes: Changes, isolation_level: IsolationLevel) -> bool:
     An empty commit orders its statement among the others, which WriteSerializable asks for.
     """
     return bool(changes.actions()) or isolation_level is IsolationLevel.WRITE_SERIALIZABLE
+
+
+def texts(metrics: Mapping[str, int | None]) -> dict[str, str]:
+    """Metrics as `commitInfo.operationMetrics` spells them; those that are not known are left out."""
+    return {name: str(value) for name, value in metrics.items() if value is not None}

@@ -86,6 +86,11 @@ def add_files(files: pa.Table) -> list[AddFile]:
     ]
 
 
+def size(files: pa.Table) -> int:
+    """Bytes of the files."""
+    return pc.sum(files["size"]).as_py() or 0
+
+
 def camel(name: str) -> str:
     """The specification's spelling of a column's name."""
     if name == "path_or_inline_dv":

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.kernel import columns
 from dbt.adapters.silt.engine.kernel.actions import AddFile, DomainMetadata, Metadata, Protocol, SetTransaction
@@ -81,7 +80,7 @@ class Snapshot:
 
     @functools.cached_property
     def size_in_bytes(self) -> int:
-        return pc.sum(self.files["size"]).as_py() or 0
+        return columns.size(self.files)
 
     def put_in_log(self, store: Store, path: str, data: bytes) -> PutResult:
         """Puts a file, where there is none, into the log that the snapshot was read from, and into no other.
