@@ -13,7 +13,18 @@ from dbt.adapters.silt.engine.kernel import errors
 
 ENGINE = ["Outcome", "Result", "SiltError", "Warehouse", "WarehouseSettings"]
 WAREHOUSE = ["Result", "Warehouse", "WarehouseSettings"]
-WAREHOUSE_METHODS = ["execute", "for_session", "query", "schema_of", "snapshot", "sql", "table", "tables"]
+WAREHOUSE_METHODS = [
+    "execute",
+    "for_session",
+    "query",
+    "schema_of",
+    "snapshot",
+    "sql",
+    "table",
+    "tables",
+    "transaction_version",
+    "write",
+]
 ERRORS = [
     "ChangeDataNotRecordedError",
     "CheckViolationError",
@@ -35,6 +46,7 @@ ERRORS = [
     "DataRejectedError",
     "FilesNotFoundError",
     "InternalError",
+    "InvalidArgumentError",
     "InvalidNameError",
     "InvalidPropertyError",
     "InvalidSettingError",

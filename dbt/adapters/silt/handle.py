@@ -123,6 +123,7 @@ class Environment:
                 statement_attempts=given.statement_attempts,
                 goes_with_rows=goes_with_rows,
                 python_functions=given.python_functions,
+                log_skips=False,  # dbt's own log and results say it
             ),
         )
 

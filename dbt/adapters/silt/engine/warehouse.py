@@ -2,10 +2,27 @@
 
     warehouse = Warehouse(spark, "/data/warehouse")
     warehouse.sql("create table main.orders (id bigint not null, amount decimal(12, 2))")
-    warehouse.sql("insert into main.orders values (1, 9.99)", txn=("load", 1))
+    warehouse.write(df, "main.orders", txn=("load", 1))
     warehouse.table("main.orders").show()
 
 Statements on tables of the warehouse go through the engine's commit protocol; everything else goes to Spark as it is.
+
+A write with a `txn` takes place once, however often the program is run again. A job keeps its place as the version,
+
+    done = warehouse.transaction_version("main.orders", "orders-job")
+    warehouse.write(read(after=done), "main.orders", txn=("orders-job", last_offset))
+
+and a stream that writes several tables, MERGE included, by the id of its batch:
+
+    def apply(batch, batch_id):
+        warehouse = Warehouse(batch.sparkSession, "/data/warehouse")
+        batch.createOrReplaceTempView("batch")
+        warehouse.write(batch, "main.events", txn=("orders-stream", batch_id))
+        warehouse.sql("merge into main.orders using batch ...", txn=("orders-stream", batch_id))
+
+    stream.writeStream.foreachBatch(apply).option("checkpointLocation", ...).start()
+
+Each table remembers the application ids on its own. What is skipped stands in the log of the package.
 """
 
 from __future__ import annotations
@@ -13,14 +30,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.commands import spark_errors
+from dbt.adapters.silt.engine.commands import frame_source, spark_errors
 from dbt.adapters.silt.engine.commands.confs import configure
 from dbt.adapters.silt.engine.commands.shared_storage import SharedStorage
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings, never
@@ -35,6 +52,7 @@ from dbt.adapters.silt.engine.kernel.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.transaction import CommitSettings
+from dbt.adapters.silt.engine.statements import skips, writes
 from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.kinds import Query, Statement
 from dbt.adapters.silt.engine.statements.namespace import Namespace
@@ -46,12 +64,11 @@ from dbt.adapters.silt.engine.statements.resolve import Resolver
 from dbt.adapters.silt.engine.statements.route import route
 from dbt.adapters.silt.engine.statements.turns import Turns
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 __all__ = ["Result", "Warehouse", "WarehouseSettings"]
 
-_CHANGES_SCHEMA = (
-    "operation string, version bigint, num_affected_rows bigint, num_inserted_rows bigint, "
-    "num_updated_rows bigint, num_deleted_rows bigint, skipped boolean"
-)
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _FIRST_WAIT_SECONDS = 0.1
 _LONGEST_WAIT_SECONDS = 5.0
@@ -69,6 +86,7 @@ class WarehouseSettings:
         goes_with_rows: which transaction identifiers replacing a whole table forgets; none by default. The work of the
             others stays known until the table is dropped.
         python_functions: whether functions in Python, which are code in the warehouse, may be made and called.
+        log_skips: whether work that is skipped is told of in the log of the package, `dbt.adapters.silt`.
     """
 
     isolation_level: IsolationLevel | None = None
@@ -77,6 +95,7 @@ class WarehouseSettings:
     clock: Clock = field(default_factory=SystemClock)
     goes_with_rows: Callable[[str], bool] = never
     python_functions: bool = False
+    log_skips: bool = True
 
 
 class Warehouse:
@@ -116,7 +135,7 @@ class Warehouse:
         self._open(spark, Namespace(spark, catalog, database, schema))
 
     def for_session(self, spark: SparkSession, one_work: bool = False) -> Warehouse:
-        """The same warehouse, with its caches, seen by another session.
+        """The same warehouse, with its caches, seen by another session, such as that of a stream's micro-batch.
 
         Args:
             one_work: whether the statements to come belong together: what a query reads of a table is then what a later
@@ -149,11 +168,54 @@ class Warehouse:
         Raises:
             SiltError: see `kernel.errors`; nothing is applied unless the error says otherwise.
         """
-        result = self.execute(text, txn, user_metadata=user_metadata)
-        if result.dataframe is not None:
-            return result.dataframe
-        rows = [] if result.outcome is None else [_changes(result.outcome)]
-        return self.spark.createDataFrame(rows, _CHANGES_SCHEMA)
+        return self.execute(text, txn, user_metadata=user_metadata).rows(self.spark)
+
+    def write(
+        self,
+        df: DataFrame,
+        table: str,
+        *,
+        mode: str = "append",
+        txn: tuple[str, int] | None = None,
+        **options: Unpack[writes.WriteOptions],
+    ) -> Outcome:
+        """Writes the rows of a DataFrame into a table, in one commit; columns are matched by name.
+
+        Args:
+            df: the rows; of any session.
+            table: its SQL name; one that is not there is made.
+            mode: what happens where it is there, as in Spark's DataFrameWriter: `append`, `overwrite`, `error` (or
+                `errorifexists`) or `ignore`.
+            txn: as of `sql`. An application id stands for one write: a second write of a batch to the same table has
+                another.
+            options: see WriteOptions.
+
+        Raises:
+            InvalidArgumentError: the rows are a stream's, or a mode, option or `txn` cannot be.
+            InvalidNameError: the table would not be in the warehouse.
+            ColumnNotFoundError, TypeMismatchError: the columns do not fit the table's.
+            SiltError: see `kernel.errors`; nothing is applied unless the error says otherwise.
+        """
+        frame_source.check(df)
+        view = f"__silt_rows_{self.settings.clock.new_id()}"
+        statement = writes.statement(table, view, mode, options)
+        settings = self._write_settings(statement, txn, options.get("user_metadata"))
+        house = self if df.sparkSession is self.spark else self._beside(df.sparkSession)
+        with frame_source.view(df, view):
+            outcome = house._run(statement, settings).outcome
+        assert outcome is not None
+        return outcome
+
+    def transaction_version(self, table: str, app_id: str) -> int | None:
+        """The latest version that an application has committed to a table; None if it has none, or there is no table.
+
+        A program that keeps its place as the version of its `txn`, such as the offset that it has read up to, asks here
+        where to go on: the place and the rows are of one commit.
+
+        Args:
+            table: its SQL name.
+        """
+        return writes.recorded_version(self._namespace, table, app_id)
 
     def query(self, text: str, parameters: dict[str, Any] | list[Any]) -> DataFrame:
         """The rows of a query with parameters, named (`:name`) or not (`?`), as `SparkSession.sql` takes them."""
@@ -192,17 +254,13 @@ class Warehouse:
             replace_tables: whether CREATE OR REPLACE VIEW may take the place of a table, whose rows then are gone.
         """
         statement = parse(text)
-        commit = CommitSettings(
+        settings = self._write_settings(statement, txn, user_metadata)
+        commit = replace(
+            settings.commit,
             isolation_level=isolation_level or self.settings.isolation_level,
-            max_attempts=self.settings.max_commit_attempts,
             commit_info=dict(commit_info or {}),
-            user_metadata=self._user_metadata(statement) if user_metadata is None else user_metadata,
         )
-        goes_with_rows = self.settings.goes_with_rows
-        return self._run(
-            statement,
-            WriteSettings(txn=txn, commit=commit, goes_with_rows=goes_with_rows, replace_tables=replace_tables),
-        )
+        return self._run(statement, replace(settings, commit=commit, replace_tables=replace_tables))
 
     def schema_of(self, query: str) -> StructType:
         """The schema of a query, without running it."""
@@ -226,6 +284,28 @@ class Warehouse:
         self._namespace = namespace
         self._pins = Pins(spark)
         self._memory: Memory | None = None
+
+    def _beside(self, spark: SparkSession) -> Warehouse:
+        """As it is, seen by another session: names mean what they mean here."""
+        other = self.for_session(spark)
+        other._memory = self._memory
+        other._namespace.database, other._namespace.schema = self._namespace.database, self._namespace.schema
+        return other
+
+    def _write_settings(
+        self, statement: Statement, txn: tuple[str, int] | None, user_metadata: str | None
+    ) -> WriteSettings:
+        commit = CommitSettings(
+            isolation_level=self.settings.isolation_level,
+            max_attempts=self.settings.max_commit_attempts,
+            user_metadata=self._user_metadata(statement) if user_metadata is None else user_metadata,
+        )
+        return WriteSettings(
+            txn=skips.checked(txn),
+            commit=commit,
+            goes_with_rows=self.settings.goes_with_rows,
+            log_skips=self.settings.log_skips,
+        )
 
     def _user_metadata(self, statement: Statement) -> str | None:
         """The session's note; a query commits nothing, and is not made to ask."""
@@ -269,13 +349,6 @@ def _with_attempts(result: Result, attempts: int) -> Result:
     if result.outcome is None or attempts == 1:
         return result
     return replace(result, outcome=replace(result.outcome, statement_attempts=attempts))
-
-
-def _changes(outcome: Outcome) -> tuple[object, ...]:
-    counts = (outcome.rows_inserted, outcome.rows_updated, outcome.rows_deleted)
-    known = [count for count in counts if count is not None]
-    affected = sum(known) if known else None
-    return (outcome.operation, outcome.version, affected, *counts, outcome.skipped)
 
 
 def _local(location: str) -> str:

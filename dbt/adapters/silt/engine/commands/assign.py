@@ -121,7 +121,8 @@ def _by_name(source: StructType, schema: StructType, table: str) -> list[_Pair]:
         if name not in schema:
             raise ColumnNotFoundError(
                 f"the query's column `{name}` is not in the table, which has {_listed(schema.names)}",
-                remedy="Leave it out of the query, add it to the table, or write `with schema evolution`",
+                remedy="Leave it out of the query, add it to the table, or write `with schema evolution`, which for a "
+                "DataFrame is `merge_schema=True`",
                 table=table,
             )
         if name.lower() in positions:

@@ -51,6 +51,7 @@ class WriteSettings:
         goes_with_rows: whether a transaction identifier stands for rows of its own, so that replacing the whole table
             forgets it.
         replace_tables: whether CREATE OR REPLACE VIEW may take the place of a table.
+        log_skips: whether work that is skipped is told of in the log of the package.
     """
 
     txn: tuple[str, int] | None = None
@@ -58,6 +59,7 @@ class WriteSettings:
     reads: ReadSet = field(default_factory=ReadSet)
     goes_with_rows: Callable[[str], bool] = never
     replace_tables: bool = False
+    log_skips: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ class Outcome:
         attempts: to commit.
         statement_attempts: runs of the whole statement.
         skipped: the work had been done before, and was not done again.
+        recorded: where it was skipped, the version of its application id that the table holds.
         emptied_at: where it was skipped, the version since that took all rows out of the table and kept the memory of
             the work (TRUNCATE, DELETE without a condition).
     """
@@ -90,4 +93,5 @@ class Outcome:
     attempts: int = 1
     statement_attempts: int = 1
     skipped: bool = False
+    recorded: int | None = None
     emptied_at: int | None = None

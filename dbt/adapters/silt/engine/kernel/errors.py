@@ -17,6 +17,7 @@
       InvalidStatementError            correct the statement, the model or its configuration
         StatementSyntaxError
         UnsupportedStatementError
+        InvalidArgumentError
         InvalidNameError
         RelationNotFoundError
         FilesNotFoundError
@@ -203,6 +204,13 @@ class UnsupportedStatementError(InvalidStatementError):
     """The statement is understood, or names a table of ours, but cannot be run."""
 
     code = "SILT_UNSUPPORTED_STATEMENT"
+
+
+class InvalidArgumentError(InvalidStatementError):
+    """A program called the engine with a value that it cannot take."""
+
+    code = "SILT_INVALID_ARGUMENT"
+    remedy = "Correct the call"
 
 
 class InvalidNameError(InvalidStatementError):

@@ -13,6 +13,11 @@ from dbt.adapters.silt.engine.statements.namespace import Namespace
 from dbt.adapters.silt.engine.statements.reads import Resolved
 from dbt.adapters.silt.engine.statements.resolve import Resolver
 
+_CHANGES_SCHEMA = (
+    "operation string, version bigint, num_affected_rows bigint, num_inserted_rows bigint, "
+    "num_updated_rows bigint, num_deleted_rows bigint, skipped boolean"
+)
+
 
 @dataclass(frozen=True)
 class Result:
@@ -20,6 +25,12 @@ class Result:
 
     dataframe: DataFrame | None = None
     outcome: Outcome | None = None
+
+    def rows(self, spark: SparkSession) -> DataFrame:
+        """The rows to read; of a change, one row that says what it did."""
+        if self.dataframe is not None:
+            return self.dataframe
+        return spark.createDataFrame([] if self.outcome is None else [_changes(self.outcome)], _CHANGES_SCHEMA)
 
 
 @dataclass(frozen=True)
@@ -47,3 +58,10 @@ class Context:
     def rows(self, rows: Sequence[Sequence[object]], schema: str) -> Result:
         """An answer that the engine itself has; `schema` is in Spark's DDL form."""
         return Result(dataframe=self.spark.createDataFrame([tuple(row) for row in rows], schema))
+
+
+def _changes(outcome: Outcome) -> tuple[object, ...]:
+    counts = (outcome.rows_inserted, outcome.rows_updated, outcome.rows_deleted)
+    known = [count for count in counts if count is not None]
+    affected = sum(known) if known else None
+    return (outcome.operation, outcome.version, affected, *counts, outcome.skipped)

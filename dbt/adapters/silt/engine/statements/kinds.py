@@ -422,6 +422,31 @@ class Insert(Statement):
     schema_evolution: bool = False
 
 
+class SaveMode(Enum):
+    """What a write of rows does where there is a table already, as in Spark's DataFrameWriter."""
+
+    APPEND = "append"
+    OVERWRITE = "overwrite"
+    ERROR = "error"
+    IGNORE = "ignore"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteRows(Statement):
+    """The rows of a temporary view into a table, which is made where there is none; `text` says so in words.
+
+    `partition_by` is None where the table's own, or no partitions, will do.
+    """
+
+    table: Name
+    view: str
+    mode: SaveMode
+    partition_by: tuple[str, ...] | None = None
+    merge_schema: bool = False
+    overwrite_schema: bool = False
+    replace_where: str | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class InsertDirectory(Statement):
     """INSERT OVERWRITE DIRECTORY: `head` + a query, which Spark writes to files of no table."""

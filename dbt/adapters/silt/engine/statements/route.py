@@ -22,6 +22,7 @@ from dbt.adapters.silt.engine.statements import (
     past,
     tables,
     upkeep,
+    writes,
 )
 from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.kinds import Statement
@@ -94,6 +95,7 @@ _ROUTES: Mapping[type[Statement], Callable[[Context, Any], Result]] = {
     # rows
     kinds.Insert: inserts.insert,
     kinds.InsertDirectory: inserts.insert_directory,
+    kinds.WriteRows: writes.write,
     kinds.Delete: changes.delete,
     kinds.Update: changes.update,
     kinds.Merge: changes.merge,

@@ -15,6 +15,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.expressions import TRUE
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.statements import skips
 from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.kinds import Name, Statement
 from dbt.adapters.silt.engine.statements.namespace import Foreign, OurTable
@@ -54,9 +55,12 @@ def already_applied(context: Context, log: DeltaLog, snapshot: Snapshot, operati
     if recorded is None or recorded < version:
         return None
     found = memory.find(log, app_id)
-    if found is None:
-        return Outcome(operation, log.name, None, skipped=True)
-    return Outcome(operation, log.name, found.commit.version, skipped=True, emptied_at=found.emptied_at)
+    done = Outcome(operation, log.name, None, skipped=True, recorded=recorded)
+    if found is not None:
+        done = replace(done, version=found.commit.version, emptied_at=found.emptied_at)
+    if context.settings.log_skips:
+        skips.tell(log, context.settings.txn, done)
+    return done
 
 
 def identifier(table: OurTable, alias: str | None) -> str:
@@ -85,6 +89,8 @@ def changed(context: Context, log: DeltaLog, outcome: Outcome) -> Result:
     """The result of a write; what the same work read of the table before counts no longer."""
     if context.resolver.memory is not None:
         context.resolver.memory.forget(log)
+    if context.settings.txn is not None:
+        skips.applied(log, context.settings.txn)
     return Result(outcome=outcome)
 
 

@@ -1,0 +1,82 @@
+"""Work that a table holds already: the transaction identifier that names it, and what is logged when it is skipped."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from numbers import Integral
+from typing import Final
+
+from dbt.adapters.silt.engine.commands.target import Outcome
+from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+
+_logger = logging.getLogger(__name__)
+
+_GREATEST_VERSION: Final = 2**63 - 1
+_REMEDY: Final = "Give (app id, version): a text that names the work, and a whole number that grows with it"
+
+_warned: set[tuple[str, str]] = set()
+"""The tables, by their place, and application ids whose late versions have been warned about."""
+
+_lock = threading.Lock()
+
+
+def checked(txn: tuple[str, int] | None) -> tuple[str, int] | None:
+    """Application id and version as a commit can record them.
+
+    Raises:
+        InvalidArgumentError: it cannot.
+    """
+    if txn is None:
+        return None
+    if not isinstance(txn, tuple | list) or len(txn) != 2:
+        raise InvalidArgumentError(f"`txn` cannot be {txn!r}: it has two parts", remedy=_REMEDY)
+    app_id, version = txn
+    if not isinstance(app_id, str) or not app_id.strip():
+        raise InvalidArgumentError(f"the app id of `txn` cannot be {app_id!r}", remedy=_REMEDY)
+    if isinstance(version, bool) or not isinstance(version, Integral) or not 0 <= version <= _GREATEST_VERSION:
+        raise InvalidArgumentError(f"the version of `txn` cannot be {version!r}", remedy=_REMEDY)
+    return app_id, int(version)
+
+
+def tell(log: DeltaLog, txn: tuple[str, int], done: Outcome) -> None:
+    """Logs that work was skipped.
+
+    An application that repeats its latest work repeats the latest version. Where a version comes that is below it, the
+    application may have begun to count anew, and all that it writes would be skipped: the first one is warned about.
+    """
+    app_id, version = txn
+    _logger.info(
+        "skipped: version %s of the app id %s is already applied to %s%s",
+        version,
+        app_id,
+        done.table,
+        "" if done.version is None else f", by v{done.version}",
+    )
+    if done.recorded is None or version >= done.recorded or not _is_first(log, app_id):
+        return
+    _logger.warning(
+        "%s holds version %s of the app id %s, and version %s came after it: this and every version up to %s is "
+        "skipped, none of their rows is written. If it is new work, such as a stream with a new checkpoint, give it an "
+        "app id of its own; if it is a rerun, go on from the checkpoint that belongs to the app id",
+        done.table,
+        done.recorded,
+        app_id,
+        version,
+        done.recorded,
+    )
+
+
+def applied(log: DeltaLog, txn: tuple[str, int]) -> None:
+    """The application has written something new: should it fall behind again, that is worth another warning."""
+    with _lock:
+        _warned.discard((log.store.root, txn[0]))
+
+
+def _is_first(log: DeltaLog, app_id: str) -> bool:
+    key = (log.store.root, app_id)
+    with _lock:
+        is_first = key not in _warned
+        _warned.add(key)
+    return is_first
