@@ -26,7 +26,7 @@ GLUE = 4
 KERNEL = (
     ("clock", "errors", "json_fields"),
     ("actions",),
-    ("expressions", "literals", "paths", "struct_stats", "z85"),
+    ("expressions", "literals", "paths", "rows_changed", "struct_stats", "z85"),
     ("properties", "schema"),
     ("keys", "type_widening"),
     ("changes", "clustering", "column_mapping", "domains", "features", "store"),
@@ -42,7 +42,7 @@ KERNEL = (
     ("snapshot",),
     ("checkpoint_rows",),
     ("checkpoint", "checksum", "history", "row_tracking", "skipping"),
-    ("cleanup",),
+    ("cleanup", "commit_heads"),
     ("log", "validation"),
     ("attempt", "change_feed", "extremes", "contenders", "freshness", "vacuum"),
     ("memory",),
@@ -205,11 +205,11 @@ except ImportError:
 
 
 # What looks at runs from outside of dbt needs neither.
-RECORDS = ("commit_facts", "journal")
+RECORDS = ("commit_facts", "journal", "run_history")
 
 
-def test_kernel_catalog_and_records_import_without_spark_and_without_dbt() -> None:
-    packages = [f"{PACKAGE}.engine.kernel", f"{PACKAGE}.engine.catalog"]
+def test_kernel_catalog_command_and_records_import_without_spark_and_without_dbt() -> None:
+    packages = [f"{PACKAGE}.engine.kernel", f"{PACKAGE}.engine.catalog", f"{PACKAGE}.cli"]
     records = [f"{PACKAGE}.{name}" for name in RECORDS]
     run = subprocess.run(
         [sys.executable, "-W", "error", "-c", IMPORT_BLOCKED, *packages, *records],

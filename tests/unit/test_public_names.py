@@ -63,6 +63,7 @@ ERRORS = [
     "ReplaceWhereMismatchError",
     "RetentionTooShortError",
     "RunAgainError",
+    "RunNotFoundError",
     "SchemaNotFoundError",
     "SiltError",
     "SparkUnavailableError",

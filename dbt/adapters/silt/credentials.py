@@ -12,6 +12,7 @@ from typing import Any
 from dbt.adapters.contracts.connection import Credentials
 from dbt_common.dataclass_schema import ValidationError
 
+from dbt.adapters.silt import profile_places
 from dbt.adapters.silt.engine.catalog.names import check_identifier
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError
 from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
@@ -37,9 +38,9 @@ class SiltCredentials(Credentials):
         resume: for how long ("2 hours") a plain rerun continues a run that did not finish; by default never.
     """
 
-    database: str = "silt"
-    schema: str = "main"
-    warehouse: str = "warehouse"
+    database: str = profile_places.DATABASE
+    schema: str = profile_places.SCHEMA
+    warehouse: str = profile_places.WAREHOUSE
     master: str | None = None
     remote: str | None = None
     databases: dict[str, str] = field(default_factory=dict)

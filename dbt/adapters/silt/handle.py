@@ -16,6 +16,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from dbt.adapters.silt import profile_places
 from dbt.adapters.silt.column import rows_of, to_agate
 from dbt.adapters.silt.commits import SiltResponse
 from dbt.adapters.silt.credentials import SiltCredentials
@@ -134,19 +135,15 @@ _environments_lock = threading.Lock()
 
 def environment_of(credentials: SiltCredentials, project_root: Path) -> Environment:
     """The environment of a profile: the same one for every adapter of this process with the same settings."""
-    places = {credentials.database: credentials.warehouse, **credentials.databases}
-    locations = {name: _location(place, project_root) for name, place in places.items()}
+    locations = profile_places.locations(
+        credentials.database, credentials.warehouse, credentials.databases, project_root
+    )
     settings = {name: value for name, value in credentials.to_dict().items() if name not in ("run_id", "resume")}
     key = json.dumps([locations, settings], sort_keys=True, default=str)
     with _environments_lock:
         if key not in _environments:
             _environments[key] = Environment(credentials, locations)
         return _environments[key]
-
-
-def _location(place: str, project_root: Path) -> str:
-    """A folder of the profile is relative to the project; a URI is what it is."""
-    return place if "://" in place else str((project_root / Path(place).expanduser()).resolve())
 
 
 class SiltHandle:

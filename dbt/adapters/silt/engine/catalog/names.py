@@ -54,6 +54,25 @@ def normalize(text: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
 
 
+def name_parts(text: str) -> list[str]:
+    """The parts of a dotted name, as a person writes it: a part in backquotes may hold a dot, and a backquote twice.
+
+    Raises:
+        InvalidNameError: it is no such name.
+    """
+    parts, position = [], 0
+    while True:
+        part = _PART.match(text, position)
+        if part is None:
+            raise InvalidNameError(
+                f"`{_printable(text)}` is no name of a table", remedy="Write it `schema.table`, or give a folder's path"
+            )
+        parts.append(part["plain"] if part["quoted"] is None else part["quoted"].replace("``", "`"))
+        if part.end() == len(text):
+            return parts
+        position = part.end() + 1
+
+
 def check_identifier(text: str, kind: str, relation: str | None = None) -> str:
     """The normalized form of one part of a name.
 
@@ -83,6 +102,7 @@ def is_identifier(text: str) -> bool:
     return normalize(text) == text and _why_not(text) is None
 
 
+_PART = re.compile(r"(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[^`.]+))(?=\.|\Z)")
 _FORBIDDEN = re.compile(r"""[/\\'"`*?\[\]{}:#%<>|]""")  # separators, quotes, and what Hadoop's paths give a meaning to
 _VERSION_SUFFIX = re.compile(r"@v?\d+$")
 _UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, lone surrogates, line and paragraph separators

@@ -28,6 +28,7 @@
         InvalidPropertyError
         RetentionTooShortError
         VersionNotFoundError
+        RunNotFoundError
         ChangeDataNotRecordedError
       DataRejectedError                correct the data
         NotNullViolationError
@@ -274,6 +275,13 @@ class VersionNotFoundError(InvalidStatementError):
 
     code = "SILT_VERSION_NOT_FOUND"
     remedy = "Choose one of the versions that `describe history` shows"
+
+
+class RunNotFoundError(InvalidStatementError):
+    """No table's log has a commit of that run."""
+
+    code = "SILT_RUN_NOT_FOUND"
+    remedy = "Choose one of the runs that `silt runs` shows"
 
 
 class ChangeDataNotRecordedError(InvalidStatementError):

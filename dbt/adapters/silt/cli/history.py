@@ -1,0 +1,55 @@
+"""`silt history TABLE`: the versions of a table, the newest first."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from dbt.adapters.silt.cli.commits import commit_json, counts
+from dbt.adapters.silt.cli.options import Subparsers, subcommand
+from dbt.adapters.silt.cli.places import table_of
+from dbt.adapters.silt.cli.rendering import UNKNOWN, UTC, Answer, Rows, show, utc
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.run_history import LoggedCommit, log_history
+
+_COLUMNS = ("#version", f"committed {UTC}", "operation", "#inserted", "#updated", "#deleted", "run", "node", "engine")
+
+
+def add(subparsers: Subparsers) -> None:
+    """Declares the subcommand."""
+    parser: ArgumentParser = subcommand(
+        subparsers, "history", "the versions of a table", "Shows the commits that the table's log still has."
+    )
+    parser.add_argument("table", metavar="TABLE", help="a name, such as main.orders, or the path of a table's folder")
+    parser.add_argument("-n", "--limit", type=int, metavar="N", help="only the newest N versions")
+
+
+def run(arguments: Namespace) -> int:
+    """Prints the versions."""
+    log = table_of(arguments.table, arguments)
+    commits = log_history(log)[::-1]
+    shown = commits if arguments.limit is None else commits[: max(arguments.limit, 0)]
+    return show(answer(log, shown), arguments.json)
+
+
+def answer(log: DeltaLog, commits: list[LoggedCommit]) -> Answer:
+    """The versions, in the order given."""
+    document: dict[str, Any] = {
+        "table": log.name,
+        "location": log.store.root,
+        "versions": [commit_json(commit) for commit in commits],
+    }
+    return Answer(document, [Rows(_COLUMNS, [_row(commit) for commit in commits], log.name, "no versions")])
+
+
+def _row(commit: LoggedCommit) -> list[str]:
+    facts = commit.facts
+    return [
+        str(commit.version),
+        utc(commit.timestamp_ms),
+        commit.operation or UNKNOWN,
+        *counts(commit.rows),
+        commit.run_id or UNKNOWN,
+        (facts and facts.node_id) or UNKNOWN,
+        commit.engine or UNKNOWN,
+    ]

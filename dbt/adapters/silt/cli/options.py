@@ -1,0 +1,42 @@
+"""What all subcommands take, and how one is declared."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from dbt.adapters.silt.cli.places import add_warehouse_options
+
+if TYPE_CHECKING:
+    from argparse import _SubParsersAction
+
+    Subparsers: TypeAlias = _SubParsersAction[ArgumentParser]
+else:
+    Subparsers: TypeAlias = object
+
+
+class Subcommand(Protocol):
+    """A module that is one."""
+
+    def add(self, subparsers: Subparsers) -> None:
+        """Declares it."""
+        ...
+
+    def run(self, arguments: Namespace) -> int:
+        """Does what its arguments ask for; the exit code."""
+        ...
+
+
+def subcommand(subparsers: Subparsers, name: str, summary: str, description: str) -> ArgumentParser:
+    """Declares a subcommand with the options that all have.
+
+    Args:
+        summary: its line in the list of subcommands.
+        description: what it does, in sentences.
+    """
+    parser = subparsers.add_parser(
+        name, help=summary, description=description, formatter_class=RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON value, for programs")
+    add_warehouse_options(parser)
+    return parser

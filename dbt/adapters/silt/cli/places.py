@@ -1,0 +1,167 @@
+"""What the arguments name: a warehouse, a table of it by name, the table in any folder, one of its versions."""
+
+from __future__ import annotations
+
+import os
+import re
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+
+from dbt.adapters.silt import profile_places
+from dbt.adapters.silt.cli import profile
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.names import RelationName, name_parts
+from dbt.adapters.silt.engine.catalog.places import local_folder
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, InvalidStatementError
+from dbt.adapters.silt.engine.kernel.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+
+_BY_PATH = "delta"
+_VERSION = re.compile(r"v?(\d{1,19})")
+_NO_WAREHOUSE = "Name one with `--warehouse PATH`, or go to the folder of a dbt project whose profile is of type silt"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A warehouse.
+
+    Attributes:
+        catalog: its relations.
+        locations: the folder of each database, absolute.
+        database, schema: what a name without these parts means.
+        target_path: where the dbt project keeps what its commands leave behind; None without a project.
+    """
+
+    catalog: Catalog
+    locations: Mapping[str, str]
+    database: str
+    schema: str
+    target_path: Path | None = None
+
+    def name(self, text: str) -> RelationName:
+        """The full name that a person means: `table`, `schema.table` or `database.schema.table`.
+
+        Raises:
+            InvalidNameError: it is no name, or has more parts.
+        """
+        parts = name_parts(text)
+        if len(parts) > 3:
+            raise InvalidStatementError(f"`{text}` has more than three parts", remedy="Write it `schema.table`")
+        return RelationName(*(self.database, self.schema)[: 3 - len(parts)], *parts)
+
+
+def add_warehouse_options(parser: ArgumentParser) -> None:
+    """Declares what names a warehouse."""
+    group = parser.add_argument_group(
+        "which warehouse", "By default that of the dbt project of the current folder, else ./warehouse."
+    )
+    group.add_argument("--warehouse", metavar="PATH", help="the folder of a warehouse; no dbt project is looked for")
+    group.add_argument("--project-dir", metavar="PATH", help="the folder of the dbt project")
+    group.add_argument("--profiles-dir", metavar="PATH", help="the folder of profiles.yml")
+    group.add_argument("--profile", metavar="NAME", help="the profile, instead of the project's own")
+    group.add_argument("-t", "--target", metavar="NAME", help="the profile's target, instead of its default")
+    group.add_argument("--target-path", metavar="PATH", help="where dbt writes its artifacts, by default target/")
+
+
+def place_of(arguments: Namespace) -> Place:
+    """The warehouse that the arguments name.
+
+    Raises:
+        InvalidSettingError: there is none, or the project or its profile cannot be used.
+    """
+    if arguments.warehouse is not None:
+        return _folder_place(Path(arguments.warehouse).expanduser(), arguments)
+    project = profile.find_project(arguments)
+    if project is not None:
+        found = profile.warehouse_of(project, arguments)
+        return Place(_catalog(found.locations), found.locations, found.database, found.schema, project.target_path)
+    for folder in (Path.cwd() / profile_places.WAREHOUSE, Path.cwd()):
+        if _is_warehouse(folder):
+            return _folder_place(folder, arguments)
+    raise InvalidSettingError(f"there is neither a dbt project nor a warehouse in {Path.cwd()}", remedy=_NO_WAREHOUSE)
+
+
+def table_of(text: str, arguments: Namespace) -> DeltaLog:
+    """The table that a person names, by its name in the warehouse or by its folder (a text with a slash).
+
+    Raises:
+        InvalidNameError, RelationNotFoundError, SchemaNotFoundError: there is no such table.
+        InvalidSettingError: it is a name, and there is no warehouse.
+    """
+    path = _path(text)
+    if path is not None:
+        log = Catalog({}).table_at(os.path.expanduser(path))
+        return DeltaLog(log.store, path)
+    place = place_of(arguments)
+    return place.catalog.table(place.name(text))
+
+
+def snapshot_of(text: str, arguments: Namespace) -> tuple[DeltaLog, Snapshot]:
+    """The table that a person names, at the version that they name: `TABLE`, `TABLE@v12` or `TABLE@2026-01-31 12:00`.
+
+    A time without a zone is in UTC.
+
+    Raises:
+        VersionNotFoundError: the log does not have that version, or no longer.
+        NotATableError, TableDamagedError, UnsupportedFeatureError: the table cannot be read.
+    """
+    name, version, time = _travel(text)
+    log = table_of(name, arguments)
+    if time is not None:
+        version = log.version_at(int(time.timestamp() * 1000))
+    return log, log.snapshot() if version is None else log.snapshot_at(version)
+
+
+def _travel(text: str) -> tuple[str, int | None, datetime | None]:
+    """A text's name, and the version or the time at its end."""
+    name, at, end = text.rpartition("@")
+    version = _VERSION.fullmatch(end)
+    if not at or not name:
+        return text, None, None
+    if version is not None:
+        return name, int(version[1]), None
+    try:
+        time = datetime.fromisoformat(end.strip().removesuffix("Z"))
+    except ValueError:
+        return text, None, None
+    return name, None, time if time.tzinfo else time.replace(tzinfo=timezone.utc)
+
+
+def _path(text: str) -> str | None:
+    """The folder that a text names; None where it is a name."""
+    if text.startswith(f"{_BY_PATH}.`") and text.endswith("`"):
+        return text[len(_BY_PATH) + 2 : -1]
+    is_path = text in (".", "..") or ("/" in text and not text.startswith("`"))
+    return text if is_path else None
+
+
+def _folder_place(folder: Path, arguments: Namespace) -> Place:
+    location = local_folder(str(folder))
+    if not os.path.isdir(location):
+        raise InvalidSettingError(f"there is no folder {location}", remedy=_NO_WAREHOUSE)
+    locations = {profile_places.DATABASE: location}
+    target_path = None if arguments.target_path is None else Path(arguments.target_path)
+    return Place(_catalog(locations), locations, profile_places.DATABASE, profile_places.SCHEMA, target_path)
+
+
+def _catalog(locations: Mapping[str, str]) -> Catalog:
+    return Catalog({name: LocalStore(_local(name, place)) for name, place in locations.items()})
+
+
+def _local(name: str, location: str) -> str:
+    if "://" in location and not location.startswith("file://"):
+        raise InvalidSettingError(
+            f"the database {name} at `{location}` is in no local or mounted file system: only such ones can be read",
+            remedy="Give the path of a folder",
+        )
+    return location.removeprefix("file://")
+
+
+def _is_warehouse(folder: Path) -> bool:
+    """Whether there are schemas in the folder."""
+    catalog = _catalog({profile_places.DATABASE: str(folder)})
+    return bool(catalog.schemas(profile_places.DATABASE))

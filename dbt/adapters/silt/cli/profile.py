@@ -1,0 +1,186 @@
+"""The warehouse of a dbt project, found by dbt's own rules and without dbt.
+
+`dbt_project.yml` is in the current folder or the nearest one above it, and names a profile; `profiles.yml` is in the
+current folder, else in `~/.dbt`. dbt's options and environment variables overrule each of these. Of the profile only
+the fields that say where tables are get rendered, so that a variable of another field need not be set.
+"""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dbt.adapters.silt import profile_places
+from dbt.adapters.silt.cli.lazily import lazily
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
+
+yaml = lazily("yaml")
+jinja2 = lazily("jinja2")
+sandbox = lazily("jinja2.sandbox")
+
+_PROJECT_FILE = "dbt_project.yml"
+_PROFILES_FILE = "profiles.yml"
+_NAMED = "or name the warehouse: `--warehouse PATH`"
+
+
+@dataclass(frozen=True)
+class Project:
+    """A dbt project, as far as it says where things are.
+
+    Attributes:
+        root: its folder.
+        profile: the name of its profile; None where it names none.
+        target_path: the folder of what its commands leave behind.
+    """
+
+    root: Path
+    profile: str | None
+    target_path: Path
+
+
+@dataclass(frozen=True)
+class Warehouse:
+    """The part of a profile that says where tables are.
+
+    Attributes:
+        locations: the folder of each database, absolute.
+        database, schema: what a name without these parts means.
+    """
+
+    locations: Mapping[str, str]
+    database: str
+    schema: str
+
+
+def find_project(arguments: Namespace) -> Project | None:
+    """The project that the arguments name, or that the current folder is in; None where it is in none.
+
+    Raises:
+        InvalidSettingError: the folder named holds no project, or its file cannot be read.
+    """
+    named = arguments.project_dir or _environment("PROJECT_DIR")
+    root = _nearest_project(Path.cwd()) if named is None else Path(named).expanduser().resolve()
+    if root is None:
+        return None
+    document = _read(root / _PROJECT_FILE)
+    folder = arguments.target_path or _environment("TARGET_PATH") or _rendered(document.get("target-path")) or "target"
+    return Project(root, _rendered(document.get("profile")), root / folder)
+
+
+def warehouse_of(project: Project, arguments: Namespace) -> Warehouse:
+    """The warehouse of the project's profile.
+
+    Raises:
+        InvalidSettingError: there is no such profile or target, it is not of this adapter, or it cannot be read.
+    """
+    path = _profiles_dir(arguments) / _PROFILES_FILE
+    name = arguments.profile or _environment("PROFILE") or project.profile
+    if name is None:
+        raise InvalidSettingError(
+            f"{project.root / _PROJECT_FILE} names no profile", remedy=f"Give one with `--profile`, {_NAMED}"
+        )
+    fields = _target(_read(path), name, arguments.target or _environment("TARGET"), path)
+    if fields.get("type") != "silt":
+        raise InvalidSettingError(
+            f"the profile {name} in {path} is of the type {fields.get('type')}, not silt",
+            remedy=f"Choose another target with `--target`, {_NAMED}",
+        )
+    database = _field(fields, "database", profile_places.DATABASE)
+    warehouse = _field(fields, "warehouse", profile_places.WAREHOUSE)
+    databases = {str(key): str(_rendered(value)) for key, value in (fields.get("databases") or {}).items()}
+    return Warehouse(
+        profile_places.locations(database, warehouse, databases, project.root),
+        database,
+        _field(fields, "schema", profile_places.SCHEMA),
+    )
+
+
+def _nearest_project(folder: Path) -> Path | None:
+    return next((each for each in (folder, *folder.parents) if (each / _PROJECT_FILE).is_file()), None)
+
+
+def _profiles_dir(arguments: Namespace) -> Path:
+    named = arguments.profiles_dir or _environment("PROFILES_DIR")
+    if named is not None:
+        return Path(named).expanduser().resolve()
+    return Path.cwd() if (Path.cwd() / _PROFILES_FILE).is_file() else Path.home() / ".dbt"
+
+
+def _environment(name: str) -> str | None:
+    """The value of one of dbt's environment variables, under its new name or its old one."""
+    return os.environ.get(f"DBT_ENGINE_{name}") or os.environ.get(f"DBT_{name}") or None
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+        document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except FileNotFoundError as error:
+        raise InvalidSettingError(f"there is no {path}", remedy=f"Name its folder, {_NAMED}") from error
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InvalidSettingError(f"{path} cannot be read: {error}", remedy=f"Correct it, {_NAMED}") from error
+    if not isinstance(document, Mapping):
+        raise InvalidSettingError(f"{path} holds no settings", remedy=f"Correct it, {_NAMED}")
+    return document
+
+
+def _target(profiles: Mapping[str, Any], name: str, target: str | None, path: Path) -> Mapping[str, Any]:
+    """The fields of a profile's target, not rendered yet."""
+    profile = profiles.get(name)
+    if not isinstance(profile, Mapping) or not isinstance(profile.get("outputs"), Mapping):
+        known = ", ".join(str(each) for each in profiles if each != "config") or "none"
+        raise InvalidSettingError(
+            f"there is no profile {name} with outputs in {path}, which has: {known}",
+            remedy=f"Give another with `--profile` or `--profiles-dir`, {_NAMED}",
+        )
+    outputs = profile["outputs"]
+    wanted = target or _rendered(profile.get("target")) or "default"
+    if not isinstance(outputs.get(wanted), Mapping):
+        raise InvalidSettingError(
+            f"the profile {name} in {path} has no target {wanted}; it has: {', '.join(map(str, outputs))}",
+            remedy=f"Give one of them with `--target`, {_NAMED}",
+        )
+    return dict(outputs[wanted])
+
+
+def _field(fields: Mapping[str, Any], name: str, default: str) -> str:
+    value = _rendered(fields.get(name))
+    return default if value is None else value
+
+
+def _rendered(value: Any) -> str | None:
+    """A value as dbt gives it: text, with the Jinja in it rendered."""
+    if value is None:
+        return None
+    text = str(value)
+    if "{{" not in text and "{%" not in text:
+        return text
+    environment = sandbox.SandboxedEnvironment(undefined=jinja2.StrictUndefined)
+    for filter_name in ("as_text", "as_native", "as_bool", "as_number"):
+        environment.filters[filter_name] = str
+    try:
+        return str(environment.from_string(text).render(env_var=_env_var, var=_variable))
+    except jinja2.TemplateError as error:
+        raise InvalidSettingError(f"`{text}` cannot be rendered: {error}", remedy=f"Correct it, {_NAMED}") from error
+
+
+def _env_var(name: str, default: str | None = None) -> str:
+    value = os.environ.get(name, default)
+    if value is None:
+        raise InvalidSettingError(
+            f"the profile asks for the environment variable {name}, which is not set", remedy=f"Set it, {_NAMED}"
+        )
+    return value
+
+
+def _variable(name: str, default: str | None = None) -> str:
+    if default is None:
+        raise InvalidSettingError(
+            f"the profile asks for the variable {name}, which only dbt's `--vars` gives",
+            remedy="Name the warehouse: `--warehouse PATH`",
+        )
+    return default

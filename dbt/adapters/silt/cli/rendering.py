@@ -1,0 +1,169 @@
+"""What a subcommand answers, and how it is printed: as JSON, as plain text for another program, or for a person.
+
+On a terminal rows are drawn as a table as wide as the terminal. Elsewhere a row is a line, its cells apart by two or
+more spaces, never cut, and with nothing of a drawing. Times are in UTC and say so.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any, TextIO, TypeAlias
+
+from dbt.adapters.silt.cli.lazily import lazily
+
+terminal = lazily("dbt.adapters.silt.cli.terminal")
+
+UNKNOWN = "-"
+"""The cell of what is not known, or has no meaning there."""
+
+UTC = "(UTC)"
+"""The end of the name of a column of times."""
+
+_GAP = "  "
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Cells below their columns' names.
+
+    Attributes:
+        title: a line above; none where it is empty.
+        columns: their names; a name that begins with `#` is of numbers, which stand to the right.
+        empty: the line that is shown where there are no rows.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    title: str = ""
+    empty: str = ""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names and values, a line each."""
+
+    facts: Mapping[str, str]
+    title: str = ""
+
+
+Block: TypeAlias = Rows | Facts | str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a subcommand found.
+
+    Attributes:
+        document: the same as one JSON value.
+        blocks: what people read, in order.
+        exit_code: of the command.
+    """
+
+    document: Any
+    blocks: Sequence[Block]
+    exit_code: int = 0
+
+
+def show(answer: Answer, as_json: bool, out: TextIO | None = None) -> int:
+    """Prints an answer; returns its exit code."""
+    out = out or sys.stdout
+    if as_json:
+        out.write(json.dumps(answer.document, ensure_ascii=False, indent=2, default=str) + "\n")
+    elif out.isatty():
+        terminal.draw(answer.blocks, out)
+    else:
+        out.write("\n".join(_plain(block) for block in answer.blocks))
+    out.flush()
+    return answer.exit_code
+
+
+def is_number(column: str) -> bool:
+    return column.startswith("#")
+
+
+def heading(column: str) -> str:
+    """The name of a column as it is shown."""
+    return column.removeprefix("#")
+
+
+def line(text: str) -> str:
+    """A text as part of one line: what would break it, or move the cursor, is spelled out."""
+    return text if text.isprintable() else "".join(map(_printable, text))
+
+
+def count(number: int | None) -> str:
+    """A number for people."""
+    return UNKNOWN if number is None else f"{number:,}"
+
+
+def size(number: int | None) -> str:
+    """Bytes for people."""
+    if number is None:
+        return UNKNOWN
+    amount, unit = float(number), "B"
+    for unit in ("B", "KB", "MB", "GB", "TB"):
+        if amount < 1000 or unit == "TB":
+            break
+        amount /= 1000
+    return f"{number} B" if unit == "B" else f"{amount:.1f} {unit}"
+
+
+def utc(milliseconds: int | None) -> str:
+    """A time for people; the column or the line says that it is in UTC."""
+    return UNKNOWN if milliseconds is None else _moment(milliseconds).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def iso(milliseconds: int | None) -> str | None:
+    """A time for programs: ISO 8601, in UTC."""
+    if milliseconds is None:
+        return None
+    return _moment(milliseconds).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _moment(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+
+
+def _plain(block: Block) -> str:
+    if isinstance(block, str):
+        return f"{block}\n"
+    title = f"{block.title}\n" if block.title else ""
+    if isinstance(block, Facts):
+        return title + _aligned([[name, line(value)] for name, value in block.facts.items()], ())
+    if not block.rows:
+        return f"{title}{block.empty}\n" if title or block.empty else ""
+    names = [heading(column) for column in block.columns]
+    right = [index for index, column in enumerate(block.columns) if is_number(column)]
+    return title + _aligned([names, *([line(cell) for cell in row] for row in block.rows)], right)
+
+
+def _aligned(rows: Sequence[Sequence[str]], right: Sequence[int]) -> str:
+    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    return "".join(f"{_joined(row, widths, right)}\n" for row in rows)
+
+
+def _joined(row: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> str:
+    cells = enumerate(zip(row, widths, strict=True))
+    return _GAP.join(_padded(cell, width, index in right) for index, (cell, width) in cells).rstrip()
+
+
+def _padded(cell: str, width: int, right: bool) -> str:
+    space = " " * (width - _width(cell))
+    return space + cell if right else cell + space
+
+
+def _width(text: str) -> int:
+    """How many columns of a terminal the text takes."""
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    return len(text) + wide - sum(unicodedata.combining(character) > 0 for character in text)
+
+
+def _printable(character: str) -> str:
+    return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")

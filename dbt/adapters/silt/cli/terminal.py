@@ -1,0 +1,59 @@
+"""Answers drawn for a person at a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TextIO
+
+from rich import box
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from dbt.adapters.silt.cli.rendering import UNKNOWN, UTC, Block, Facts, Rows, heading, is_number, line
+
+
+def draw(blocks: Sequence[Block], out: TextIO) -> None:
+    """Prints the blocks, a line apart."""
+    console = Console(file=out, highlight=False)
+    for number, block in enumerate(blocks):
+        if number:
+            console.print()
+        console.print(_drawn(block))
+
+
+def _drawn(block: Block) -> RenderableType:
+    if isinstance(block, str):
+        return Text(block)
+    if isinstance(block, Rows):
+        return _rows(block) if block.rows else Text(block.empty)
+    return _facts(block)
+
+
+def _rows(block: Rows) -> Table:
+    """The rows; a column of which nothing is known would only take the others' room."""
+    table = _table(block.title)
+    cells = list(zip(*block.rows, strict=True))
+    known = [index for index, column in enumerate(cells) if any(cell != UNKNOWN for cell in column)]
+    for index in known:
+        column = block.columns[index]
+        right, whole = is_number(column), is_number(column) or column.endswith(UTC)
+        table.add_column(Text(heading(column)), justify="right" if right else "left", overflow="fold", no_wrap=whole)
+    for row in block.rows:
+        table.add_row(*(Text(line(row[index])) for index in known))
+    return table
+
+
+def _facts(block: Facts) -> Table:
+    table = _table(block.title)
+    table.show_header = False
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in block.facts.items():
+        table.add_row(Text(name), Text(line(value)))
+    return table
+
+
+def _table(title: str) -> Table:
+    heading_line = Text(title, style="bold") if title else None
+    return Table(title=heading_line, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)

@@ -1,0 +1,133 @@
+"""A warehouse for tests, written by the kernel and pyarrow: real logs and real Parquet files, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyroaring import BitMap64
+
+from dbt.adapters.silt.commit_facts import CommitFacts
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel import deletion_vectors, restore, statistics, stats_json, transaction
+from dbt.adapters.silt.engine.kernel.actions import AddFile, Metadata, Protocol, SetTransaction
+from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.features import needed_features, upgraded
+from dbt.adapters.silt.engine.kernel.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.restore import RestorePoint
+from dbt.adapters.silt.engine.kernel.schema import DecimalType, PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.statistics import TRUSTED_TAG
+from dbt.adapters.silt.engine.kernel.transaction import CommitSettings
+
+SCHEMA = StructType(
+    (
+        StructField("id", PrimitiveType("long"), nullable=False, metadata={"comment": "the key"}),
+        StructField("name", PrimitiveType("string")),
+        StructField("price", DecimalType(12, 2)),
+        StructField("sold", PrimitiveType("timestamp")),
+    )
+)
+ARROW = pa.schema(
+    [("id", pa.int64()), ("name", pa.string()), ("price", pa.decimal128(12, 2)), ("sold", pa.timestamp("us", "UTC"))]
+)
+
+
+def rows(start: int, count: int) -> list[dict[str, Any]]:
+    """So many rows, whose keys begin at `start`."""
+    numbers = range(start, start + count)
+    return [{"id": n, "name": f"name {n}", "price": None, "sold": n * 1_000_000} for n in numbers]
+
+
+@dataclass
+class House:
+    """A warehouse in a folder.
+
+    Attributes:
+        facts: of the dbt command that commits; None commits as another writer does.
+    """
+
+    folder: Path
+    facts: CommitFacts | None = None
+    database: str = "silt"
+    catalog: Catalog = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.catalog = Catalog({self.database: LocalStore(self.folder)})
+
+    def running(self, run_id: str, node_id: str = "model.shop.orders", invocation_id: str | None = None) -> House:
+        """The warehouse as a node of a run sees it."""
+        facts = CommitFacts(invocation_id or f"invocation-of-{run_id}", "dev", run_id, node_id)
+        other = replace(self, facts=facts)
+        other.catalog = self.catalog
+        return other
+
+    def create(
+        self,
+        name: str = "main.orders",
+        content: Sequence[Mapping[str, Any]] = (),
+        configuration: Mapping[str, str] | None = None,
+    ) -> DeltaLog:
+        """Makes a table with these rows."""
+        relation = self.name(name)
+        self.catalog.create_schema(self.database, relation.schema, if_not_exists=True)
+        log = self.catalog.new_table(relation)
+        metadata = Metadata(log.clock.new_id(), SCHEMA.to_json(), (), dict(configuration or {}), created_time=1)
+        protocol = upgraded(Protocol(1, 2), needed_features(SCHEMA, metadata.configuration))
+        adds = self._written(log, metadata, content)
+        operation = Operation("CREATE TABLE AS SELECT", metrics=_output(content))
+        self._commit(log, Changes(operation, adds, metadata=metadata, protocol=protocol), new=True)
+        return log
+
+    def append(self, log: DeltaLog, content: Sequence[Mapping[str, Any]], txn: tuple[str, int] | None = None) -> int:
+        """Adds these rows as one file; the version."""
+        adds = self._written(log, log.snapshot().metadata, content)
+        transactions = () if txn is None else (SetTransaction(*txn),)
+        return self._commit(log, Changes(Operation("WRITE", metrics=_output(content)), adds, transactions=transactions))
+
+    def mark(self, log: DeltaLog, positions: Sequence[int]) -> int:
+        """Deletes rows of the table's first file by a deletion vector; the version."""
+        snapshot = log.snapshot()
+        (add,) = snapshot.add_files(snapshot.files.slice(0, 1))
+        (vector,) = deletion_vectors.write(log.store, log.clock, [BitMap64(positions)])
+        marked = replace(add, data_change=True, deletion_vector=vector, stats=stats_json.widened(add.stats or "{}"))
+        operation = Operation("DELETE", metrics={"numDeletedRows": str(len(positions))})
+        return self._commit(log, Changes(operation, (marked,), (add.remove(log.clock.now_ms()),)))
+
+    def restore(self, log: DeltaLog, version: int) -> int:
+        """Puts the table back to a version; the new one."""
+        prepared = restore.prepare(log, log.snapshot(), RestorePoint(version))
+        return restore.commit(log, prepared, self._settings()).version
+
+    def name(self, text: str) -> RelationName:
+        schema, identifier = text.split(".")
+        return RelationName(self.database, schema, identifier)
+
+    def _written(self, log: DeltaLog, metadata: Metadata, content: Sequence[Mapping[str, Any]]) -> tuple[AddFile, ...]:
+        if not content:
+            return ()
+        path = f"part-{log.clock.new_id()}.parquet"
+        target = log.store.local_path(path)
+        assert target is not None
+        pq.write_table(pa.Table.from_pylist([dict(row) for row in content], schema=ARROW), target)
+        properties = log.snapshot().properties if log.exists() else transaction.TableProperties(metadata.configuration)
+        found = statistics.from_footers(log.store, [path], SCHEMA, properties)[path]
+        status = log.store.status(path)
+        assert status is not None
+        return (AddFile(path, {}, status.size, status.modified_ms, stats=found.json, tags={TRUSTED_TAG: "1"}),)
+
+    def _commit(self, log: DeltaLog, changes: Changes, new: bool = False) -> int:
+        base = None if new else log.snapshot()
+        return transaction.commit(log, base, changes, ReadSet(), self._settings()).version
+
+    def _settings(self) -> CommitSettings:
+        return CommitSettings(commit_info={} if self.facts is None else self.facts.commit_info())
+
+
+def _output(content: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    return {"numOutputRows": str(len(content))}

@@ -1,0 +1,163 @@
+"""`silt runs`, `silt run` and `silt history`: what the logs tell of runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dbt.adapters.silt.cli.main import main
+from dbt.adapters.silt.engine.kernel.paths import commit_path
+from dbt.adapters.silt.run_history import histories, runs
+from tests.unit.cli.house import House, rows
+
+AsJson = Callable[..., Any]
+Silt = Callable[..., str]
+
+
+def two_runs(house: House) -> None:
+    """Run `a` makes two tables and fills one; run `b` adds to it; another writer adds in between."""
+    first, second = house.running("a"), house.running("b", "model.shop.künden")
+    orders = first.create("main.orders", rows(0, 10))
+    first.create("main.künden", rows(0, 2))
+    first.append(orders, rows(10, 5))
+    house.append(orders, rows(20, 3))
+    second.append(orders, rows(30, 4))
+
+
+def test_runs_are_shown_newest_first_with_what_they_changed(house: House, as_json: AsJson) -> None:
+    two_runs(house)
+    newest, oldest = as_json("runs")["runs"]
+    assert [newest["run_id"], oldest["run_id"]] == ["b", "a"]
+    assert oldest["tables"] == ["silt.main.künden", "silt.main.orders"]
+    assert (oldest["commits"], oldest["rows_inserted"], oldest["rows_updated"]) == (3, 17, None)
+    assert newest["nodes"] == ["model.shop.künden"]
+    assert newest["invocations"] == ["invocation-of-b"]
+    assert newest["first_commit_at"] <= newest["last_commit_at"]
+
+
+def test_what_no_journal_tells_is_unknown_and_not_zero(house: House, as_json: AsJson, silt: Silt) -> None:
+    two_runs(house)
+    (newest, _) = as_json("runs")["runs"]
+    assert (newest["skipped"], newest["commit_retries"], newest["statement_reruns"]) == (None, None, None)
+    assert silt("runs").splitlines()[1].split()[-2:] == ["-", "-"]
+
+
+def test_commits_of_other_writers_are_no_runs(house: House, silt: Silt, as_json: AsJson) -> None:
+    house.append(house.create(), rows(0, 1))
+    assert as_json("runs")["runs"] == []
+    assert silt("runs") == "no run has changed a table of this warehouse\n"
+
+
+def test_dropped_tables_are_gone_from_the_runs(house: House, as_json: AsJson) -> None:
+    two_runs(house)
+    house.catalog.drop_table(house.name("main.künden"))
+    assert as_json("runs")["runs"][1]["tables"] == ["silt.main.orders"]
+
+
+def test_a_table_that_cannot_be_read_does_not_hide_the_others(house: House, capsys: pytest.CaptureFixture[str]) -> None:
+    two_runs(house)
+    (house.folder / "main" / "orders" / commit_path(1)).write_text("no json")
+    assert main(["runs", "--warehouse", str(house.folder)]) == 1
+    printed = capsys.readouterr()
+    assert "a  " in printed.out
+    assert "silt.main.orders@v1" in printed.err
+
+
+def test_only_so_many_runs_are_shown_as_asked_for(house: House, as_json: AsJson) -> None:
+    two_runs(house)
+    assert [each["run_id"] for each in as_json("runs", "-n", "1")["runs"]] == ["b"]
+
+
+def test_a_runs_commits_stand_in_the_order_of_time_with_what_is_rolled_back(house: House, as_json: AsJson) -> None:
+    two_runs(house)
+    orders = house.catalog.table(house.name("main.orders"))
+    house.restore(orders, 1)
+    run = as_json("run", "b")
+    assert [(each["table"], each["version"], each["rolled_back_by"]) for each in run["commits"]] == [
+        ("silt.main.orders", 3, 4)
+    ]
+    assert [each["rolled_back_by"] for each in as_json("run", "a")["commits"]] == [None, None, None]
+
+
+def test_what_a_restore_undid_holds_again_when_the_restore_is_undone(house: House, as_json: AsJson) -> None:
+    two_runs(house)
+    orders = house.catalog.table(house.name("main.orders"))
+    house.restore(orders, 1)
+    house.restore(orders, 3)
+    assert [each["rolled_back_by"] for each in as_json("run", "b")["commits"]] == [None]
+
+
+@pytest.mark.parametrize("text", ["nightly-2026-11-20", "nightly-2026-11-20T", "invocation-of-nightly-2026-11-20T03"])
+def test_a_run_is_found_by_the_beginning_of_its_id_and_by_a_command_of_it(
+    house: House, as_json: AsJson, text: str
+) -> None:
+    house.running("nightly-2026-11-20T03").create("main.a", rows(0, 1))
+    house.running("nightly-2026-11-21T03").create("main.b", rows(0, 1))
+    assert as_json("run", text)["run_id"] == "nightly-2026-11-20T03"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("nightly", "2 runs begin with"), ("weekly", "no commit of a run `weekly`")]
+)
+def test_a_run_that_is_not_there_or_not_one_is_an_error_with_what_to_do(
+    house: House, capsys: pytest.CaptureFixture[str], text: str, said: str
+) -> None:
+    house.running("nightly-1").create("main.a", rows(0, 1))
+    house.running("nightly-2").create("main.b", rows(0, 1))
+    assert main(["run", text, "--warehouse", str(house.folder)]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert said in printed.err
+
+
+def test_history_shows_the_newest_version_first_and_whose_it_is(house: House, as_json: AsJson) -> None:
+    two_runs(house)
+    versions = as_json("history", "main.orders")["versions"]
+    assert [(each["version"], each["run_id"], each["rows_inserted"]) for each in versions] == [
+        (3, "b", 4),
+        (2, None, 3),
+        (1, "a", 5),
+        (0, "a", 10),
+    ]
+
+
+def test_a_commit_whose_info_is_not_its_first_line_is_read_as_well(house: House, as_json: AsJson) -> None:
+    log = house.running("a").create(content=rows(0, 1))
+    path = house.folder / "main" / "orders" / commit_path(0)
+    lines = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([*lines[1:], lines[0]]))
+    assert as_json("history", "main.orders")["versions"][0]["run_id"] == "a"
+    assert log.exists()
+
+
+def test_a_long_commit_is_told_by_its_beginning(house: House, as_json: AsJson) -> None:
+    house.running("a").create(content=rows(0, 1))
+    path = house.folder / "main" / "orders" / commit_path(0)
+    with open(path, "ab") as file:
+        file.write(b" " * 200_000 + b"\n")
+    assert as_json("history", "main.orders")["versions"][0]["run_id"] == "a"
+
+
+def test_a_table_that_goes_while_the_others_are_read_is_left_out(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    two_runs(house)
+    found = house.catalog.relations
+
+    def then_dropped(database: str, schema: str) -> Any:
+        entries = found(database, schema)
+        house.catalog.drop_table(house.name("main.künden"))
+        return entries
+
+    monkeypatch.setattr(house.catalog, "relations", then_dropped)
+    histories_left = histories(house.catalog)
+    assert [str(history.table) for history in histories_left] == ["silt.main.orders"]
+    assert [history.problem for history in histories_left] == [None]
+    assert [run.run_id for run in runs(histories_left)] == ["b", "a"]
+
+
+def test_times_are_those_that_the_files_have(house: House, as_json: AsJson) -> None:
+    house.running("a").create(content=rows(0, 1))
+    os.utime(house.folder / "main" / "orders" / commit_path(0), (1_700_000_000, 1_700_000_000))
+    assert as_json("runs")["runs"][0]["first_commit_at"] == "2023-11-14T22:13:20.000Z"
