@@ -49,6 +49,7 @@ KERNEL = (
     ("conflicts", "cut"),
     ("transaction",),
     ("restore",),
+    ("lineage",),
 )
 
 # Of the modules that read and rewrite SQL text, those that hand a session on or ask it something.

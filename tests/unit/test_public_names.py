@@ -62,6 +62,7 @@ ERRORS = [
     "RelationNotFoundError",
     "ReplaceWhereMismatchError",
     "RetentionTooShortError",
+    "RollbackRefusedError",
     "RunAgainError",
     "RunNotFoundError",
     "SchemaNotFoundError",

@@ -242,16 +242,20 @@ class Catalog:
                 raise RelationExistsError("a file is where its folder would be", table=str(name)) from error
         return self._tables.log_of(store, name)
 
-    def drop_table(self, name: RelationName, if_exists: bool = False) -> None:
+    def drop_table(self, name: RelationName, if_exists: bool = False, version: int | None = None) -> None:
         """Drops a table and its files.
 
         First the log ends with a version that every concurrent writer loses to, then the folder is moved out of sight,
         then it is deleted. A drop that is cut off anywhere leaves the whole table or none. A table whose log is damaged
         is dropped as well.
 
+        Args:
+            version: the newest version that the drop is meant for; None drops whatever is there.
+
         Raises:
             RelationNotFoundError: there is no such table, and `if_exists` is False, or a view has the name.
             NotATableError: a folder has the name that is no table, and `if_exists` is False.
+            ConcurrentModificationError: another writer has committed after `version`; nothing was dropped.
         """
         if if_exists and not self.has_schema(name.database, name.schema):
             return
@@ -259,7 +263,7 @@ class Catalog:
         with places.locked_schema(store, schema, self._clock):
             was_table = self._tables.has(store, name)
             if was_table:
-                self._tables.drop(store, name)
+                self._tables.drop(store, name, version)
             self._tables.clear(store, name)
             if not was_table and (not if_exists or has_view(store, name)):
                 raise no_table(store, name)

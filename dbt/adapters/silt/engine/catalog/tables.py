@@ -12,7 +12,11 @@ from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
 from dbt.adapters.silt.engine.kernel.actions import Action, CommitInfo, Metadata, serialize
 from dbt.adapters.silt.engine.kernel.changes import DROP_OPERATION
 from dbt.adapters.silt.engine.kernel.clock import Clock
-from dbt.adapters.silt.engine.kernel.errors import TableDamagedError, UnsupportedFeatureError
+from dbt.adapters.silt.engine.kernel.errors import (
+    ConcurrentModificationError,
+    TableDamagedError,
+    UnsupportedFeatureError,
+)
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER, commit_path, parse_log_name
 from dbt.adapters.silt.engine.kernel.store import ObjectMissing, PutResult, Store
@@ -74,10 +78,10 @@ class Tables:
         """Ends a table; see `end_log`."""
         end_log(self.log_of(store, name), self._clock)
 
-    def drop(self, store: Store, name: RelationName) -> None:
-        """Ends a table, and that no view comes to light which it hides."""
+    def drop(self, store: Store, name: RelationName, version: int | None = None) -> None:
+        """Ends a table, and that no view comes to light which it hides; `version` as in `end_log`."""
         store.delete(places.document_path(name, VIEW_SUFFIX))
-        self.end(store, name)
+        end_log(self.log_of(store, name), self._clock, version)
 
     def clear(self, store: Store, name: RelationName) -> bool:
         """Moves away the folder of a table whose log has ended; whether there was one."""
@@ -95,19 +99,29 @@ def is_table(log: DeltaLog) -> bool:
     return has_log and not is_dropped(log)
 
 
-def end_log(log: DeltaLog, clock: Clock) -> None:
+def end_log(log: DeltaLog, clock: Clock, version: int | None = None) -> None:
     """Commits the version after which there is none: whoever commits after it loses to its change of the metadata.
 
     A drop conflicts with nothing, so it takes the next free version without a look at the others. It needs no snapshot:
     a log that is damaged, or of a protocol that is not known here, is ended as well. A marker is put before the
     commit, so that a drop that is cut off right after it is seen for what it is (`is_dropped`).
+
+    Args:
+        version: the newest version that is to be dropped; None drops whatever is there.
+
+    Raises:
+        ConcurrentModificationError: there is another newest version; the table is as it was.
     """
     metadata = _readable_metadata(log)
     log.store.put(_DROP_MARKER, json.dumps({"readable": metadata is not None}).encode())
-    version = _newest_version(log.store) + 1
+    newest = _newest_version(log.store)
     data = serialize(_last_actions(metadata, clock))
-    while log.store.put_if_absent(commit_path(version), data) is PutResult.EXISTS:
-        version += 1
+    while version in (None, newest) and log.store.put_if_absent(commit_path(newest + 1), data) is PutResult.EXISTS:
+        newest += 1
+    if version not in (None, newest):
+        raise ConcurrentModificationError(
+            f"another writer has committed after version {version}: it is not dropped", table=log.name, version=newest
+        )
 
 
 def is_dropped(log: DeltaLog) -> bool:

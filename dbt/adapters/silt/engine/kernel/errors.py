@@ -30,6 +30,7 @@
         VersionNotFoundError
         RunNotFoundError
         ChangeDataNotRecordedError
+        RollbackRefusedError
       DataRejectedError                correct the data
         NotNullViolationError
         CheckViolationError
@@ -292,6 +293,12 @@ class ChangeDataNotRecordedError(InvalidStatementError):
         "Start with a later version: `describe history` shows when `delta.enableChangeDataFeed` was set; set it with "
         "`alter table ... set tblproperties` to record changes from now on"
     )
+
+
+class RollbackRefusedError(InvalidStatementError):
+    """A piece of work cannot be undone in all the tables that it changed; none of them was changed."""
+
+    code = "SILT_ROLLBACK_REFUSED"
 
 
 class RetentionTooShortError(InvalidStatementError):

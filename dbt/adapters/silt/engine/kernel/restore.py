@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from dbt.adapters.silt.engine.kernel import columns, data_files, transaction, vacuum
 from dbt.adapters.silt.engine.kernel.actions import AddFile, DomainMetadata, Metadata, SetTransaction
 from dbt.adapters.silt.engine.kernel.changes import NOT_DONE, Changes, Operation, ReadSet, texts
+from dbt.adapters.silt.engine.kernel.clustering import CLUSTERING_DOMAIN
 from dbt.adapters.silt.engine.kernel.column_mapping import MAX_COLUMN_ID, max_column_id
 from dbt.adapters.silt.engine.kernel.deletion_vectors import file_name
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -34,7 +35,6 @@ from dbt.adapters.silt.engine.kernel.validation import check_changes
 
 OPERATION: Final = "RESTORE"
 
-_CLUSTERING = "delta.clustering"
 _HIGH_WATER_MARK = "delta.identity.highWaterMark"
 _IDENTITY_STEP = "delta.identity.step"
 # The log's own clock goes on: the commits that carry their time are those since these were set.
@@ -168,7 +168,7 @@ def _with_high_water_mark(then: StructField, now: StructField | None) -> StructF
 
 def _restored_domains(now: Snapshot, then: Snapshot) -> tuple[DomainMetadata, ...]:
     """The clustering columns go back; all other domains stay, as in the reference."""
-    present, earlier = now.domains.get(_CLUSTERING), then.domains.get(_CLUSTERING)
+    present, earlier = now.domains.get(CLUSTERING_DOMAIN), then.domains.get(CLUSTERING_DOMAIN)
     if present == earlier:
         return ()
     if earlier is not None:

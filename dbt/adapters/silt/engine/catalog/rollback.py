@@ -1,0 +1,240 @@
+"""Undoing a piece of work in all the tables that it changed, each by a RESTORE of its own.
+
+What stands in the way in any table is found before the first one is changed. A table that is back is recognised by its
+log alone, so that a rollback which was cut off is finished by asking for it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+
+from dbt.adapters.silt.engine.catalog import traces
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.traces import Changed, Findings, Problem, Work
+from dbt.adapters.silt.engine.kernel import lineage, restore
+from dbt.adapters.silt.engine.kernel.actions import Json
+from dbt.adapters.silt.engine.kernel.errors import (
+    ConcurrentModificationError,
+    RollbackRefusedError,
+    SiltError,
+    UnsupportedStatementError,
+)
+from dbt.adapters.silt.engine.kernel.history import Commit
+from dbt.adapters.silt.engine.kernel.transaction import CommitSettings
+
+_CONVERT = "CONVERT"
+_AGAIN = "What is done stays: run it again, and it goes on, or says what stands in the way"
+
+
+@dataclass(frozen=True)
+class RollbackSettings:
+    """How to undo a piece of work.
+
+    Attributes:
+        title: the work, as messages call it.
+        who: the author of a commit, as messages call it.
+        discard_later_commits: whether what others have changed since is undone, too.
+        drop_created: whether the tables that the work made are dropped.
+        commit_info: fields of `commitInfo` of each commit that undoes it; by them `Work.undoes` knows it.
+    """
+
+    title: str
+    who: Callable[[Commit], str]
+    discard_later_commits: bool = False
+    drop_created: bool = False
+    commit_info: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PutBack:
+    """A table that is as it was before the work.
+
+    Attributes:
+        from_version: the newest version before.
+        to_version: the version whose rows, schema and properties came back.
+        version: the new version that is as `to_version` was; None where it is only planned.
+        rows: in it; None where its files do not say.
+        discarded: the changes of others that were undone, too.
+    """
+
+    name: RelationName
+    from_version: int
+    to_version: int
+    version: int | None
+    rows: int | None
+    discarded: tuple[Commit, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True)
+class Rollback:
+    """What a rollback did.
+
+    Attributes:
+        put_back: the tables that went back.
+        dropped: the tables that the work had made, and that are gone now.
+        kept: the tables that the work had made, and that are as they were.
+    """
+
+    put_back: tuple[PutBack, ...] = ()
+    dropped: tuple[RelationName, ...] = ()
+    kept: tuple[RelationName, ...] = ()
+
+
+def check(findings: Findings, settings: RollbackSettings) -> None:
+    """Passes where all tables can go back.
+
+    Raises:
+        RollbackRefusedError: one cannot, or others have changed one since; names all of them.
+    """
+    to_drop = findings.created if settings.drop_created else ()
+    problems = [*findings.problems, *(problem for each in to_drop for problem in _why_not_dropped(each))]
+    contested = [] if settings.discard_later_commits else [each for each in (*findings.changed, *to_drop) if each.later]
+    if problems or contested:
+        raise _refused(problems, contested, settings)
+
+
+def planned(findings: Findings, settings: RollbackSettings) -> Rollback:
+    """What `roll_back` would do."""
+    names = tuple(each.name for each in findings.created)
+    return Rollback(
+        tuple(_put_back(each, None) for each in findings.changed),
+        dropped=names if settings.drop_created else (),
+        kept=() if settings.drop_created else names,
+    )
+
+
+def roll_back(catalog: Catalog, findings: Findings, work: Work, settings: RollbackSettings) -> Rollback:
+    """Puts back the tables that were found, one after the other.
+
+    Raises:
+        RollbackRefusedError: as `check`; nothing was changed.
+        ConcurrentModificationError: another writer changed a table since it was looked into, or the work went on
+            meanwhile; the tables before it are back, and asking again goes on.
+        SiltError: as above, for any other reason.
+    """
+    check(findings, settings)
+    done: list[PutBack | RelationName] = []
+    try:
+        for each in findings.changed:
+            done.append(_restored(each, settings))
+        for each in findings.created if settings.drop_created else ():
+            catalog.drop_table(each.name, version=each.base.version)
+            done.append(each.name)
+    except SiltError as error:
+        raise _stopped(error, planned(findings, settings), done, settings) from error
+    put_back = tuple(each for each in done if isinstance(each, PutBack))
+    _check_ended(catalog, put_back, work, settings)
+    return replace(planned(findings, settings), put_back=put_back)
+
+
+def _restored(changed: Changed, settings: RollbackSettings) -> PutBack:
+    """Looked into again, on the version that was checked: what is gone by now is not brought back."""
+    prepared = restore.prepare(changed.log, changed.base, changed.point)
+    committed = restore.commit(changed.log, prepared, CommitSettings(commit_info=settings.commit_info))
+    return _put_back(changed, committed.version)
+
+
+def _put_back(changed: Changed, version: int | None) -> PutBack:
+    base, point = changed.base.version, changed.point.version
+    return PutBack(changed.name, base, point, version, changed.rows, changed.later)
+
+
+def _check_ended(catalog: Catalog, put_back: Iterable[PutBack], work: Work, settings: RollbackSettings) -> None:
+    """Passes where the work did not go on behind the tables that are back."""
+    again = traces.find(catalog, (each.name for each in put_back), work).changed
+    if again:
+        raise ConcurrentModificationError(
+            f"{settings.title} went on while it was rolled back, and has changed {_listed(again)} again",
+            remedy="Wait until it has ended, and roll it back again",
+            table=str(again[0].name),
+            version=again[0].base.version,
+        )
+
+
+def _why_not_dropped(created: Changed) -> Iterator[Problem]:
+    if lineage.commit_info(created.first).operation == _CONVERT:
+        problem = "it was made of files that were there before it (CONVERT TO DELTA), which a drop would delete"
+        yield Problem(created.name, UnsupportedStatementError(problem, table=str(created.name)))
+
+
+def _stopped(
+    error: SiltError, plan: Rollback, done: Sequence[PutBack | RelationName], settings: RollbackSettings
+) -> SiltError:
+    """The error, with what was done before it and what is still to be done."""
+    names = [*(each.name for each in plan.put_back), *plan.dropped]
+    before = (
+        f"of {settings.title}, {_names(names[: len(done)])} had been rolled back" if done else "nothing was changed"
+    )
+    left = _names(names[len(done) :])
+    return type(error)(
+        f"{error.problem}; {before}, and {left} not yet",
+        remedy=_AGAIN,
+        table=error.table,
+        version=error.version,
+        details={
+            **error.details,
+            "done": tuple(map(str, names[: len(done)])),
+            "left": tuple(map(str, names[len(done) :])),
+        },
+    )
+
+
+def _refused(
+    problems: Sequence[Problem], contested: Sequence[Changed], settings: RollbackSettings
+) -> RollbackRefusedError:
+    commits = [(each.name, commit) for each in contested for commit in each.later]
+    reasons, remedies = [], []
+    if contested:
+        reasons.append(f"others have changed {_count(len(contested))} after it")
+        remedies.append("Roll back what came later first, or discard it, too (`--discard-later-commits`)")
+    if problems:
+        reasons.append(f"{_count(len(problems))} cannot go back")
+        remedies.append("Leave tables that cannot go back out (`--exclude`)")
+    lines = [
+        *(f"{name}@v{commit.version}: {_described(commit, settings)}" for name, commit in commits),
+        *(f"{each.name}: {each.error.problem}" for each in problems),
+    ]
+    return RollbackRefusedError(
+        f"{settings.title} is not rolled back, and nothing was changed: {', and '.join(reasons)}",
+        remedy=f"{'. '.join(remedies)}:\n" + "\n".join(f"  {line}" for line in lines),
+        details={
+            "later_commits": tuple(_facts(name, commit, settings) for name, commit in commits),
+            "problems": tuple(
+                {"table": str(each.name), "code": each.error.code, "problem": each.error.problem} for each in problems
+            ),
+        },
+    )
+
+
+def _described(commit: Commit, settings: RollbackSettings) -> str:
+    operation = lineage.commit_info(commit).operation or "a change"
+    return f"{operation} by {settings.who(commit)}, {_utc(commit.timestamp_ms)}"
+
+
+def _facts(name: RelationName, commit: Commit, settings: RollbackSettings) -> dict[str, Json]:
+    return {
+        "table": str(name),
+        "version": commit.version,
+        "timestamp_ms": commit.timestamp_ms,
+        "operation": lineage.commit_info(commit).operation,
+        "who": settings.who(commit),
+    }
+
+
+def _utc(timestamp_ms: int) -> str:
+    return datetime.fromtimestamp(timestamp_ms / 1000, timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _count(number: int) -> str:
+    return f"{number} table{'' if number == 1 else 's'}"
+
+
+def _listed(tables: Iterable[Changed]) -> str:
+    return _names(each.name for each in tables)
+
+
+def _names(names: Iterable[RelationName]) -> str:
+    return ", ".join(map(str, names))

@@ -1,0 +1,90 @@
+"""The rollback of a piece of work and other processes taking turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dbt.adapters.silt.engine.catalog.rollback import Rollback
+from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, RollbackRefusedError
+from dbt.adapters.silt.engine.kernel.lineage import commit_info
+from dbt.adapters.silt.engine.kernel.memory_store import MemoryStore
+from tests.simulation.interleaving import Scheduler, YieldingStore, random_order
+from tests.unit.catalog.works import Works
+
+BEFORE = {"orders": {1: 10}, "payments": {1: 1}}
+AFTER = {"orders": {1: 10, 2: 20}, "payments": {1: 1, 3: 30}}
+BY_C = {9: 90}
+SEEDS = range(15)
+
+
+def _setup(memory: MemoryStore) -> None:
+    works = Works(memory)
+    for identifier, rows in BEFORE.items():
+        works.create(identifier, "A", rows)
+    _run_b(works)
+
+
+def _run_b(works: Works) -> None:
+    works.append("orders", "B", {2: 20})
+    works.append("payments", "B", {3: 30})
+
+
+def _together(seed: int, *tasks: Callable[[Works], Any]) -> tuple[Works, list[Any]]:
+    """Runs each task in a process of its own, in a random order of turns; the warehouse after it."""
+    memory, scheduler = MemoryStore(), Scheduler()
+    _setup(memory)
+    processes = [Works(YieldingStore(memory, scheduler), number) for number, _ in enumerate(tasks, 2)]
+    results = scheduler.run(
+        [lambda task=task, works=works: task(works) for task, works in zip(tasks, processes, strict=True)],
+        random_order(seed),
+    )
+    return Works(memory, 99), results
+
+
+def _roll_back(works: Works) -> Rollback:
+    return works.roll_back("B")
+
+
+def _is_conflict(result: object) -> bool:
+    return isinstance(result, ConcurrentModificationError)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_row_of_another_writer_is_lost(seed: int) -> None:
+    works, (rolled_back, appended) = _together(seed, _roll_back, lambda works: works.append("payments", "C", BY_C))
+    assert appended is None
+    assert 9 in works.rows()["payments"]
+    if isinstance(rolled_back, Rollback):
+        assert works.rows() == BEFORE | {"payments": BEFORE["payments"] | BY_C}
+        return
+    assert isinstance(rolled_back, ConcurrentModificationError | RollbackRefusedError)
+    assert works.rows()["payments"] == AFTER["payments"] | BY_C
+    with pytest.raises(RollbackRefusedError, match=r"silt\.main\.payments@v2: WRITE by C"):
+        works.roll_back("B")
+    works.roll_back("B", discard_later_commits=True)
+    assert works.rows() == BEFORE
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_of_two_rollbacks_of_the_same_work_each_table_is_put_back_by_one(seed: int) -> None:
+    works, results = _together(seed, _roll_back, _roll_back)
+    assert all(isinstance(each, Rollback) or _is_conflict(each) for each in results), results
+    works.roll_back("B")
+    assert works.rows() == BEFORE
+    for identifier in BEFORE:
+        operations = [commit_info(commit).operation for commit in works.log(identifier).commits()]
+        assert operations == ["CREATE TABLE", "WRITE", "RESTORE"]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_rerun_of_the_work_beside_its_rollback_neither_loses_nor_doubles_a_row(seed: int) -> None:
+    works, (rolled_back, rerun) = _together(seed, _roll_back, _run_b)
+    assert isinstance(rolled_back, Rollback) or _is_conflict(rolled_back), rolled_back
+    assert rerun is None or _is_conflict(rerun), rerun
+    _run_b(works)
+    assert works.rows() == AFTER
+    works.roll_back("B")
+    assert works.rows() == BEFORE
