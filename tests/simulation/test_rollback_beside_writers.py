@@ -7,17 +7,18 @@ from typing import Any
 
 import pytest
 
+from dbt.adapters.silt.engine.catalog import rollback
 from dbt.adapters.silt.engine.catalog.rollback import Rollback
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, RollbackRefusedError
 from dbt.adapters.silt.engine.kernel.lineage import commit_info
 from dbt.adapters.silt.engine.kernel.memory_store import MemoryStore
 from tests.simulation.interleaving import Scheduler, YieldingStore, random_order
-from tests.unit.catalog.works import Works
+from tests.unit.catalog.works import Works, settings_of, work_of
 
 BEFORE = {"orders": {1: 10}, "payments": {1: 1}}
 AFTER = {"orders": {1: 10, 2: 20}, "payments": {1: 1, 3: 30}}
 BY_C = {9: 90}
-SEEDS = range(15)
+Undo = Callable[[Works], Callable[[], Rollback]]
 
 
 def _setup(memory: MemoryStore) -> None:
@@ -32,29 +33,45 @@ def _run_b(works: Works) -> None:
     works.append("payments", "B", {3: 30})
 
 
-def _together(seed: int, *tasks: Callable[[Works], Any]) -> tuple[Works, list[Any]]:
+def _together(seed: int, *tasks: Callable[[Works], Callable[[], Any]]) -> tuple[Works, list[Any]]:
     """Runs each task in a process of its own, in a random order of turns; the warehouse after it."""
     memory, scheduler = MemoryStore(), Scheduler()
     _setup(memory)
     processes = [Works(YieldingStore(memory, scheduler), number) for number, _ in enumerate(tasks, 2)]
-    results = scheduler.run(
-        [lambda task=task, works=works: task(works) for task, works in zip(tasks, processes, strict=True)],
-        random_order(seed),
-    )
+    results = scheduler.run([task(works) for task, works in zip(tasks, processes, strict=True)], random_order(seed))
     return Works(memory, 99), results
 
 
-def _roll_back(works: Works) -> Rollback:
-    return works.roll_back("B")
+def _roll_back(works: Works) -> Callable[[], Rollback]:
+    return lambda: works.roll_back("B")
+
+
+def _roll_back_what_was_found(works: Works) -> Callable[[], Rollback]:
+    """What comes in between comes after the check."""
+    found = works.find("B")
+    return lambda: rollback.roll_back(works.catalog, found, work_of("B"), settings_of("B"))
+
+
+def _rerun(works: Works) -> Callable[[], None]:
+    return lambda: _run_b(works)
+
+
+def _append(works: Works) -> Callable[[], None]:
+    return lambda: works.append("payments", "C", BY_C)
+
+
+each_way = pytest.mark.parametrize("undo", [_roll_back, _roll_back_what_was_found])
+each_order = pytest.mark.parametrize("seed", range(15))
 
 
 def _is_conflict(result: object) -> bool:
     return isinstance(result, ConcurrentModificationError)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_no_row_of_another_writer_is_lost(seed: int) -> None:
-    works, (rolled_back, appended) = _together(seed, _roll_back, lambda works: works.append("payments", "C", BY_C))
+@each_way
+@each_order
+def test_no_row_of_another_writer_is_lost(seed: int, undo: Undo) -> None:
+    works, (rolled_back, appended) = _together(seed, undo, _append)
     assert appended is None
     assert 9 in works.rows()["payments"]
     if isinstance(rolled_back, Rollback):
@@ -68,9 +85,10 @@ def test_no_row_of_another_writer_is_lost(seed: int) -> None:
     assert works.rows() == BEFORE
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_of_two_rollbacks_of_the_same_work_each_table_is_put_back_by_one(seed: int) -> None:
-    works, results = _together(seed, _roll_back, _roll_back)
+@each_way
+@each_order
+def test_of_two_rollbacks_of_the_same_work_each_table_is_put_back_by_one(seed: int, undo: Undo) -> None:
+    works, results = _together(seed, undo, undo)
     assert all(isinstance(each, Rollback) or _is_conflict(each) for each in results), results
     works.roll_back("B")
     assert works.rows() == BEFORE
@@ -79,9 +97,10 @@ def test_of_two_rollbacks_of_the_same_work_each_table_is_put_back_by_one(seed: i
         assert operations == ["CREATE TABLE", "WRITE", "RESTORE"]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_rerun_of_the_work_beside_its_rollback_neither_loses_nor_doubles_a_row(seed: int) -> None:
-    works, (rolled_back, rerun) = _together(seed, _roll_back, _run_b)
+@each_way
+@each_order
+def test_a_rerun_of_the_work_beside_its_rollback_neither_loses_nor_doubles_a_row(seed: int, undo: Undo) -> None:
+    works, (rolled_back, rerun) = _together(seed, undo, _rerun)
     assert isinstance(rolled_back, Rollback) or _is_conflict(rolled_back), rolled_back
     assert rerun is None or _is_conflict(rerun), rerun
     _run_b(works)
