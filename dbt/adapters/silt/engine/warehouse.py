@@ -323,7 +323,7 @@ class Warehouse:
             while True:
                 try:
                     with spark_errors.mapped():
-                        result = route(statement, self._context(settings))
+                        result = route(statement, self._context(_of_attempt(settings, attempt)))
                 except (ConcurrentCreateError, ConcurrentDropError):
                     raise
                 except ConcurrentModificationError as error:
@@ -343,6 +343,10 @@ class Warehouse:
     def _wait(self, attempt: int) -> None:
         longest = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2**attempt)
         self.settings.clock.sleep(longest * self.settings.clock.jitter())
+
+
+def _of_attempt(settings: WriteSettings, attempt: int) -> WriteSettings:
+    return settings if attempt == 1 else replace(settings, commit=replace(settings.commit, statement_attempt=attempt))
 
 
 def _with_attempts(result: Result, attempts: int) -> Result:

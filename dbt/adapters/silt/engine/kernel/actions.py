@@ -320,9 +320,11 @@ class DomainMetadata:
 class CommitInfo:
     """Who committed what, and how (free-form in the specification; the field names are the reference's).
 
-    `operation_parameters` are raw JSON values, `operation_metrics` are numbers as text. `extra` holds the fields that
-    have no attribute here: those of other writers, and the run metadata of ours. Nothing of a table hangs on it, so a
-    field of another type than the reference's is one of those.
+    `operation_parameters` are raw JSON values, `operation_metrics` are numbers as text. Three fields are this engine's:
+    `read_versions` are the versions of each table that the statement read, by its name; `statement_attempts` counts
+    the runs of the whole statement, `commit_attempts` the tries to commit of the last of them. `extra` holds the fields
+    that have no attribute here: those of other writers, and the run metadata of ours. Nothing of a table hangs on it,
+    so a field of another type than the reference's is one of those.
     """
 
     key: ClassVar[str] = "commitInfo"
@@ -337,6 +339,9 @@ class CommitInfo:
     engine_info: str | None = None
     txn_id: str | None = None
     in_commit_timestamp: int | None = None
+    read_versions: Mapping[str, Sequence[int]] | None = None
+    commit_attempts: int | None = None
+    statement_attempts: int | None = None
     extra: Mapping[str, Json] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Json]:
@@ -352,6 +357,9 @@ class CommitInfo:
             userMetadata=self.user_metadata,
             engineInfo=self.engine_info,
             txnId=self.txn_id,
+            readVersions=None if self.read_versions is None else {k: list(v) for k, v in self.read_versions.items()},
+            commitAttempts=self.commit_attempts,
+            statementAttempts=self.statement_attempts,
         )
         return {**known, **{k: v for k, v in self.extra.items() if k not in known}}
 
@@ -370,6 +378,9 @@ class CommitInfo:
             engine_info=known.get("engineInfo"),
             txn_id=known.get("txnId"),
             in_commit_timestamp=known.get("inCommitTimestamp"),
+            read_versions=known.get("readVersions"),
+            commit_attempts=known.get("commitAttempts"),
+            statement_attempts=known.get("statementAttempts"),
             extra={key: value for key, value in body.items() if key not in known},
         )
 
@@ -406,6 +417,9 @@ _COMMIT_INFO_TYPES: Mapping[str, type] = {
     "engineInfo": str,
     "txnId": str,
     "inCommitTimestamp": int,
+    "readVersions": dict,
+    "commitAttempts": int,
+    "statementAttempts": int,
 }
 
 

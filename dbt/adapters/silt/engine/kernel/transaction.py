@@ -12,7 +12,7 @@ where it is this transaction's, however many answers were lost on the way.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -77,20 +77,25 @@ class CommitSettings:
         max_attempts: how many versions are tried at most; each further one follows another writer's commit.
         commit_info: further fields of `commitInfo`.
         user_metadata: the user's own note, shown in the history.
+        read_versions: of each table that was read for these changes, by its name, the versions.
+        statement_attempt: which run of the whole statement this is, from 1.
     """
 
     isolation_level: IsolationLevel | None = None
     max_attempts: int = 20
     commit_info: Mapping[str, Json] = field(default_factory=dict)
     user_metadata: str | None = None
+    read_versions: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    statement_attempt: int = 1
 
 
 @dataclass(frozen=True)
 class _Place:
-    """Where an attempt puts its commit: the version, and the time of the commit before it."""
+    """Where an attempt puts its commit: the version, the time of the commit before it, and which attempt it is."""
 
     version: int
     previous_ms: int
+    attempt: int = 1
 
 
 @dataclass(frozen=True)
@@ -173,7 +178,7 @@ def _commit_after_winners(
         for winner in _winners(log, place.version):
             pending = check_conflicts(winner, pending)
             winners[winner.info.operation or "another writer"] += 1
-            place = _Place(winner.version + 1, _committed_at(log, winner, pending))
+            place = _Place(winner.version + 1, _committed_at(log, winner, pending), attempts + 1)
         back_off(log.clock, attempts, _FIRST_WAIT, _LONGEST_WAIT)
     raise _exhausted(mine, max_attempts, place.version - 1, winners, log.clock.now_ms() - began_ms)
 
@@ -268,6 +273,8 @@ def _commit_info(
         user_metadata=settings.user_metadata,
         engine_info=ENGINE_INFO,
         txn_id=log.clock.new_id(),
+        read_versions=settings.read_versions or None,
+        statement_attempts=settings.statement_attempt,
         extra=settings.commit_info,
     )
 
@@ -275,6 +282,7 @@ def _commit_info(
 def _entry(log: DeltaLog, base: Snapshot | None, changes: Changes, info: CommitInfo, place: _Place) -> Entry:
     """The commit's bytes for one attempt."""
     metadata = None if base is None else base.metadata
+    info = replace(info, commit_attempts=place.attempt)
     if needs_in_commit_timestamp(metadata, changes):
         time = in_commit_timestamp(log.clock.now_ms(), place.previous_ms)
         info = replace(info, in_commit_timestamp=time)

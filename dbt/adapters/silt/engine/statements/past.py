@@ -63,13 +63,14 @@ def clone(context: Context, statement: kinds.Clone) -> Result:
             return Result(outcome=done)
     cloned = CloneSource(source.log.name, source.log, _source_snapshot(context, source.log, statement.at))
     resolved = context.resolver.resolve([], target=site.log)
+    read = {**resolved.versions, cloned.log.name: (cloned.snapshot.version,)}
     log = site.ready(context)
     outcome = cloning.clone(
         Place(log, resolved.target, is_managed=site.path is None),
         cloned,
         CloneOptions(statement.shallow, statement.properties),
         MODES[statement.mode],
-        settings_with(context, resolved),
+        settings_with(context, replace(resolved, versions=read)),
     )
     site.taken(context)
     return changed(context, log, outcome)

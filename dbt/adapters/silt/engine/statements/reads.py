@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,6 +14,9 @@ from dbt.adapters.silt.engine.kernel.changes import ReadSet
 from dbt.adapters.silt.engine.kernel.expressions import TRUE, Expression
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+
+Versions: TypeAlias = Mapping[str, tuple[int, ...]]
+"""A table's name -> its versions, in order: several where one reference travels in time, or the table moved on."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,7 @@ class Resolved:
 
     Attributes:
         functions: identifiers of session functions in the texts -> the names of the functions that they stand for.
+        versions: of each table that they read, and that earlier queries of the same work did.
     """
 
     texts: tuple[str, ...]
@@ -40,6 +45,7 @@ class Resolved:
     target_reads: ReadSet = field(default_factory=ReadSet)
     only_ours: bool = False
     functions: Mapping[str, str] = field(default_factory=dict)
+    versions: Versions = field(default_factory=dict)
 
     @property
     def bytes_read(self) -> int | None:
@@ -64,9 +70,11 @@ class Memory:
     """
 
     first: dict[DeltaLog, tuple[Snapshot, ReadSet]] = field(default_factory=dict)
+    versions: Versions = field(default_factory=dict)
 
-    def note(self, reads: Iterable[Read]) -> None:
+    def note(self, reads: Sequence[Read]) -> None:
         """Keeps what a query read."""
+        self.versions = versions_of(reads, self.versions)
         for log in {read.log for read in reads if read.is_latest}:
             own = [read for read in reads if read.log is log and read.is_latest]
             snapshot, earlier = self.first.get(log, (own[0].snapshot, ReadSet()))
@@ -75,6 +83,14 @@ class Memory:
     def forget(self, log: DeltaLog) -> None:
         """Begins anew with a table that the work itself has written."""
         self.first.pop(log, None)
+
+
+def versions_of(reads: Iterable[Read], earlier: Versions) -> Versions:
+    """The versions of each table that was read, those of `earlier` included."""
+    found = {name: set(versions) for name, versions in earlier.items()}
+    for read in reads:
+        found.setdefault(read.log.name, set()).add(read.snapshot.version)
+    return {name: tuple(sorted(versions)) for name, versions in found.items()}
 
 
 def read_set(reads: Sequence[Read]) -> ReadSet:

@@ -49,7 +49,7 @@ from dbt.adapters.silt.engine.statements.opened import (
 from dbt.adapters.silt.engine.statements.pins import Pins
 from dbt.adapters.silt.engine.statements.predicates import Relation
 from dbt.adapters.silt.engine.statements.pruning import pruning_predicates
-from dbt.adapters.silt.engine.statements.reads import Memory, Read, Resolved, read_set
+from dbt.adapters.silt.engine.statements.reads import Memory, Read, Resolved, read_set, versions_of
 from dbt.adapters.silt.engine.statements.references import (
     Reference,
     Replacement,
@@ -103,12 +103,13 @@ class Resolver:
         sql = tuple(self._render(node, cut, reads) for node in opened)
         only_ours = all(node.only_ours for node in opened)
         functions = self.pins.functions_in(sql)
+        versions = versions_of(reads, {} if self.memory is None else self.memory.versions)
         if target is None:
             if self.memory is not None:
                 self.memory.note(reads)
-            return Resolved(sql, tuple(reads), only_ours=only_ours, functions=functions)
+            return Resolved(sql, tuple(reads), only_ours=only_ours, functions=functions, versions=versions)
         own = [read for read in reads if read.log is target and read.is_latest]
-        return Resolved(sql, tuple(reads), cut[target], merged(earlier, read_set(own)), only_ours, functions)
+        return Resolved(sql, tuple(reads), cut[target], merged(earlier, read_set(own)), only_ours, functions, versions)
 
     def query(self, sql: str, view: RelationName | None = None) -> Resolved:
         """The one query, resolved."""

@@ -62,14 +62,16 @@ def create_table_like(context: Context, statement: kinds.CreateTableLike) -> Res
         return pass_to_spark(context, statement)
     _refuse(statement, site.label)
     name = ".".join(quoted(part) for part in statement.source)
-    schema = kernel_schema(context.dataframe(f"select * from {name}").schema)
+    resolved = context.resolver.query(f"select * from {name}")
+    schema = kernel_schema(context.frame(resolved).schema)
     like = Definition(
         columns=tuple(ColumnSpec(field.name, field.type.sql_name, field.nullable, field.comment) for field in schema),
         properties=statement.properties,
     )
     base = None if site.log is None else site.log.snapshot()
     log = site.ready(context)
-    outcome = create.create(context.spark, Place(log, base), like, None, MODES[statement.mode], context.settings)
+    settings = settings_with(context, resolved)
+    outcome = create.create(context.spark, Place(log, base), like, None, MODES[statement.mode], settings)
     site.taken(context)
     return changed(context, log, outcome)
 

@@ -102,5 +102,9 @@ def target_of(log: DeltaLog, resolved: Resolved) -> Target:
 
 
 def settings_with(context: Context, resolved: Resolved) -> WriteSettings:
-    """The statement's settings, with what its own texts read of the table that it changes."""
-    return replace(context.settings, reads=merged(context.settings.reads, resolved.target_reads))
+    """The statement's settings, with what its own texts read: of its table, and the versions of all."""
+    return replace(
+        context.settings,
+        reads=merged(context.settings.reads, resolved.target_reads),
+        commit=replace(context.settings.commit, read_versions=resolved.versions),
+    )
