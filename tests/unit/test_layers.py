@@ -206,7 +206,7 @@ except ImportError:
 
 
 # What looks at runs from outside of dbt needs neither.
-RECORDS = ("commit_facts", "journal", "run_history")
+RECORDS = ("commit_facts", "journal", "rollback", "run_history")
 
 
 def test_kernel_catalog_command_and_records_import_without_spark_and_without_dbt() -> None:

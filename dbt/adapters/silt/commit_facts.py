@@ -32,6 +32,7 @@ class CommitFacts:
         app_id: the unit of work that the commit is; None where it is none.
         node_checksum: of the node's raw code, or of a seed's file.
         query_comment: dbt's.
+        rolled_back_run_id: the logical run whose work the commit undoes; it belongs to no run itself then.
     """
 
     invocation_id: str | None = None
@@ -42,6 +43,7 @@ class CommitFacts:
     app_id: str | None = None
     node_checksum: str | None = None
     query_comment: str | None = None
+    rolled_back_run_id: str | None = None
 
     @classmethod
     def of(cls, commit: Commit) -> CommitFacts | None:

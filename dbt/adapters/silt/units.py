@@ -30,6 +30,7 @@ _PREFIX = "silt"
 _MAIN = "main"
 _CLONE = "clone"
 _BATCH_PARTS = 6
+_LEAST_PARTS = 5
 _ON_RUN_HOOK = re.compile(r"operation\.(?P<package>[^.]+)\..*-(?P<role>on-run-start|on-run-end)-\d+")
 
 
@@ -154,6 +155,12 @@ def goes_with_rows(app_id: str) -> bool:
     return len(parts) == _BATCH_PARTS and parts[0] == _PREFIX and "@" in parts[4] and parts[5].startswith(_MAIN)
 
 
+def run_id_of(app_id: str) -> str | None:
+    """The logical run that a transaction identifier belongs to; None where it is no unit of work."""
+    parts = app_id.split("/")
+    return _part(parts[3]) if len(parts) >= _LEAST_PARTS and parts[0] == _PREFIX else None
+
+
 def text_hash(statement: str) -> str:
     """A short hash of a statement's rendered text."""
     return hashlib.sha256(statement.strip().encode()).hexdigest()[:16]
@@ -170,3 +177,7 @@ def _window_end(end: Any) -> str:
 def _path(*parts: str) -> str:
     """The parts with slashes between them; a slash within a part is escaped, so that two names are never one."""
     return "/".join([_PREFIX, *(part.replace("%", "%25").replace("/", "%2F") for part in parts)])
+
+
+def _part(escaped: str) -> str:
+    return escaped.replace("%2F", "/").replace("%25", "%")

@@ -133,7 +133,7 @@ def test_it_is_refused_where_others_have_changed_a_table_since_and_all_of_them_a
         works.roll_back("B")
     assert works.versions() == versions
     commits = caught.value.details["later_commits"]
-    assert [(each["table"], each["version"], each["operation"], each["who"]) for each in commits] == [
+    assert [(each["table"], each["version"], each["operation"], each["author"]) for each in commits] == [
         ("silt.main.orders", 3, "WRITE", "C"),
         ("silt.main.orders", 4, "UPDATE", "D"),
         ("silt.main.payments", 2, "SET TBLPROPERTIES", "E"),

@@ -8,11 +8,11 @@ from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 
 from dbt.adapters.silt.__version__ import version
-from dbt.adapters.silt.cli import history, run, runs
+from dbt.adapters.silt.cli import history, rollback, run, runs
 from dbt.adapters.silt.cli.options import Subcommand
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, SiltError, TableDamagedError
 
-SUBCOMMANDS: Mapping[str, Subcommand] = {"runs": runs, "run": run, "history": history}
+SUBCOMMANDS: Mapping[str, Subcommand] = {"runs": runs, "run": run, "history": history, "rollback": rollback}
 """The module of each subcommand, in the order of the help."""
 
 PROBLEMS_FOUND, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -48,7 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(
-        prog="silt", description="Shows what runs did to a warehouse of dbt-silt, and what its tables are."
+        prog="silt",
+        description="Shows what runs did to a warehouse of dbt-silt, and what its tables are; undoes a run.",
     )
     parser.add_argument("--version", action="version", version=f"silt {version}")
     subparsers = parser.add_subparsers(title="subcommands", metavar="SUBCOMMAND", dest="subcommand", required=True)

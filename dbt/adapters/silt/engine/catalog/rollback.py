@@ -35,14 +35,14 @@ class RollbackSettings:
 
     Attributes:
         title: the work, as messages call it.
-        who: the author of a commit, as messages call it.
+        author: who made a commit, as messages call them.
         discard_later_commits: whether what others have changed since is undone, too.
         drop_created: whether the tables that the work made are dropped.
         commit_info: fields of `commitInfo` of each commit that undoes it; by them `Work.undoes` knows it.
     """
 
     title: str
-    who: Callable[[Commit], str]
+    author: Callable[[Commit], str]
     discard_later_commits: bool = False
     drop_created: bool = False
     commit_info: Mapping[str, Json] = field(default_factory=dict)
@@ -211,7 +211,7 @@ def _refused(
 
 def _described(commit: Commit, settings: RollbackSettings) -> str:
     operation = lineage.commit_info(commit).operation or "a change"
-    return f"{operation} by {settings.who(commit)}, {_utc(commit.timestamp_ms)}"
+    return f"{operation} by {settings.author(commit)}, {_utc(commit.timestamp_ms)}"
 
 
 def _facts(name: RelationName, commit: Commit, settings: RollbackSettings) -> dict[str, Json]:
@@ -220,7 +220,7 @@ def _facts(name: RelationName, commit: Commit, settings: RollbackSettings) -> di
         "version": commit.version,
         "timestamp_ms": commit.timestamp_ms,
         "operation": lineage.commit_info(commit).operation,
-        "who": settings.who(commit),
+        "author": settings.author(commit),
     }
 
 

@@ -1,0 +1,137 @@
+"""`silt rollback ID`: every table that a run changed goes back to the version before it."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterable
+from typing import Any
+
+from dbt.adapters.silt.cli.options import Subparsers, subcommand
+from dbt.adapters.silt.cli.places import place_of
+from dbt.adapters.silt.cli.rendering import UNKNOWN, Answer, Block, Rows, count, iso, show
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.rollback import PutBack, Rollback
+from dbt.adapters.silt.engine.kernel.errors import RollbackRefusedError
+from dbt.adapters.silt.engine.kernel.history import Commit
+from dbt.adapters.silt.engine.kernel.lineage import commit_info
+from dbt.adapters.silt.rollback import RollbackRequest, author, roll_back_run
+from dbt.adapters.silt.runs import RUN_ID_VARIABLE, RunRegistry
+
+_COLUMNS = ("table", "#from version", "#to version", "#new version", "#rows", "#discarded commits")
+_DESCRIPTION = """\
+Puts every table that a run changed back to the version before the run's first commit in it, by a new commit in which
+its units of work are forgotten: the same run id can be run again and does its work again. All tables are checked first.
+It is refused, and nothing is changed, where others have changed one of the tables since. A rollback that is cut off is
+finished by running it again. What cannot be undone: views, functions, files that are in no table, and tables that the
+run dropped, renamed or replaced by a view."""
+
+
+def add(subparsers: Subparsers) -> None:
+    """Declares the subcommand."""
+    parser = subcommand(subparsers, "rollback", "undo all that one run changed", _DESCRIPTION)
+    parser.add_argument("run", metavar="ID", help="a run's id, as `silt runs` shows it")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    parser.add_argument(
+        "--discard-later-commits", action="store_true", help="undo what others have changed since in these tables, too"
+    )
+    parser.add_argument("--drop-created", action="store_true", help="drop the tables that the run made")
+    parser.add_argument(
+        "--exclude", metavar="TABLE", nargs="+", action="extend", default=[], help="leave these tables as they are"
+    )
+
+
+def run(arguments: Namespace) -> int:
+    """Undoes the run; the exit code is 1 where that is refused."""
+    place = place_of(arguments)
+    request = RollbackRequest(
+        arguments.run,
+        arguments.dry_run,
+        arguments.discard_later_commits,
+        arguments.drop_created,
+        frozenset(map(place.name, arguments.exclude)),
+    )
+    entries = () if place.target_path is None else RunRegistry(place.target_path).entries()
+    try:
+        done = roll_back_run(place.catalog, request, entries)
+    except RollbackRefusedError as error:
+        print(f"silt: {error}", file=sys.stderr)
+        return show(Answer(_refused_json(request, error), (), 1), arguments.json)
+    return show(answer(request, done), arguments.json)
+
+
+def answer(request: RollbackRequest, done: Rollback) -> Answer:
+    """What was done, or would be, and what comes next."""
+    document = {
+        "run_id": request.run_id,
+        "dry_run": request.dry_run,
+        "refused": False,
+        "tables": [_json(each) for each in done.put_back],
+        "dropped": list(map(str, done.dropped)),
+        "kept": list(map(str, done.kept)),
+        "excluded": sorted(map(str, request.exclude)),
+    }
+    return Answer(document, _blocks(request, done))
+
+
+def _blocks(request: RollbackRequest, done: Rollback) -> list[Block]:
+    run_id, would = request.run_id, "would be " if request.dry_run else ""
+    blocks: list[Block] = []
+    if done.put_back:
+        title = f"run {run_id}: {would}rolled back"
+        blocks.append(Rows(_COLUMNS, [_row(each) for each in done.put_back], title))
+    if done.dropped:
+        blocks.append(f"Made by the run, and {would}dropped: {_names(done.dropped)}")
+    if not (done.put_back or done.dropped):
+        blocks.append(f"nothing to roll back: no table is changed by run {run_id} any more")
+    if done.kept:
+        blocks.append(
+            f"Made by the run, and left as they are: {_names(done.kept)}\n"
+            "They keep their units of work, so the same run does not write them again; `--drop-created` drops them."
+        )
+    if request.exclude:
+        blocks.append(f"Left out: {_names(sorted(request.exclude))}")
+    if not request.dry_run:
+        blocks.append(f"The run can be run again: `--vars '{RUN_ID_VARIABLE}: {run_id}'`")
+    return blocks
+
+
+def _row(table: PutBack) -> list[str]:
+    version = UNKNOWN if table.version is None else str(table.version)
+    discarded = len(table.discarded)
+    return [str(table.name), str(table.from_version), str(table.to_version), version, count(table.rows), str(discarded)]
+
+
+def _json(table: PutBack) -> dict[str, Any]:
+    return {
+        "table": str(table.name),
+        "from_version": table.from_version,
+        "to_version": table.to_version,
+        "version": table.version,
+        "rows": table.rows,
+        "discarded_commits": [_commit_json(each) for each in table.discarded],
+    }
+
+
+def _commit_json(commit: Commit) -> dict[str, Any]:
+    return {
+        "version": commit.version,
+        "committed_at": iso(commit.timestamp_ms),
+        "operation": commit_info(commit).operation,
+        "author": author(commit),
+    }
+
+
+def _refused_json(request: RollbackRequest, error: RollbackRefusedError) -> dict[str, Any]:
+    later = error.details["later_commits"]
+    return {
+        "run_id": request.run_id,
+        "dry_run": request.dry_run,
+        "refused": True,
+        "later_commits": [{**each, "committed_at": iso(each["timestamp_ms"])} for each in later],
+        "problems": list(error.details["problems"]),
+    }
+
+
+def _names(names: Iterable[RelationName]) -> str:
+    return ", ".join(map(str, names))

@@ -1,0 +1,182 @@
+"""`silt rollback`: a run undone from the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+
+from dbt.adapters.silt.cli.main import main
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.runs import RunEntry, RunRegistry
+from dbt.adapters.silt.units import run_id_of
+from tests.unit.cli.house import House, rows
+
+AsJson = Callable[..., Any]
+Silt = Callable[..., str]
+
+
+def two_runs(house: House) -> tuple[DeltaLog, DeltaLog]:
+    """Run `a` makes two tables of ten rows; run `b` adds five to each, in two units of work, and makes a third."""
+    first, second = house.running("a"), house.running("b")
+    tables = first.create("main.orders", rows(0, 10)), first.create("main.payments", rows(0, 10))
+    second.append(tables[0], rows(10, 3), ("silt/shop/model.shop.orders/b/main", 1))
+    second.append(tables[0], rows(13, 2), ("silt/shop/model.shop.orders/b/dev:x/post_hook/abc/1", 1))
+    second.append(tables[1], rows(10, 5), ("silt/shop/model.shop.payments/b/main", 1))
+    second.create("main.made", rows(0, 1))
+    return tables
+
+
+def count(log: DeltaLog) -> int:
+    """The rows of a table, as another engine reads them."""
+    return DeltaTable(log.store.root).to_pyarrow_table().num_rows
+
+
+def test_the_tables_go_back_and_the_command_says_what_it_did_and_what_comes_next(house: House, silt: Silt) -> None:
+    orders, payments = two_runs(house)
+    printed = silt("rollback", "b").splitlines()
+    assert printed[0] == "run b: rolled back"
+    assert [line.split() for line in printed[1:4]] == [
+        ["table", "from", "version", "to", "version", "new", "version", "rows", "discarded", "commits"],
+        ["silt.main.orders", "2", "0", "3", "10", "0"],
+        ["silt.main.payments", "1", "0", "2", "10", "0"],
+    ]
+    assert "Made by the run, and left as they are: silt.main.made" in printed
+    assert printed[-1] == "The run can be run again: `--vars 'silt_run_id: b'`"
+    assert (count(orders), count(payments)) == (10, 10)
+    assert orders.snapshot().transaction_version("silt/shop/model.shop.orders/b/main") == -1
+
+
+def test_the_second_time_there_is_nothing_to_do(house: House, silt: Silt, as_json: AsJson) -> None:
+    two_runs(house)
+    silt("rollback", "b")
+    assert as_json("rollback", "b") == {
+        "run_id": "b",
+        "dry_run": False,
+        "refused": False,
+        "tables": [],
+        "dropped": [],
+        "kept": ["silt.main.made"],
+        "excluded": [],
+    }
+    assert silt("rollback", "b").startswith("nothing to roll back: no table is changed by run b any more\n")
+
+
+def test_a_dry_run_changes_nothing(house: House, as_json: AsJson) -> None:
+    orders, _ = two_runs(house)
+    found = as_json("rollback", "b", "--dry-run", "--drop-created")
+    assert [(each["table"], each["to_version"], each["version"]) for each in found["tables"]] == [
+        ("silt.main.orders", 0, None),
+        ("silt.main.payments", 0, None),
+    ]
+    assert found["dropped"] == ["silt.main.made"]
+    assert orders.snapshot().version == 2
+    assert (house.folder / "main" / "made").exists()
+
+
+def test_tables_that_the_run_made_are_dropped_when_told(house: House, as_json: AsJson) -> None:
+    two_runs(house)
+    assert as_json("rollback", "b", "--drop-created")["dropped"] == ["silt.main.made"]
+    assert not (house.folder / "main" / "made").exists()
+
+
+def test_it_is_refused_with_the_list_of_what_came_later(
+    house: House, as_json: AsJson, capsys: pytest.CaptureFixture[str]
+) -> None:
+    orders, payments = two_runs(house)
+    house.running("c", "model.shop.later").append(orders, rows(20, 1))
+    house.append(payments, rows(20, 1))
+    refused = as_json("rollback", "b", code=1)
+    assert refused["refused"]
+    assert [(each["table"], each["version"], each["operation"]) for each in refused["later_commits"]] == [
+        ("silt.main.orders", 3, "WRITE"),
+        ("silt.main.payments", 2, "WRITE"),
+    ]
+    assert refused["later_commits"][0]["author"] == "run c (model.shop.later)"
+    assert refused["later_commits"][1]["author"].startswith("dbt-silt/")
+    assert (orders.snapshot().version, payments.snapshot().version) == (3, 2)
+    main(["rollback", "b", "--warehouse", str(house.folder)])
+    assert "silt.main.orders@v3: WRITE by run c (model.shop.later), 20" in capsys.readouterr().err
+
+
+def test_what_came_later_is_undone_too_when_told(house: House, as_json: AsJson) -> None:
+    orders, _ = two_runs(house)
+    house.running("c").append(orders, rows(20, 1))
+    done = as_json("rollback", "b", "--discard-later-commits")
+    assert [each["author"] for each in done["tables"][0]["discarded_commits"]] == ["run c (model.shop.orders)"]
+    assert count(orders) == 10
+
+
+def test_a_table_is_left_out(house: House, as_json: AsJson) -> None:
+    orders, payments = two_runs(house)
+    house.append(orders, rows(20, 1))
+    assert as_json("rollback", "b", "--exclude", "main.orders")["excluded"] == ["silt.main.orders"]
+    assert (count(orders), count(payments)) == (16, 10)
+
+
+def test_a_table_to_leave_out_that_is_not_there_is_an_error(house: House, silt: Silt) -> None:
+    orders, _ = two_runs(house)
+    silt("rollback", "b", "--exclude", "main.order", code=2)
+    assert orders.snapshot().version == 2
+
+
+def test_a_run_that_never_was_is_an_error(house: House, silt: Silt) -> None:
+    two_runs(house)
+    silt("rollback", "zzz", code=2)
+
+
+def test_a_rollback_is_no_work_of_the_run_and_a_rerun_of_it_can_be_rolled_back(house: House, as_json: AsJson) -> None:
+    orders, _ = two_runs(house)
+    as_json("rollback", "b")
+    house.running("b").append(orders, rows(10, 3), ("silt/shop/model.shop.orders/b/main", 1))
+    (done,) = as_json("rollback", "b")["tables"]
+    assert (done["table"], done["from_version"], done["to_version"], done["version"]) == ("silt.main.orders", 4, 3, 5)
+    assert count(orders) == 10
+
+
+def test_runs_are_undone_one_after_the_other_from_the_newest(house: House, as_json: AsJson) -> None:
+    orders, _ = two_runs(house)
+    house.running("c").append(orders, rows(20, 1))
+    as_json("rollback", "b", code=1)
+    as_json("rollback", "c")
+    as_json("rollback", "b")
+    assert count(orders) == 10
+
+
+def test_a_run_that_is_still_running_is_left_alone(
+    house: House, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    orders, _ = two_runs(house)
+    entry = RunEntry("i", "b", "dbt run", {}, "2026-03-01T00:00:00+00:00")
+    RunRegistry(tmp_path).enter(entry)
+    file = tmp_path / "silt_runs.json"
+    document = json.loads(file.read_text())
+    document["runs"][0] |= {"process": os.getppid(), "host": socket.gethostname()}
+    file.write_text(json.dumps(document))
+    arguments = ["rollback", "b", "--warehouse", str(house.folder), "--target-path", str(tmp_path)]
+    assert main(arguments) == 2
+    assert f"run b is still running, in process {os.getppid()}" in capsys.readouterr().err
+    assert orders.snapshot().version == 2
+    RunRegistry(tmp_path).finish("i")
+    assert main(arguments) == 0
+
+
+@pytest.mark.parametrize(
+    ("app_id", "run_id"),
+    [
+        ("silt/shop/model.shop.orders/b/main", "b"),
+        ("silt/shop/model.shop.orders/a%2Fb%25/2026-01-01@2026-01-02/main", "a/b%"),
+        ("silt/shop/shop/b/dev/on-run-end/abc/1", "b"),
+        ("silt/shop/model.shop.orders/b", None),
+        ("job/shop/model.shop.orders/b/main", None),
+        ("backfill", None),
+    ],
+)
+def test_the_run_of_a_unit_of_work_is_read_from_its_name(app_id: str, run_id: str | None) -> None:
+    assert run_id_of(app_id) == run_id
