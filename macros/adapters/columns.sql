@@ -33,6 +33,7 @@
 {% endmacro %}
 
 
+{#-- Another run of the same work may have dropped a column since it was looked for. --#}
 {% macro silt__alter_relation_add_remove_columns(relation, add_columns, remove_columns) %}
   {%- if add_columns -%}
     {%- call statement() -%}
@@ -43,7 +44,7 @@
   {%- endif -%}
   {%- if remove_columns -%}
     {%- call statement() -%}
-      alter table {{ relation.render() }} drop columns (
+      alter table {{ relation.render() }} drop columns if exists (
         {%- for column in remove_columns %}{{ column.quoted }}{{ ', ' if not loop.last }}{% endfor -%}
       )
     {%- endcall -%}

@@ -16,6 +16,7 @@ WAREHOUSE = ["Result", "Warehouse", "WarehouseSettings"]
 WAREHOUSE_METHODS = [
     "execute",
     "for_session",
+    "forget_reads",
     "query",
     "schema_of",
     "snapshot",

@@ -67,6 +67,7 @@ class UnitMethods(metaclass=AdapterMeta):
             if recorded is None or recorded < unit.version:
                 return None
             earlier = find_unit(log, unit.app_id)
+            self.connections.handle.warehouse.forget_reads(entry.name)
         version, emptied_at = (earlier.version, earlier.emptied_at) if earlier else (None, None)
         outcome = Outcome("SKIP", str(entry.name), version, skipped=True, emptied_at=emptied_at)
         response = SiltResponse.of(outcome, unit)

@@ -43,10 +43,12 @@ from dbt.adapters.silt.engine.commands.shared_storage import SharedStorage
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings, never
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import (
+    CommitStateUnknownError,
     ConcurrentCreateError,
     ConcurrentDropError,
     ConcurrentModificationError,
     InvalidSettingError,
+    SiltError,
 )
 from dbt.adapters.silt.engine.kernel.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
@@ -62,6 +64,8 @@ from dbt.adapters.silt.engine.statements.pins import Pins
 from dbt.adapters.silt.engine.statements.reads import Memory
 from dbt.adapters.silt.engine.statements.resolve import Resolver
 from dbt.adapters.silt.engine.statements.route import route
+from dbt.adapters.silt.engine.statements.sites import takes_what_is_there
+from dbt.adapters.silt.engine.statements.targets import is_applied
 from dbt.adapters.silt.engine.statements.turns import Turns
 
 if TYPE_CHECKING:
@@ -276,6 +280,11 @@ class Warehouse:
         """
         return self.catalog.table(name).snapshot()
 
+    def forget_reads(self, name: RelationName) -> None:
+        """Let what the statements so far have read of a table count no longer (see `for_session`)."""
+        if self._memory is not None:
+            self._memory.forget(self.catalog.table(name))
+
     def _open(self, spark: SparkSession, namespace: Namespace) -> None:
         configure(spark)
         self._storage.check(spark)
@@ -317,24 +326,37 @@ class Warehouse:
         return Context(self.spark, self._namespace, resolver, settings)
 
     def _run(self, statement: Statement, settings: WriteSettings) -> Result:
-        """Runs the statement; again from a fresh snapshot where another writer won, within the bound."""
+        """Runs the statement; again from a fresh snapshot where another writer won, within the bound.
+
+        Where the winner did this very work, whatever the loser failed by, the next run finds it done and is skipped.
+        """
         attempt = 1
         with contextlib.ExitStack() as turn:
             while True:
+                context = self._context(_of_attempt(settings, attempt))
                 try:
                     with spark_errors.mapped():
-                        result = route(statement, self._context(_of_attempt(settings, attempt)))
-                except (ConcurrentCreateError, ConcurrentDropError):
+                        result = route(statement, context)
+                except CommitStateUnknownError:
                     raise
-                except ConcurrentModificationError as error:
-                    if attempt >= self.settings.statement_attempts or self._rests_on_earlier_reads(error.table):
-                        raise
-                    self._wait(attempt)
-                    if attempt == 1:
-                        turn.enter_context(self._turns.of(error.table))
+                except SiltError as error:
+                    if attempt > self.settings.statement_attempts or not is_applied(context, statement):
+                        if not self._may_run_again(error, statement, attempt):
+                            raise
+                        self._wait(attempt)
+                        if attempt == 1:
+                            turn.enter_context(self._turns.of(error.table))
                     attempt += 1
                 else:
                     return _with_attempts(result, attempt)
+
+    def _may_run_again(self, error: SiltError, statement: Statement, attempt: int) -> bool:
+        """Whether a run of the statement from a fresh snapshot is what its user would ask for next."""
+        if not isinstance(error, ConcurrentModificationError) or isinstance(error, ConcurrentDropError):
+            return False
+        if isinstance(error, ConcurrentCreateError) and not takes_what_is_there(statement):
+            return False
+        return attempt < self.settings.statement_attempts and not self._rests_on_earlier_reads(error.table)
 
     def _rests_on_earlier_reads(self, table: str | None) -> bool:
         """Whether an earlier statement of the same work read the table: running the write alone again is no remedy."""

@@ -55,14 +55,19 @@ def create_view(context: Context, statement: kinds.CreateView) -> Result:
     name = context.namespace.writable(statement.name)
     if name is None:
         return pass_with_query(context, statement, statement.query)
-    if statement.mode is CreateMode.CREATE_IF_NOT_EXISTS and context.catalog.find(name) is not None:
+    if_absent = statement.mode is CreateMode.CREATE_IF_NOT_EXISTS
+    if if_absent and context.catalog.find(name) is not None:
         return _NOTHING
     _check_view_query(context, name, statement)
-    context.catalog.put_view(
-        _view(context, name, statement),
-        replace=statement.mode is not CreateMode.CREATE,
-        replace_table=context.settings.replace_tables,
-    )
+    try:
+        context.catalog.put_view(
+            _view(context, name, statement),
+            replace=statement.mode is CreateMode.CREATE_OR_REPLACE,
+            replace_table=context.settings.replace_tables,
+        )
+    except RelationExistsError:
+        if not if_absent:
+            raise
     return _NOTHING
 
 

@@ -9,12 +9,12 @@ from typing import Final
 from dbt.adapters.silt.engine.catalog.catalog import RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands import creation
-from dbt.adapters.silt.engine.kernel.errors import RelationExistsError
+from dbt.adapters.silt.engine.kernel.errors import ConcurrentCreateError, RelationExistsError
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER
 from dbt.adapters.silt.engine.statements import kinds
 from dbt.adapters.silt.engine.statements.context import Context
-from dbt.adapters.silt.engine.statements.kinds import CreateMode, Name
+from dbt.adapters.silt.engine.statements.kinds import CreateMode, Name, SaveMode, Statement
 
 MODES: Final[Mapping[CreateMode, creation.CreateMode]] = {
     CreateMode.CREATE: creation.CreateMode.CREATE,
@@ -38,11 +38,15 @@ class Site:
         return str(self.name) if self.name is not None else f"delta.`{self.path}`"
 
     def ready(self, context: Context) -> DeltaLog:
-        """The table's handle; its folder is made."""
+        """The table's handle; its folder is made.
+
+        Raises:
+            ConcurrentCreateError: another writer has made it since it was looked for.
+        """
         if self.log is not None:
             return self.log
         if self.name is not None:
-            return context.catalog.new_table(self.name, replace_view=self.is_view)
+            return self._made(context, self.name)
         log = context.catalog.table_at(str(self.path))
         log.store.make_folder(LOG_FOLDER)
         return log
@@ -51,6 +55,23 @@ class Site:
         """What there is to do when the table is there: a view in its place goes, that of a statement cut off, too."""
         if self.name is not None:
             context.catalog.drop_hidden_view(self.name)
+
+    def _made(self, context: Context, name: RelationName) -> DeltaLog:
+        try:
+            return context.catalog.new_table(name, replace_view=self.is_view)
+        except RelationExistsError as error:
+            if context.catalog.find(name) is None:
+                raise
+            raise ConcurrentCreateError("another writer has made it meanwhile", table=str(name)) from error
+
+
+def takes_what_is_there(statement: Statement) -> bool:
+    """Whether a statement that makes a table is content to find one."""
+    if isinstance(statement, kinds.WriteRows):
+        return statement.mode is not SaveMode.ERROR
+    if not isinstance(statement, kinds.CreateTable | kinds.CreateTableLike | kinds.Clone):
+        return False
+    return statement.mode is not CreateMode.CREATE
 
 
 def site_of(context: Context, name: Name, mode: CreateMode) -> Site | None:

@@ -61,6 +61,11 @@ def create_table_like(context: Context, statement: kinds.CreateTableLike) -> Res
             )
         return pass_to_spark(context, statement)
     _refuse(statement, site.label)
+    if site.log is not None:
+        done = already_applied(context, site.log, site.log.snapshot(), "CREATE TABLE")
+        if done is not None:
+            site.taken(context)
+            return Result(outcome=done)
     name = ".".join(quoted(part) for part in statement.source)
     resolved = context.resolver.query(f"select * from {name}")
     schema = kernel_schema(context.frame(resolved).schema)

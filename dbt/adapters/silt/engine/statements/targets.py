@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 
 from dbt.adapters.silt.engine.commands.commit import merged
@@ -10,14 +11,15 @@ from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSetti
 from dbt.adapters.silt.engine.kernel import memory
 from dbt.adapters.silt.engine.kernel.errors import (
     InternalError,
+    SiltError,
     UnsupportedStatementError,
 )
 from dbt.adapters.silt.engine.kernel.expressions import TRUE
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
-from dbt.adapters.silt.engine.statements import skips
+from dbt.adapters.silt.engine.statements import kinds, skips
 from dbt.adapters.silt.engine.statements.context import Context, Result
-from dbt.adapters.silt.engine.statements.kinds import Name, Statement
+from dbt.adapters.silt.engine.statements.kinds import Name, ObjectKind, Statement
 from dbt.adapters.silt.engine.statements.namespace import Foreign, OurTable
 from dbt.adapters.silt.engine.statements.predicates import to_predicate
 from dbt.adapters.silt.engine.statements.reads import Resolved
@@ -47,20 +49,32 @@ def refuse_unsupported(statement: Statement, table: str) -> None:
 
 
 def already_applied(context: Context, log: DeltaLog, snapshot: Snapshot, operation: str) -> Outcome | None:
-    """The outcome of work that the table holds already: its transaction is at or above the statement's."""
-    if context.settings.txn is None:
+    """The outcome of work that the table holds already: its transaction is at or above the statement's.
+
+    What the same work read of the table before then counts no longer, as after a write of its own.
+    """
+    txn = context.settings.txn
+    if txn is None or not _holds(snapshot, txn):
         return None
-    app_id, version = context.settings.txn
-    recorded = snapshot.transaction_version(app_id)
-    if recorded is None or recorded < version:
-        return None
-    found = memory.find(log, app_id)
-    done = Outcome(operation, log.name, None, skipped=True, recorded=recorded)
+    _begin_anew(context, log)
+    found = memory.find(log, txn[0])
+    done = Outcome(operation, log.name, None, skipped=True, recorded=snapshot.transaction_version(txn[0]))
     if found is not None:
         done = replace(done, version=found.commit.version, emptied_at=found.emptied_at)
     if context.settings.log_skips:
-        skips.tell(log, context.settings.txn, done)
+        skips.tell(log, txn, done)
     return done
+
+
+def is_applied(context: Context, statement: Statement) -> bool:
+    """Whether the table that a statement makes or changes holds its work by now; False where that cannot be seen."""
+    name = _changed_table(statement)
+    if context.settings.txn is None or name is None:
+        return False
+    with contextlib.suppress(SiltError):  # why the statement failed is what its caller has to know
+        meaning = context.namespace.meaning(name)
+        return isinstance(meaning, OurTable) and _holds(meaning.log.snapshot(), context.settings.txn)
+    return False
 
 
 def identifier(table: OurTable, alias: str | None) -> str:
@@ -87,8 +101,7 @@ def rows_of(context: Context, table: OurTable, alias: str | None, condition: str
 
 def changed(context: Context, log: DeltaLog, outcome: Outcome) -> Result:
     """The result of a write; what the same work read of the table before counts no longer."""
-    if context.resolver.memory is not None:
-        context.resolver.memory.forget(log)
+    _begin_anew(context, log)
     if context.settings.txn is not None:
         skips.applied(log, context.settings.txn)
     return Result(outcome=outcome)
@@ -108,3 +121,48 @@ def settings_with(context: Context, resolved: Resolved) -> WriteSettings:
         reads=merged(context.settings.reads, resolved.target_reads),
         commit=replace(context.settings.commit, read_versions=resolved.versions),
     )
+
+
+def _begin_anew(context: Context, log: DeltaLog) -> None:
+    if context.resolver.memory is not None:
+        context.resolver.memory.forget(log)
+
+
+def _holds(snapshot: Snapshot, txn: tuple[str, int]) -> bool:
+    app_id, version = txn
+    recorded = snapshot.transaction_version(app_id)
+    return recorded is not None and recorded >= version
+
+
+def _changed_table(statement: Statement) -> Name | None:
+    if isinstance(statement, kinds.CommentOn) and statement.kind is ObjectKind.COLUMN:
+        return statement.name[:-1]
+    if isinstance(statement, _WITH_NAME):
+        return statement.name
+    return statement.table if isinstance(statement, _WITH_TABLE) else None
+
+
+_WITH_NAME = (
+    kinds.CreateTable,
+    kinds.CreateTableLike,
+    kinds.Clone,
+    kinds.CommentOn,
+    kinds.SetProperties,
+    kinds.UnsetProperties,
+)
+_WITH_TABLE = (
+    kinds.Insert,
+    kinds.Delete,
+    kinds.Update,
+    kinds.Merge,
+    kinds.Truncate,
+    kinds.Restore,
+    kinds.Optimize,
+    kinds.Vacuum,
+    kinds.AddColumns,
+    kinds.DropColumns,
+    kinds.AlterColumns,
+    kinds.AddConstraint,
+    kinds.DropConstraint,
+    kinds.WriteRows,
+)
