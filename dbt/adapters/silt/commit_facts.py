@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from datetime import datetime
 from typing import Final
 
 from dbt.adapters.silt.engine.kernel import memory
@@ -88,13 +89,23 @@ def find_unit(log: DeltaLog, app_id: str) -> EarlierCommit | None:
     return EarlierCommit(found.commit.version, CommitFacts.of(found.commit) or CommitFacts(), found.emptied_at)
 
 
-def find_run_id(logs: Iterable[DeltaLog], invocation_id: str) -> str | None:
-    """The run id that a dbt command worked under, from the commits that it left in any of these tables."""
+def find_run_id(logs: Iterable[DeltaLog], invocation_id: str, since: datetime) -> str | None:
+    """The run id that a dbt command worked under, from the commits that it left in any of these tables.
+
+    Args:
+        logs: the tables; looked at in turn, until one of them knows.
+        invocation_id: dbt's id of the command.
+        since: before which it has surely committed nothing.
+    """
+    earliest = int(since.timestamp() * 1000)
     for log in logs:
         for commit in log.newest_commits():
-            facts = CommitFacts.of(commit)
+            info = next((action for action in commit.actions if isinstance(action, CommitInfo)), None)
+            facts = None if info is None else CommitFacts.of_info(info)
             if facts is not None and facts.invocation_id == invocation_id and facts.run_id:
                 return facts.run_id
+            if info is not None and info.timestamp is not None and info.timestamp < earliest:
+                break
     return None
 
 

@@ -7,6 +7,8 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import chain
 from typing import Any
 
 import agate
@@ -32,10 +34,13 @@ from dbt.adapters.silt.handle import SiltCursor, SiltHandle, environment_of
 from dbt.adapters.silt.invocation import Invocation
 from dbt.adapters.silt.journal import CommitJournal, JournalEntry
 from dbt.adapters.silt.query_comments import job_tags, node_tags, without_comment
-from dbt.adapters.silt.runs import PreviousResults
+from dbt.adapters.silt.retries import PreviousResults
 from dbt.adapters.silt.units import HookScope, Unit, on_run_hook_scope, text_hash
 
 logger = AdapterLogger("Silt")
+
+_CLOCKS_DIFFER_BY = timedelta(hours=1)
+"""At most, those of the machine that ran dbt and of the one that looks at its commits."""
 
 
 @dataclass
@@ -77,6 +82,12 @@ class SiltConnectionManager(SQLConnectionManager):
 
     # Opening and closing
 
+    def set_connection_name(self, name: str | None = None) -> Connection:
+        # dbt asks for a connection, on its main thread, before the first node: from then on this command is a run.
+        with self.exception_handler("start the run"):
+            self.invocation.connect()
+        return super().set_connection_name(name)
+
     @property
     def catalog(self) -> Catalog:
         return self.environment.catalog
@@ -86,7 +97,6 @@ class SiltConnectionManager(SQLConnectionManager):
         if connection.state == ConnectionState.OPEN:
             return connection
         with self.exception_handler("open a session"):
-            self.invocation.start()
             connection.handle = self.environment.open(self)
         connection.state = ConnectionState.OPEN
         return connection
@@ -125,6 +135,7 @@ class SiltConnectionManager(SQLConnectionManager):
 
     def run(self, warehouse: Warehouse, statement: str) -> tuple[Result, SiltResponse]:
         """Run one statement for a cursor, as the unit of work that it is, and record what it committed."""
+        self.invocation.reach(statement)
         unit = self._unit_of(statement)
         facts = self._facts(unit)
         result = warehouse.execute(
@@ -233,11 +244,10 @@ class SiltConnectionManager(SQLConnectionManager):
 
     def _facts(self, unit: Unit | None) -> CommitFacts:
         node = get_node_info()
-        run_id = self.invocation.run.run_id if self.invocation.writes else None
         return CommitFacts(
             invocation_id=self.invocation.id,
             target=str(getattr(self.profile, "target_name", "")),
-            run_id=unit.run_id if unit else run_id,
+            run_id=unit.run_id if unit else self.invocation.run_id,
             node_id=node.get("unique_id"),
             batch_id=self.work.batch_id,
             app_id=unit.app_id if unit else None,
@@ -271,15 +281,21 @@ class SiltConnectionManager(SQLConnectionManager):
             )
 
     def _run_id_of_commits(self, previous: PreviousResults) -> str | None:
-        """For `dbt retry`: the run id in the commits of the nodes that the results name."""
-        return find_run_id(self._logs(previous.relations), previous.invocation_id)
+        """For `dbt retry`: the run id in the commits of the tables that the results name, else of any other."""
+        since = previous.started_at - _CLOCKS_DIFFER_BY
+        return find_run_id(self._logs(previous.relations), previous.invocation_id, since)
 
-    def _logs(self, relations: tuple[str, ...]) -> Iterator[DeltaLog]:
-        for written in relations:
-            parts = identifiers(written)
-            if len(parts) != 3:
-                continue
-            entry = self.catalog.find(RelationName(*parts))
+    def _logs(self, first: tuple[str, ...]) -> Iterator[DeltaLog]:
+        """The tables of the warehouse, the named ones first: hooks and operations write to others than a node's own."""
+        named = [RelationName(*parts) for parts in map(identifiers, first) if len(parts) == 3]
+        found = (self.catalog.find(name) for name in named)
+        everywhere = (
+            entry
+            for database in self.catalog.databases()
+            for schema in self.catalog.schemas(database)
+            for entry in self.catalog.relations(database, schema)
+        )
+        for entry in chain(found, everywhere):
             if entry is not None and entry.kind is RelationKind.TABLE:
                 yield self.catalog.table(entry.name)
 

@@ -14,8 +14,9 @@ from dbt_common.dataclass_schema import ValidationError
 
 from dbt.adapters.silt import profile_places
 from dbt.adapters.silt.engine.catalog.names import check_identifier
-from dbt.adapters.silt.engine.kernel.errors import InvalidNameError
+from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, InvalidSettingError
 from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
+from dbt.adapters.silt.runs import run_id_text
 
 
 @dataclass
@@ -63,7 +64,7 @@ class SiltCredentials(Credentials):
         for name in ("max_commit_attempts", "statement_attempts"):
             if getattr(self, name) < 1:
                 raise ValidationError(f"`{name}` is at least 1, not {getattr(self, name)}")
-        if self.resume is not None:
+        if self.resume:
             parse_duration(self.resume)
 
     @property
@@ -106,7 +107,29 @@ class SiltCredentials(Credentials):
         """
         if isinstance(data, Mapping):
             check_fields(data)
+            data = _run_fields_as_text(data)
         super().validate(data)
+
+    @classmethod
+    def __pre_deserialize__(cls, data: Any) -> Any:
+        return _run_fields_as_text(super().__pre_deserialize__(data))
+
+
+def _run_fields_as_text(data: Mapping[str, Any]) -> dict[str, Any]:
+    """A profile whose `run_id` may be a number or a date as YAML reads it, and whose `resume` may be `off`.
+
+    Raises:
+        ValidationError: the run id is none.
+    """
+    fields_ = dict(data)
+    try:
+        if "run_id" in fields_:
+            fields_["run_id"] = run_id_text(fields_["run_id"], "`run_id`") or None
+    except InvalidSettingError as error:
+        raise ValidationError(str(error)) from error
+    if "resume" in fields_:
+        fields_["resume"] = str(fields_["resume"] or "").strip() or None
+    return fields_
 
 
 _SECRET_NAME = re.compile(r"secret|password|token|access.?key|credential", re.IGNORECASE)
@@ -159,7 +182,10 @@ def parse_duration(text: str) -> timedelta:
     found = _DURATION.fullmatch(str(text))
     if not found:
         raise ValidationError(f"`resume` is a length of time such as `2 hours` or `30 minutes`, not `{text}`")
-    return timedelta(seconds=int(found[1]) * _UNITS[found[2].lower()])
+    try:
+        return timedelta(seconds=int(found[1]) * _UNITS[found[2].lower()])
+    except OverflowError as error:
+        raise ValidationError(f"`resume` is longer than there are days: `{text}`") from error
 
 
 def isolation_level(text: str) -> str:

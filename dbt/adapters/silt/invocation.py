@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable
-from datetime import datetime, timezone
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,28 +19,25 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id, get_invocation_started_at
 
 from dbt.adapters.silt.credentials import SiltCredentials, parse_duration
+from dbt.adapters.silt.dbt_command import RETRY, DbtCommand
 from dbt.adapters.silt.engine.kernel.errors import SiltError
-from dbt.adapters.silt.runs import (
-    LogicalRun,
-    Origin,
-    PreviousResults,
-    RunEntry,
-    RunRegistry,
-    RunSources,
-    check_retry,
-    choose_run,
-    command_line,
-    read_results,
-)
+from dbt.adapters.silt.engine.statements.effects import changes_something
+from dbt.adapters.silt.retries import PreviousResults, Retry
+from dbt.adapters.silt.run_registry import RunEntry, RunRegistry, variables_text
+from dbt.adapters.silt.runs import LogicalRun, Origin, RunSources, choose_run, resumable
 from dbt.adapters.silt.units import RunContext
 
 logger = AdapterLogger("Silt")
 
-WRITING_COMMANDS = frozenset(("run", "build", "seed", "snapshot", "clone"))
+OPERATION = "run-operation"
+WRITING_COMMANDS = frozenset(("run", "build", "seed", "snapshot", "clone", OPERATION))
 """The commands whose writes are units of work, as dbt's `which` names them; a retry has the name of what it repeats."""
 
-QUERYING_COMMANDS = WRITING_COMMANDS | {"test", "show"}
+QUERYING_COMMANDS = (WRITING_COMMANDS - {OPERATION}) | {"test", "show"}
 """The commands that surely need Spark."""
+
+_FAILED = 1
+"""dbt's exit code of a command that came to its end, with failures; that of one that an error broke off is another."""
 
 
 class Invocation:
@@ -49,21 +48,25 @@ class Invocation:
         of_commits: finds the run id of a retried run in the commits that it left.
 
     Raises:
-        DbtRuntimeError: this is `dbt retry`, and it would repeat an older run than the last one.
+        DbtRuntimeError: this is `dbt retry`, and it would repeat less than the last run, or an older one.
     """
 
     def __init__(self, config: Any, of_commits: Callable[[PreviousResults], str | None]) -> None:
         self._config = config
         self._of_commits = of_commits
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._run: LogicalRun | None = None
         self._entered: str | None = None
+        self._ended = False
+        self._around = sys.exc_info()[1]
         # `dbt debug` knows the project by its flag alone.
         given = getattr(config, "project_root", None) or getattr(get_flags(), "PROJECT_DIR", None)
         self.project_root = Path(given or os.getcwd())
         self.target_path = Path(getattr(config, "project_target_path", None) or self.project_root / "target")
         self._registry = RunRegistry(self.target_path)
-        self._previous = self._retried_results()
+        self._typed = DbtCommand.current(str(self._flag("which")))
+        self._state = None if self._typed.state is None else self.project_root / self._typed.state
+        self._retry = self._retried() if self.writes and self._typed.name == RETRY else None
 
     @property
     def id(self) -> str:
@@ -74,6 +77,11 @@ class Invocation:
     def writes(self) -> bool:
         """Whether writes of this command are units of work."""
         return self._flag("which") in WRITING_COMMANDS
+
+    @property
+    def is_operation(self) -> bool:
+        """Whether this is `dbt run-operation`, which may also only look at something."""
+        return self._flag("which") == OPERATION
 
     @property
     def queries(self) -> bool:
@@ -89,7 +97,7 @@ class Invocation:
         """What the units of work of this command have in common.
 
         Raises:
-            InvalidSettingError: `dbt retry`, and the run id of what it repeats cannot be found.
+            InvalidSettingError: see `run`.
         """
         return RunContext(
             project=str(getattr(self._config, "project_name", "")),
@@ -101,69 +109,120 @@ class Invocation:
 
     @property
     def run(self) -> LogicalRun:
-        """The logical run, chosen and entered into `silt_runs.json` at the first call."""
+        """The logical run, chosen at the first call.
+
+        Raises:
+            InvalidSettingError: a run id is given that is none, or that of what `dbt retry` repeats cannot be found.
+        """
         with self._lock:
             if self._run is None:
-                self._run = self._choose()
-                if self.writes:
-                    self._enter(self._run)
+                self._run = choose_run(self._sources())
             return self._run
 
+    @property
+    def run_id(self) -> str | None:
+        """The run id of what is written now; None before the run starts, and in a command that is none."""
+        run = self._run
+        return run.run_id if run is not None and self.writes else None
+
+    def connect(self) -> None:
+        """A connection is asked for: the run starts, unless it is an operation, which may only look at something."""
+        if not self.is_operation:
+            self.start()
+
+    def reach(self, statement: str) -> None:
+        """A statement is about to be run: an operation is a run from the first that changes something."""
+        if self.is_operation and not self._entered and changes_something(statement):
+            self.start()
+
     def start(self) -> None:
-        """Enter the run, if this command is one."""
-        if self.writes:
-            _ = self.run
+        """Enter the run and show its id, once, if this command writes.
+
+        Raises:
+            InvalidSettingError: see `run`.
+            NotWrittenError: the target folder cannot be written.
+        """
+        with self._lock:
+            if self._entered or self._ended or not self.writes:
+                return
+            entry = self._entry(self.run.run_id)
+            self._registry.enter(entry)
+            self._entered = entry.invocation_id
+        for line in self._announcement(self.run):
+            logger.info(line)
 
     def finish(self) -> None:
-        """Mark the run as one that came to its end."""
+        """Mark the run as one that came to its end, unless what ends it is an error or Ctrl-C."""
         with self._lock:
-            entered, self._entered = self._entered, None
+            entered, self._entered, self._ended = self._entered, None, True
         if entered is not None:
-            self._registry.finish(entered)
+            error = sys.exc_info()[1]
+            failed = isinstance(error, click.ClickException) and error.exit_code == _FAILED
+            self._registry.end(entered, finished=error is self._around or failed)
 
-    def _choose(self) -> LogicalRun:
+    def _sources(self) -> RunSources:
         credentials: SiltCredentials = self._config.credentials
-        sources = RunSources(
-            invocation_id=self.id,
-            variables=getattr(self._config, "cli_vars", None) or {},
-            profile_run_id=credentials.run_id,
-            resume=parse_duration(credentials.resume) if credentials.resume else None,
-            entries=self._registry.entries() if self.writes else (),
-            previous=self._previous,
-        )
-        run = choose_run(sources, datetime.now(timezone.utc), self._of_commits)
-        if run.origin is Origin.RESUME:
-            logger.info(f"Continuing run {run.run_id}, which did not finish: what it committed is skipped")
-        return run
+        retried, unfinished = None, None
+        if self._retry is not None:
+            retried = partial(self._retry.run_id, self._known_entries(), self._of_commits)
+        elif credentials.resume and self.writes:
+            unfinished = resumable(self._registry.entries(), self._entry(""), parse_duration(credentials.resume))
+        return RunSources(self.id, self._variables(), retried, credentials.run_id, unfinished)
 
-    def _enter(self, run: LogicalRun) -> None:
-        started = get_invocation_started_at().replace(tzinfo=timezone.utc)
-        entry = RunEntry(
-            invocation_id=self.id,
-            run_id=run.run_id,
-            command=command_line(self._command(), sys.argv[1:]),
-            variables=getattr(self._config, "cli_vars", None) or {},
-            started_at=started.isoformat(),
-        )
-        self._registry.enter(entry)
-        self._entered = entry.invocation_id
+    def _known_entries(self) -> tuple[RunEntry, ...]:
+        """Those beside the results that are retried come first."""
+        beside = () if self._state is None else RunRegistry(self._state).entries()
+        return (*beside, *self._registry.entries())
 
-    def _retried_results(self) -> PreviousResults | None:
-        context = click.get_current_context(silent=True)
-        if context is None or context.info_name != "retry":
+    def _announcement(self, run: LogicalRun) -> list[str]:
+        lines = []
+        if run.continued is not None:
+            lines.append(
+                f"Continuing `{run.continued.command}`, started at {run.continued.started_at}, which did not finish: "
+                "what it committed is skipped"
+            )
+        profile = self._config.credentials.run_id
+        unused = run.origin is Origin.RETRY and profile and profile != run.run_id
+        note = f"; the profile's run_id {profile} is not that run's" if unused else ""
+        return [*lines, f"Run id {run.run_id} ({run.origin.value}{note})"]
+
+    def _entry(self, run_id: str) -> RunEntry:
+        """This command as it is entered: a retry is continued by the command that it retries."""
+        own = self._own(run_id)
+        if self._retry is None:
+            return own
+        own = replace(own, repeats=self._retry.previous.invocation_id)
+        repeated = None if self._retry.from_state else self._registry.find(self._retry.previous.invocation_id)
+        return own if repeated is None else replace(own, command=repeated.command, directory=repeated.directory)
+
+    def _own(self, run_id: str) -> RunEntry:
+        return RunEntry(
+            invocation_id=self.id,
+            run_id=run_id,
+            command=self._typed.line,
+            directory=self._typed.directory,
+            started_at=get_invocation_started_at().replace(tzinfo=timezone.utc).isoformat(),
+            variables=variables_text(self._variables()),
+            target=str(getattr(self._config, "target_name", "")),
+        )
+
+    def _retried(self) -> Retry | None:
+        """The retry that this command is, checked where the user has not said which results to repeat."""
+        previous = PreviousResults.read(self.target_path if self._state is None else self._state)
+        if previous is None:
             return None
-        state = context.params.get("state")
-        folder = self.project_root / state if state else self.target_path
-        previous = read_results(folder / "run_results.json")
-        if previous is not None and not state and self.writes:
+        from_state = self._state is not None and self._state.resolve() != self.target_path.resolve()
+        suggested = self._config.credentials.run_id or previous.invocation_id
+        retry = Retry(previous, self._own(suggested), from_state)
+        if self._state is None:
             try:
-                check_retry(self._registry.entries(), previous, self.id)
+                retry.check(self._registry.entries(), self._typed.with_state(self.target_path))
             except SiltError as error:
                 raise DbtRuntimeError(str(error)) from error
-        return previous
+        return retry
 
-    def _command(self) -> str:
-        return "retry" if self._previous is not None else str(self._flag("which"))
+    def _variables(self) -> Mapping[str, Any]:
+        return getattr(self._config, "cli_vars", None) or {}
 
     def _flag(self, name: str) -> Any:
         """A flag of the command; None where dbt gives no such flag."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta, timezone
+
 from dbt.adapters.silt.commit_facts import INFO_KEY, CommitFacts, find_run_id, find_unit
 from dbt.adapters.silt.engine.kernel.actions import CommitInfo, Metadata, Protocol, SetTransaction
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
@@ -85,5 +87,8 @@ class TestFinding:
         untouched, touched = make_table(), make_table()
         put(touched, FACTS)
         put(touched, CommitFacts("I2", "dev", "R2"))
-        assert find_run_id([untouched, touched], "I1") == "R1"
-        assert find_run_id([untouched, touched], "I3") is None
+        now = datetime.now(timezone.utc)
+        long_ago, later = now - timedelta(days=1), now + timedelta(days=1)
+        assert find_run_id([untouched, touched], "I1", long_ago) == "R1"
+        assert find_run_id([untouched, touched], "I3", long_ago) is None
+        assert find_run_id([untouched, touched], "I1", later) is None, "older commits than the command are not read"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from argparse import Namespace
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from dbt_common.invocation import get_invocation_id, reset_invocation_id
 
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.invocation import Invocation
-from dbt.adapters.silt.runs import RunEntry, RunRegistry
+from dbt.adapters.silt.run_registry import RunEntry, RunRegistry
 
 LONG_AGO = "2020-01-01T00:00:00+00:00"
 KILLED = "2020-01-02T00:00:00+00:00"
@@ -57,29 +58,92 @@ def write_results(project: Path, invocation_id: str) -> None:
     (folder / "run_results.json").write_text(json.dumps(document))
 
 
-@pytest.fixture
-def retry() -> Iterator[None]:
-    """The command line of `dbt retry`, as click has it on dbt's main thread."""
-    with click.Context(click.Command("retry"), info_name="retry") as context:
-        context.params = {"state": None}
+@contextlib.contextmanager
+def typed(*arguments: str, state: str | None = None) -> Iterator[None]:
+    """The command line as click has it on dbt's main thread."""
+    seen = {"dbt_runner_command_args": list(arguments), "flags": Namespace(STATE=state and Path(state))}
+    with click.Context(click.Command(arguments[0]), info_name=arguments[0], obj=seen):
         yield
 
 
-def test_a_run_is_entered_when_it_starts_and_marked_when_it_ends(tmp_path: Path) -> None:
+@pytest.fixture
+def retry() -> Iterator[None]:
+    with typed("retry"):
+        yield
+
+
+def enter(project: Path, invocation_id: str, run_id: str, command: str, started_at: str, finished: bool = True) -> None:
+    registry = RunRegistry(project / "target")
+    registry.enter(RunEntry(invocation_id, run_id, command, str(project), started_at))
+    registry.end(invocation_id, finished)
+
+
+@pytest.fixture
+def info(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The lines that are shown."""
+    lines: list[str] = []
+    monkeypatch.setattr("dbt.adapters.silt.invocation.logger.info", lines.append)
+    return lines
+
+
+def test_a_run_is_entered_and_shown_when_it_starts_and_marked_when_it_ends(tmp_path: Path, info: list[str]) -> None:
+    run = invocation(config(tmp_path))
+    assert run.run_id is None
+    run.connect()
+    run.connect()
+    assert entered(tmp_path) == [(get_invocation_id(), False)]
+    assert info == [f"Run id {get_invocation_id()} (dbt's invocation id)"]
+    assert run.run_id == get_invocation_id()
+    reset_invocation_id()  # the next dbt command in this process begins before the last one's connections are closed
+    run.finish()
+    run.finish()
+    run.connect()
+    assert [finished for _, finished in entered(tmp_path)] == [True]
+
+
+def test_a_run_that_an_error_ends_is_not_finished(tmp_path: Path) -> None:
     run = invocation(config(tmp_path))
     run.start()
-    assert entered(tmp_path) == [(get_invocation_id(), False)]
-    run.finish()
-    run.finish()
+    with pytest.raises(KeyboardInterrupt):
+        try:
+            raise KeyboardInterrupt
+        finally:
+            run.finish()
+    [entry] = RunRegistry(tmp_path / "target").entries()
+    assert (entry.finished, entry.running) == (False, False)
+
+
+def test_a_run_within_a_programs_own_error_handling_is_finished(tmp_path: Path) -> None:
+    try:
+        raise ValueError("the program's")
+    except ValueError:
+        run = invocation(config(tmp_path))
+        run.start()
+        run.finish()
     assert entered(tmp_path) == [(get_invocation_id(), True)]
 
 
-@pytest.mark.parametrize("which", ["test", "compile", "show", "run-operation", "generate"])
+def test_an_operation_is_a_run_from_its_first_statement_that_changes_something(tmp_path: Path, info: list[str]) -> None:
+    operation = invocation(config(tmp_path, "run-operation", run_id="R1"))
+    operation.connect()
+    for looking in ("select 1", "describe history main.orders", "show tables", "vacuum main.orders dry run"):
+        operation.reach(looking)
+    assert (info, entered(tmp_path), operation.run_id) == ([], [], None)
+    operation.reach("optimize main.orders")
+    operation.reach("vacuum main.orders")
+    assert info == ["Run id R1 (the profile's run_id)"]
+    assert entered(tmp_path) == [("R1", False)]
+
+
+@pytest.mark.parametrize("which", ["test", "compile", "show", "generate"])
 def test_a_command_that_builds_nothing_is_no_run(tmp_path: Path, which: str) -> None:
     command = invocation(config(tmp_path, which))
+    command.connect()
+    command.reach("insert into main.orders values (1)")
     command.start()
     command.finish()
     assert not command.writes
+    assert command.run_id is None
     assert entered(tmp_path) == []
 
 
@@ -88,29 +152,50 @@ def test_units_carry_the_profiles_run_id_and_the_commands_flags(tmp_path: Path) 
     assert (context.project, context.target, context.run_id, context.suffix) == ("shop", "dev", "R1", "+empty")
 
 
-def test_a_retry_works_under_the_id_of_what_it_repeats(tmp_path: Path, retry: None) -> None:
-    RunRegistry(tmp_path / "target").enter(RunEntry("I1", "R1", "dbt run", {}, LONG_AGO))
+def test_a_plain_rerun_says_first_what_it_continues(tmp_path: Path, info: list[str]) -> None:
+    with typed("run", "-s", "orders"):
+        killed = invocation(config(tmp_path, resume="2 hours"))
+        killed.start()
+        killed._registry.end(killed.id, finished=False)  # its process is gone
+    first = killed.id
+    reset_invocation_id()
+    info.clear()
+    with typed("run", "-s", "orders"):
+        rerun = invocation(config(tmp_path, resume="2 hours"))
+        rerun.start()
+    assert rerun.run_id == first
+    assert info[0].startswith("Continuing `") and "run -s orders`" in info[0]
+    assert info[1] == f"Run id {first} (a run that did not finish)"
+
+
+def test_a_retry_works_under_the_id_of_what_it_repeats_and_says_that_the_profiles_is_not_taken(
+    tmp_path: Path, retry: None, info: list[str]
+) -> None:
+    enter(tmp_path, "I1", "R1", "dbt run", LONG_AGO)
     write_results(tmp_path, "I1")
-    assert invocation(config(tmp_path, run_id="P")).run.run_id == "R1"
+    again = invocation(config(tmp_path, run_id="P"))
+    again.start()
+    assert info == ["Run id R1 (the run that is retried; the profile's run_id P is not that run's)"]
+    entry = RunRegistry(tmp_path / "target").entries()[-1]
+    assert (entry.run_id, entry.command, entry.repeats) == ("R1", "dbt run", "I1")
 
 
 def test_a_retry_after_a_kill_is_refused_with_the_command_that_continues(tmp_path: Path, retry: None) -> None:
-    registry = RunRegistry(tmp_path / "target")
-    registry.enter(RunEntry("I1", "R1", "dbt run", {}, "2019-12-31T00:00:00+00:00"))
-    registry.enter(RunEntry("I2", "R2", "dbt run -s orders", {}, KILLED))
+    enter(tmp_path, "I1", "R1", "dbt run", "2019-12-31T00:00:00+00:00")
+    enter(tmp_path, "I2", "R2", "dbt run -s orders", KILLED, finished=False)
     write_results(tmp_path, "I1")
-    with pytest.raises(DbtRuntimeError, match=r"dbt run -s orders --vars '\{\"silt_run_id\": \"R2\"\}'"):
+    with pytest.raises(DbtRuntimeError, match=r"dbt run -s orders --vars '\{silt_run_id: R2\}'"):
         invocation(config(tmp_path))
 
 
-def test_a_retry_from_a_state_folder_is_the_users_own_choice(tmp_path: Path) -> None:
-    RunRegistry(tmp_path / "target").enter(RunEntry("I2", "R2", "dbt run", {}, KILLED))
+def test_a_retry_from_a_state_folder_takes_the_id_that_is_noted_there(tmp_path: Path) -> None:
+    enter(tmp_path, "I1", "R1", "dbt run", LONG_AGO)
     write_results(tmp_path, "I1")
     (tmp_path / "target").rename(tmp_path / "state")
-    with click.Context(click.Command("retry"), info_name="retry") as context:
-        context.params = {"state": "state"}
-        run = invocation(config(tmp_path, cli_vars={"silt_run_id": "V"}))
-    assert run.run.run_id == "V"
+    enter(tmp_path, "I2", "R2", "dbt run", KILLED, finished=False)
+    with typed("retry", "--state", "state", state="state"):
+        assert invocation(config(tmp_path)).run.run_id == "R1"
+        assert invocation(config(tmp_path, cli_vars={"silt_run_id": "V"})).run.run_id == "V"
 
 
 def test_a_profile_without_a_project_is_enough_to_connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.journal import CommitJournal, JournalEntry
 from dbt.adapters.silt.run_history import LoggedCommit, Run
-from dbt.adapters.silt.runs import RunEntry, RunRegistry
+from dbt.adapters.silt.run_registry import RunEntry, RunRegistry
 
 
 @dataclass(frozen=True)

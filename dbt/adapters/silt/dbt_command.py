@@ -1,0 +1,78 @@
+"""The dbt command of this process, as it was typed. It can be seen on dbt's main thread only."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+RETRY = "retry"
+
+
+@dataclass(frozen=True)
+class DbtCommand:
+    """What was typed, where.
+
+    Attributes:
+        name: dbt's name of it ("run"); a retry is "retry", not what it repeats.
+        line: the line that does the same again, without its `--vars`.
+        directory: the folder that it was typed in.
+        state: the folder whose results a retry repeats, relative to the project, if one is named.
+    """
+
+    name: str
+    line: str
+    directory: str
+    state: Path | None = None
+
+    @classmethod
+    def current(cls, which: str) -> DbtCommand:
+        """That of dbt's command line, or of the `dbtRunner` that a program holds.
+
+        Args:
+            which: the command that dbt carries out; for a retry, the one that it repeats.
+        """
+        context = click.get_current_context(silent=True)
+        seen = {} if context is None else context.obj or {}
+        name = RETRY if context is not None and context.info_name == RETRY else which
+        arguments = seen.get("dbt_runner_command_args", sys.argv[1:])
+        state = getattr(seen.get("flags"), "STATE", None) if name == RETRY else None
+        return cls(name, command_line(name, dbt_program(), arguments), os.getcwd(), state)
+
+    def with_state(self, folder: Path) -> str:
+        """The line with that folder named as the one whose results are repeated."""
+        return f"{self.line} --state {shlex.quote(str(folder))}"
+
+
+def command_line(command: str, program: str, arguments: Sequence[str]) -> str:
+    """The line that repeats a dbt command, without its `--vars`; the bare command if the arguments are another's.
+
+    Args:
+        command: dbt's name of it ("run").
+        program: what a shell knows dbt by.
+        arguments: those of the process, of which dbt's command is one unless dbt runs inside another program.
+    """
+    if command not in arguments:
+        return shlex.join([program, command])
+    kept, skip = [program], False
+    for each in arguments:
+        if not skip and each != "--vars" and not each.startswith("--vars="):
+            kept.append(each)
+        skip = not skip and each == "--vars"
+    return shlex.join(kept)
+
+
+def dbt_program() -> str:
+    """What a shell knows this dbt by: its name if that is found on the path, else its file."""
+    started = Path(sys.argv[0])
+    own = started if started.name == "dbt" else Path(sys.executable).with_name("dbt")
+    found = shutil.which("dbt")
+    if not own.exists() or (found is not None and Path(found).resolve() == own.resolve()):
+        return "dbt"
+    return str(own.absolute())

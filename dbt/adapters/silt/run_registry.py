@@ -1,0 +1,226 @@
+"""The runs of a project: `silt_runs.json` in dbt's target folder, and which of them are alive.
+
+dbt writes its own `run_results.json` at the end only. A run is entered here when it starts and marked when it ends, so
+what was killed in between is known. A run that is alive holds a lock on a file of its own, which the system lets go
+when the process ends, however it ends: process ids say nothing where each start is a new container.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shlex
+import socket
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError
+
+RUN_ID_VARIABLE = "silt_run_id"
+REGISTRY_FILE = "silt_runs.json"
+_ALIVE_FOLDER = "silt_runs"
+_KEPT_RUNS = 200
+
+
+@dataclass(frozen=True)
+class RunEntry:
+    """One dbt command in `silt_runs.json`.
+
+    Attributes:
+        invocation_id: dbt's id of the command.
+        run_id: the logical run that it worked under.
+        command: the line that a person types to do the same again, without its `--vars`.
+        directory: the folder that it was typed in.
+        variables: the value of its `--vars`, as YAML on one line.
+        target: the profile's target that it wrote to.
+        started_at: when, in UTC, as ISO 8601.
+        repeats: for `dbt retry`, the invocation id of the command whose results it repeats.
+        finished: whether it came to its end, with or without failed nodes.
+        host, process: where it ran, for people to look for it.
+        running: whether it is alive now; found out when the registry is read, and not written.
+    """
+
+    invocation_id: str
+    run_id: str
+    command: str
+    directory: str
+    started_at: str
+    variables: str = "{}"
+    target: str = ""
+    repeats: str | None = None
+    finished: bool = False
+    host: str = ""
+    process: int = 0
+    running: bool = False
+
+    @property
+    def started(self) -> datetime:
+        return parse_time(self.started_at)
+
+    @property
+    def work(self) -> tuple[str, str, Mapping[str, Any]]:
+        """What it was to do: two commands that are equal in this are the same one, typed again."""
+        variables = yaml.safe_load(self.variables) or {}
+        return self.command, self.target, {name: each for name, each in variables.items() if name != RUN_ID_VARIABLE}
+
+    def continuing_command(self, directory: str) -> str:
+        """The line for a shell in that folder that continues this run: what landed is skipped."""
+        variables = {**(yaml.safe_load(self.variables) or {}), RUN_ID_VARIABLE: self.run_id}
+        line = f"{self.command} --vars {shlex.quote(variables_text(variables))}"
+        return line if directory == self.directory else f"cd {shlex.quote(self.directory)} && {line}"
+
+
+class RunRegistry:
+    """The file `silt_runs.json` of one target folder, and the locks of the runs that this process has entered.
+
+    Args:
+        folder: the project's target folder, or a copy of one.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / REGISTRY_FILE
+        self._alive = folder / _ALIVE_FOLDER
+        self._held: dict[str, int] = {}
+
+    def entries(self) -> tuple[RunEntry, ...]:
+        """The runs, oldest first; empty where there is no file.
+
+        Raises:
+            InvalidSettingError: the file is not what this class wrote.
+        """
+        return tuple(replace(each, running=self._is_running(each)) for each in self._read())
+
+    def find(self, invocation_id: str) -> RunEntry | None:
+        """The run of a dbt command."""
+        return next((each for each in self.entries() if each.invocation_id == invocation_id), None)
+
+    def enter(self, entry: RunEntry) -> None:
+        """Add a run of this process, which is alive until `end`; one that is there already stays as it is.
+
+        Raises:
+            InvalidSettingError: the file is not what this class wrote.
+            NotWrittenError: the folder cannot be written.
+        """
+        with self._locked():
+            entries = self._read()
+            if all(each.invocation_id != entry.invocation_id for each in entries):
+                self._remove_stale_locks()
+                self._hold(entry.invocation_id)
+                own = replace(entry, process=os.getpid(), host=socket.gethostname())
+                self._write([*entries, own][-_KEPT_RUNS:])
+
+    def end(self, invocation_id: str, finished: bool) -> None:
+        """A run of this process is alive no more.
+
+        Args:
+            finished: whether it came to its end; otherwise it was stopped before.
+        """
+        with self._locked():
+            if finished:
+                self._write(
+                    replace(each, finished=True) if each.invocation_id == invocation_id else each
+                    for each in self._read()
+                )
+            held = self._held.pop(invocation_id, None)
+            if held is not None:
+                self._lock_file(invocation_id).unlink(missing_ok=True)
+                os.close(held)
+
+    def _read(self) -> tuple[RunEntry, ...]:
+        try:
+            runs = json.loads(self._path.read_text(encoding="utf-8"))["runs"]
+            known = {each.name for each in fields(RunEntry)}
+            return tuple(RunEntry(**{name: run[name] for name in run if name in known}) for run in runs)
+        except FileNotFoundError:
+            return ()
+        except (ValueError, KeyError, TypeError) as error:
+            raise InvalidSettingError(
+                f"{self._path} cannot be read ({error})", remedy="Remove it: runs before now can then not be retried"
+            ) from error
+
+    def _write(self, entries: Iterable[RunEntry]) -> None:
+        runs = [asdict(each) for each in entries]
+        for run in runs:
+            del run["running"]
+        temporary = self._path.with_suffix(f".{os.getpid()}.tmp")
+        with open(temporary, "w", encoding="utf-8") as file:
+            json.dump({"runs": runs}, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, self._path)
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """One process at a time: two runs in one project must not lose each other's entry."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with open(self._path.with_suffix(".lock"), "w", encoding="utf-8") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                yield
+        except OSError as error:
+            raise NotWrittenError(
+                f"{self._path} cannot be written ({error.strerror or error}): the run would not be known to a rerun",
+                remedy="Make dbt's target folder writable, or name another one with `--target-path`",
+            ) from error
+
+    def _lock_file(self, invocation_id: str) -> Path:
+        return self._alive / f"{invocation_id}.lock"
+
+    def _hold(self, invocation_id: str) -> None:
+        self._alive.mkdir(exist_ok=True)
+        file = os.open(self._lock_file(invocation_id), os.O_RDWR | os.O_CREAT, 0o644)
+        fcntl.flock(file, fcntl.LOCK_EX)
+        self._held[invocation_id] = file
+
+    def _is_running(self, entry: RunEntry) -> bool:
+        return not entry.finished and _is_held(self._lock_file(entry.invocation_id))
+
+    def _remove_stale_locks(self) -> None:
+        """Those of killed runs. A new one is made and held within the registry's own lock, so none of those is met."""
+        for path in self._alive.glob("*.lock"):
+            if not _is_held(path):
+                path.unlink(missing_ok=True)
+
+
+def variables_text(variables: Mapping[str, Any]) -> str:
+    """The value of `--vars` as YAML on one line, of the same types when it is read again."""
+    text = yaml.dump(dict(variables), Dumper=_Dumper, default_flow_style=True, allow_unicode=True, width=float("inf"))
+    return str(text).strip()
+
+
+def parse_time(text: str) -> datetime:
+    """An ISO 8601 time as dbt and this module write it; one without a zone is in UTC."""
+    value = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Keeps a text on one line; a value of a type that YAML does not have, as a program may give it, becomes text."""
+
+
+_Dumper.add_representer(
+    str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, '"' if "\n" in text else None)
+)
+_Dumper.add_multi_representer(object, lambda dumper, value: dumper.represent_str(str(value)))
+
+
+def _is_held(path: Path) -> bool:
+    """Whether a process, this one included, holds the lock of that file."""
+    try:
+        file = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+    return False
