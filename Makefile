@@ -15,7 +15,7 @@ export PYTHON
 # Runs a command with the Java that Spark is to use.
 WITH_JAVA = JAVA_HOME="$$(cat $(VENV)/java-home)"
 
-.PHONY: help setup java demo test test-connect check bench simulate processes processes-spark race clean
+.PHONY: help setup java demo test test-connect check bench simulate processes processes-spark chaos race clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -51,6 +51,10 @@ processes: $(STAMP) ## threads, processes and killed processes, 200 commits each
 
 processes-spark: $(SHARED) ## the same with Spark: appends, merges and deletes
 	@$(WITH_JAVA) $(BIN)/python -m tests.simulation.spark_processes
+
+chaos: $(SHARED) ## KILLS dbt processes (300) killed and continued, JOBS at a time, from SEED; or those up to one KILL
+	@$(WITH_JAVA) $(BIN)/python -m tests.chaos --kills $(or $(KILLS),300) --seed $(or $(SEED),1) --jobs $(or $(JOBS),1) \
+		$(if $(FROM),--from $(FROM)) $(if $(KILL),--kill $(KILL)) $(if $(FIGURES),--figures $(FIGURES))
 
 race: $(STAMP) ## our kernel and delta-rs on one table, 100 commits each
 	@$(BIN)/python -m tests.interop.race

@@ -1,0 +1,53 @@
+"""Real dbt processes that are killed at seeded moments and continued, until every round is done.
+
+python -m tests.chaos --kills 300 --seed 1 --jobs 2
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.chaos.chaos import Chaos, stories
+from tests.chaos.figures import Figures
+from tests.chaos.plan import KILLS_PER_ROUND, KILLS_PER_STORY
+
+
+def _chosen(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
+    parser.add_argument("--kills", type=int, default=300, help="how many processes to kill")
+    parser.add_argument("--from", dest="first", type=int, default=0, help="the number of the first kill")
+    parser.add_argument("--kill", type=int, help="the story of that one kill alone, up to its round")
+    parser.add_argument("--seed", type=int, default=1, help="of the moments and the ways")
+    parser.add_argument("--jobs", type=int, default=1, help="stories side by side")
+    parser.add_argument("--figures", type=Path, help="a JSON file that this call's figures are added to")
+    parser.add_argument("--folder", type=Path, help="where warehouses are made; else a temporary folder")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """1 if a round went wrong, else 0."""
+    chosen = _chosen(arguments)
+    folder = chosen.folder or Path(tempfile.mkdtemp(prefix="silt-chaos-"))
+    if chosen.kill is None:
+        wanted = stories(chosen.first, chosen.kills)
+    else:
+        story = chosen.kill // KILLS_PER_STORY
+        wanted = {story: (chosen.kill % KILLS_PER_STORY // KILLS_PER_ROUND + 1) * KILLS_PER_ROUND}
+    rounds = -(-max(wanted.values()) // KILLS_PER_ROUND)
+    chaos = Chaos(folder, chosen.seed, rounds, chosen.figures)
+    print("\n".join(chaos.lives()), flush=True)
+    with ThreadPoolExecutor(chosen.jobs) as pool:
+        told = [each for rounds_ in pool.map(chaos.story, wanted.keys(), wanted.values()) for each in rounds_]
+    figures = Figures.of(told)
+    print(figures)
+    print(figures.json())
+    return 1 if figures.rounds_gone_wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

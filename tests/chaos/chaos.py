@@ -1,0 +1,78 @@
+"""Stories, lived beside an undisturbed one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.chaos.figures import Figures
+from tests.chaos.plan import KILLS_PER_ROUND, KILLS_PER_STORY, ROUNDS, RoundPlan, plan
+from tests.chaos.story import Round, Told, undisturbed
+from tests.chaos.workplace import Workplace
+
+_printing = threading.Lock()
+
+
+class Chaos:
+    """Stories beside an undisturbed one.
+
+    Args:
+        folder: where warehouses are made; those of stories that went well are removed.
+        keep: a file to which the figures of each story are added when it ends.
+    """
+
+    def __init__(self, folder: Path, seed: int, rounds: int = ROUNDS, keep: Path | None = None) -> None:
+        self.folder = folder
+        self._seed = seed
+        self._keep = keep
+        self.expected = undisturbed(folder / "undisturbed", rounds)
+
+    def lives(self) -> Iterator[str]:
+        """How long the undisturbed commands took, for a person."""
+        for number, each in enumerate(self.expected, 1):
+            seconds = ", ".join(f"{life.seconds:.1f} s (start {life.start_seconds:.1f} s)" for life in each.lives)
+            yield f"round {number}, undisturbed: {seconds}"
+
+    def story(self, story: int, kills: int = KILLS_PER_STORY) -> list[Told]:
+        """Lives the first rounds of a story, as many as it needs for so many kills, or up to one that goes wrong."""
+        folder, told = self.folder / f"story-{story}", []
+        place = Workplace.make(folder)
+        for each in self._plans(story, kills):
+            _say(story, f"round {each.round}, continued by {each.way.value}; first: {each.first.value}")
+            told.append(Round(place, each, lambda line: _say(story, line)).live(self.expected[each.round - 1]))
+            if not told[-1].is_good:
+                self._say_what_is_wrong(told[-1], folder)
+                return self._kept(told)
+        place.remove()
+        return self._kept(told)
+
+    def _plans(self, story: int, kills: int) -> Iterator[RoundPlan]:
+        for round_, expected in enumerate(self.expected, 1):
+            wanted = min(KILLS_PER_ROUND, kills - KILLS_PER_ROUND * (round_ - 1))
+            if wanted > 0:
+                yield plan(self._seed, story, round_, expected.lives, wanted)
+
+    def _kept(self, told: list[Told]) -> list[Told]:
+        if self._keep is not None:
+            with _printing:
+                Figures.of(told).keep(self._keep)
+        return told
+
+    def _say_what_is_wrong(self, told: Told, folder: Path) -> None:
+        for line in (*told.faults, *(told.difference.notes if told.difference else ())):
+            _say(told.plan.story, f"WRONG: {line}")
+        _say(told.plan.story, f"kept in {folder}; again with: make chaos SEED={self._seed} KILL={told.plan.first_kill}")
+
+
+def stories(first: int, kills: int) -> dict[int, int]:
+    """The stories, each with how many of its kills are wanted, that so many kills from one on are in."""
+    begin = first // KILLS_PER_STORY
+    end = first + kills
+    wanted = {story: min(KILLS_PER_STORY, end - story * KILLS_PER_STORY) for story in range(begin, begin + kills)}
+    return {story: number for story, number in wanted.items() if number > 0}
+
+
+def _say(story: int, line: str) -> None:
+    with _printing:
+        print(f"story {story}: {line}", flush=True)

@@ -1,0 +1,107 @@
+"""dbt's command line in a process that ends itself, and the Java that it started, at a given moment.
+
+python -m tests.chaos.dbt_killed REPORT [MOMENT] -- build --vars ...
+
+REPORT gets a line of JSON: the moment that was reached, or, at the end of a run that was not ended, how often it came
+to each step. It must be the leader of a process group of its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from dbt.cli.main import cli
+
+from tests.chaos.steps import Moment, Places, Step
+
+_EVENTS = frozenset(("open", "os.link", "os.rename", "os.remove"))
+
+
+class Watch:
+    """Counts the steps of this process, and sends the signal when its moment has come."""
+
+    def __init__(self, report: str, moment: Moment | None) -> None:
+        self._report = report
+        self._moment = moment
+        self._local = threading.local()
+        self._counters: dict[Step, Iterator[int]] = {step: itertools.count(1) for step in Step}
+        self._reached: dict[Step, int] = dict.fromkeys(Step, 0)
+        self._entered: float | None = None
+        self._began = time.monotonic()
+        self._due = threading.Event()
+        threading.Thread(target=self._wait, name="chaos", daemon=True).start()
+
+    def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """An audit hook."""
+        if event not in _EVENTS:
+            return
+        if not hasattr(self._local, "places"):
+            self._local.places = Places()
+        step = self._local.places.step(event, arguments)
+        if step is not None:
+            self.take(step)
+
+    def take(self, step: Step) -> None:
+        number = self._reached[step] = next(self._counters[step])
+        if step is Step.ENTRY and self._entered is None:
+            self._entered = time.monotonic()
+        moment = self._moment
+        if moment is None or moment.step != step.name or moment.n != number:
+            return
+        if moment.seconds:
+            self._due.set()
+        else:
+            self._strike(moment)
+
+    def end(self) -> None:
+        """The run came to its end."""
+        self._write({"steps": {step.name: times for step, times in self._reached.items()}, **self._times()})
+
+    def _wait(self) -> None:
+        self._due.wait()
+        assert self._moment is not None
+        time.sleep(self._moment.seconds)
+        self._strike(self._moment)
+
+    def _strike(self, moment: Moment) -> None:
+        self._write({"struck": moment.step, "table": getattr(self._local, "places", Places()).table, **self._times()})
+        os.killpg(0, moment.signal)
+
+    def _times(self) -> dict[str, float | None]:
+        now = time.monotonic()
+        return {
+            "seconds": now - self._began,
+            "start_seconds": None if self._entered is None else self._entered - self._began,
+        }
+
+    def _write(self, facts: dict[str, Any]) -> None:
+        file = os.open(self._report, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        os.write(file, (json.dumps(facts) + "\n").encode())
+        os.close(file)
+
+
+def main() -> NoReturn:
+    """Runs dbt as its own command would."""
+    assert os.getpgrp() == os.getpid(), "it kills its process group: give it one of its own"
+    at = sys.argv.index("--")
+    own, arguments = sys.argv[1:at], sys.argv[at + 1 :]
+    watch = Watch(own[0], Moment.from_json(own[1]) if len(own) > 1 else None)
+    watch.take(Step.START)
+    sys.addaudithook(watch.hear)
+    sys.argv = ["dbt", *arguments]
+    try:
+        cli()
+    finally:
+        watch.end()
+    raise AssertionError("dbt's command line ends the process")
+
+
+if __name__ == "__main__":
+    main()

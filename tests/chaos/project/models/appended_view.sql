@@ -1,0 +1,3 @@
+{{ config(materialized='view') }}
+-- depends_on: {{ ref('hooked') }}
+select * from {{ ref('as_append') }}

@@ -1,0 +1,1 @@
+select part, round, colour, count(*) as events, sum(amount) as amount from {{ ref('coloured') }} group by all

@@ -1,0 +1,154 @@
+"""What a warehouse holds: the rows, as another engine reads them, and the commits with their units of work."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder
+
+from dbt.adapters.silt.engine.kernel.actions import SetTransaction
+from dbt.adapters.silt.engine.kernel.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+
+_CLOCK_COLUMNS = {
+    "by_timestamp": ("dbt_valid_to",),
+    "by_check": ("dbt_valid_from", "dbt_valid_to", "dbt_updated_at", "dbt_scd_id"),
+}
+"""What snapshots write from the clock: whether it is set is compared, not when."""
+_RUN_ID = 3
+
+
+@dataclass(frozen=True)
+class State:
+    """What a warehouse holds at a time.
+
+    Attributes:
+        rows: of each table.
+        versions: the newest of each table.
+        units: of each table, how many commits have recorded each unit of work; run ids are told by number only.
+    """
+
+    rows: dict[str, Counter[str]]
+    versions: dict[str, int]
+    units: dict[str, Counter[str]]
+
+    @classmethod
+    def of(cls, warehouse: Path) -> State:
+        """
+        Raises:
+            DeltaError, SiltError: a table cannot be read.
+        """
+        logs = {name: DeltaLog(LocalStore(folder), name) for name, folder in _tables(warehouse)}
+        return cls(
+            rows={name: _rows(folder) for name, folder in _tables(warehouse)},
+            versions={name: log.snapshot().version for name, log in logs.items()},
+            units=_numbered({name: _units(log) for name, log in logs.items()}),
+        )
+
+    @property
+    def unit_count(self) -> int:
+        return sum(len(units) for units in self.units.values())
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What one state lacks, and what it has too much, beside another.
+
+    Attributes:
+        rows_lost, rows_doubled: numbers of rows.
+        notes: where, for a person.
+    """
+
+    rows_lost: int
+    rows_doubled: int
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, expected: State, found: State) -> Difference:
+        lost = {name: rows - found.rows.get(name, Counter()) for name, rows in expected.rows.items()}
+        doubled = {name: rows - expected.rows.get(name, Counter()) for name, rows in found.rows.items()}
+        notes = [
+            *(f"{name} lacks {rows.total()} rows, such as {next(iter(rows))}" for name, rows in lost.items() if rows),
+            *(f"{name} has {rows.total()} rows too many: {next(iter(rows))}" for name, rows in doubled.items() if rows),
+            *_differences("version", expected.versions, found.versions),
+            *_differences("units of work", expected.units, found.units),
+            *(
+                f"{name}: {unit} is in {times} commits"
+                for name, units in found.units.items()
+                for unit, times in units.items()
+                if times != 1
+            ),
+        ]
+        return cls(_total(lost), _total(doubled), tuple(notes))
+
+    def __bool__(self) -> bool:
+        return bool(self.notes)
+
+
+def _tables(warehouse: Path) -> Iterator[tuple[str, Path]]:
+    for log in sorted(warehouse.glob("*/*/_delta_log")):
+        yield f"{log.parent.parent.name}.{log.parent.name}", log.parent
+
+
+def _rows(folder: Path) -> Counter[str]:
+    table = DeltaTable(str(folder))
+    found = pa.table(QueryBuilder().register("t", table).execute("select * from t").read_all())
+    clock = _CLOCK_COLUMNS.get(folder.name, ())
+    return Counter(repr(sorted((k, _shown(v, k in clock)) for k, v in row.items())) for row in found.to_pylist())
+
+
+def _shown(value: Any, by_clock: bool) -> object:
+    return value is not None if by_clock else str(value)
+
+
+def _units(log: DeltaLog) -> Counter[str]:
+    return Counter(
+        f"{action.app_id}={action.version}"
+        for commit in log.commits()
+        for action in commit.actions
+        if isinstance(action, SetTransaction)
+    )
+
+
+def _numbered(units: dict[str, Counter[str]]) -> dict[str, Counter[str]]:
+    """The units with their runs' ids left out: one unit has one name in every chain of runs."""
+    return {
+        name: Counter({f"{_without_run(app_id)} {n}": times for (app_id, n), times in _nth(found).items()})
+        for name, found in units.items()
+    }
+
+
+def _nth(found: Counter[str]) -> dict[tuple[str, int], int]:
+    """Each unit with its number among those of other runs' that are else the same, in the order of their commits."""
+    seen: Counter[str] = Counter()
+    numbered = {}
+    for app_id, times in found.items():
+        seen[_without_run(app_id)] += 1
+        numbered[app_id, seen[_without_run(app_id)]] = times
+    return numbered
+
+
+def _without_run(app_id: str) -> str:
+    parts = app_id.split("/")
+    return "/".join((*parts[:_RUN_ID], "*", *parts[_RUN_ID + 1 :]))
+
+
+def _differences(what: str, expected: dict[str, Any], found: dict[str, Any]) -> Iterator[str]:
+    for name in sorted(expected.keys() | found.keys()):
+        if expected.get(name) != found.get(name):
+            yield f"{name}: {what} {_briefly(expected.get(name), found.get(name))}"
+
+
+def _briefly(expected: Any, found: Any) -> str:
+    if isinstance(expected, Counter) and isinstance(found, Counter):
+        return f"missing {sorted(expected - found)}, too many {sorted(found - expected)}"
+    return f"{expected} expected, {found} found"
+
+
+def _total(rows: dict[str, Counter[str]]) -> int:
+    return sum(each.total() for each in rows.values())

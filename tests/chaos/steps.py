@@ -1,0 +1,137 @@
+"""The steps of a run that can be told from outside of the code that takes them, and a moment among them.
+
+A step is one of Python's audit events: each opening, linking, renaming or removing of a file announces itself before
+it happens. So a run can be ended at a step of a commit with nothing in the adapter knowing of it.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import os
+import re
+import signal
+from dataclasses import asdict, dataclass
+from typing import Any
+
+_TEMPORARY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{32}\.tmp")
+_COMMIT = re.compile(r"\d{20}\.json")
+_CHECKPOINT = re.compile(r"\d{20}\.checkpoint\..*parquet")
+_HOOKED_TABLES = frozenset(("hooked", "audit", "tally"))
+
+
+class Step(enum.Enum):
+    """Where a run is."""
+
+    START = "starting"
+    """dbt is imported; it reads the project while Spark starts."""
+    ENTRY = "running"
+    """The run is about to be entered in `silt_runs.json`."""
+    WRITTEN = "data written"
+    """Spark has written a statement's files; they are about to be forced to disk."""
+    COMMIT = "before the commit"
+    """The data is durable; the commit's file is about to be written."""
+    LINK = "in the commit: before the link"
+    """The commit's file is whole and durable; it is about to get its name."""
+    LINKED = "in the commit: before the answer"
+    """The commit has its name; nobody has been told yet."""
+    JOURNAL = "after the commit"
+    """The commit has returned; it is about to be noted in `silt_commits.jsonl`."""
+    HOOK = "between commit and hook"
+    """The same, of a model with hooks or of one of its hooks' statements: the next statement is still to come."""
+    CHECKPOINT = "in the checkpoint"
+    """A checkpoint's file is about to be written."""
+    CHECKPOINT_LINK = "in the checkpoint: before its name"
+    """A checkpoint's file is whole; it is about to get its name."""
+    HINT = "after the checkpoint"
+    """`_last_checkpoint` is about to be written."""
+    OTHER = "other writes"
+    """Another of the warehouse's files is about to be written: a view, a schema, a checksum."""
+    RESULTS = "before the results"
+    """The last commit is made; `run_results.json` is about to be written."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When a run is disturbed: that many seconds after it comes to a step for the n-th time.
+
+    Attributes:
+        signal: SIGKILL to end it, SIGINT for what Ctrl-C does.
+    """
+
+    step: str
+    n: int = 1
+    seconds: float = 0.0
+    signal: int = signal.SIGKILL
+
+    def __str__(self) -> str:
+        at = Step[self.step].value + (f" #{self.n}" if self.n > 1 else "")
+        return at + (f" +{self.seconds:.3f} s" if self.seconds else "")
+
+    @property
+    def kind(self) -> str:
+        """What the figures count it as."""
+        match Step[self.step]:
+            case Step.ENTRY:
+                return "any time"
+            case Step.HOOK | Step.JOURNAL if self.seconds:
+                return "soon after a commit"
+            case step:
+                return step.value
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Moment:
+        return cls(**json.loads(text))
+
+
+class Places:
+    """Tells steps by audit events; one for each thread, because a commit's journal line is known by its thread."""
+
+    def __init__(self) -> None:
+        self.table = ""
+
+    def step(self, event: str, arguments: tuple[Any, ...]) -> Step | None:
+        """The step that an audit event is, or None."""
+        match event:
+            case "open" if isinstance(arguments[0], str):
+                return self._opened(arguments[0], arguments[1])
+            case "os.link":
+                return self._named(arguments[1], arguments[3])
+            case "os.rename":
+                return self._named(arguments[1], -1)
+            case "os.remove" if isinstance(arguments[0], str):
+                found = _TEMPORARY.fullmatch(arguments[0])
+                return Step.LINKED if found and _COMMIT.fullmatch(found["name"]) else None
+        return None
+
+    def _opened(self, path: str, mode: str | None) -> Step | None:
+        name = os.path.basename(path)
+        if name == "silt_commits.jsonl":
+            return Step.HOOK if self.table in _HOOKED_TABLES else Step.JOURNAL
+        if name == "run_results.json":
+            return Step.RESULTS if mode and mode.startswith("w") else None
+        if name.endswith(".parquet") and mode is None:
+            return Step.WRITTEN
+        found = _TEMPORARY.fullmatch(name)
+        if found is None:
+            return None
+        if _COMMIT.fullmatch(found["name"]):
+            return Step.COMMIT
+        if _CHECKPOINT.fullmatch(found["name"]):
+            return Step.CHECKPOINT
+        return Step.HINT if found["name"] == "_last_checkpoint" else Step.OTHER
+
+    def _named(self, target: object, folder: int) -> Step | None:
+        name = os.path.basename(str(target))
+        if name == "silt_runs.json":
+            return Step.ENTRY
+        if _CHECKPOINT.fullmatch(name):
+            return Step.CHECKPOINT_LINK
+        if not _COMMIT.fullmatch(name):
+            return None
+        place = os.readlink(f"/proc/self/fd/{folder}") if folder >= 0 else os.path.dirname(str(target))
+        self.table = os.path.basename(os.path.dirname(place))
+        return Step.LINK

@@ -1,0 +1,199 @@
+"""A story: runs that are killed and continued, round after round, and what they leave beside undisturbed ones."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.chaos.plan import ROUNDS, First, Life, RoundPlan, Way
+from tests.chaos.state import Difference, State
+from tests.chaos.steps import Moment
+from tests.chaos.workplace import Command, Ended, Workplace
+
+_MOST_RUNS = 4
+"""How many runs in a row may be needed to end a command that nothing disturbs any more."""
+
+
+@dataclass(frozen=True)
+class Undisturbed:
+    """A round that nothing disturbs: the lives of its commands, and what the warehouse holds after it."""
+
+    lives: tuple[Life, ...]
+    state: State
+
+
+@dataclass(frozen=True)
+class Kill:
+    """A process that was killed: which of the plan's, where it was, in which command."""
+
+    number: int
+    moment: Moment
+    command: str
+    table: str
+    seconds: float
+
+
+@dataclass
+class Told:
+    """What happened in a round.
+
+    Attributes:
+        reruns: commands that continued an earlier one.
+        missed: planned kills whose moment did not come, because the work that was left had no such step.
+        retries, refused: of `dbt retry`: how often it was used, and how often it told to type another command.
+        skips: units of work that a rerun found done.
+    """
+
+    plan: RoundPlan
+    kills: list[Kill] = field(default_factory=list)
+    runs: int = 0
+    reruns: int = 0
+    missed: int = 0
+    failed_hooks: int = 0
+    interrupts: int = 0
+    retries: int = 0
+    refused: int = 0
+    skips: int = 0
+    units: int = 0
+    seconds: float = 0.0
+    difference: Difference | None = None
+    faults: list[str] = field(default_factory=list)
+
+    @property
+    def is_good(self) -> bool:
+        return not self.faults and not self.difference
+
+
+def undisturbed(root: Path, rounds: int = ROUNDS) -> list[Undisturbed]:
+    """Runs all rounds in a warehouse of their own, each command once.
+
+    Raises:
+        AssertionError: a command failed.
+    """
+    place, found = Workplace.make(root), []
+    for round_ in range(1, rounds + 1):
+        lives = []
+        for command in Command.of_round(round_):
+            ended = place.dbt(command.given(f"round-{round_}"))
+            assert ended.code == 0, ended.output
+            facts = ended.facts
+            lives.append(Life(facts["steps"], facts["seconds"], facts["start_seconds"]))
+            _keep_manifest(place, command)
+        found.append(Undisturbed(tuple(lives), State.of(place.warehouse)))
+    return found
+
+
+class Round:
+    """One round of a story.
+
+    Args:
+        tell: gets a line for each thing that happens.
+    """
+
+    def __init__(self, place: Workplace, plan: RoundPlan, tell: Callable[[str], None]) -> None:
+        self._place = place
+        self._plan = plan
+        self._tell = tell
+        self._told = Told(plan)
+        self._run_id = f"story-{plan.story}-round-{plan.round}"
+
+    def live(self, expected: Undisturbed) -> Told:
+        """Runs it to its end, and judges what it leaves."""
+        began, before = time.monotonic(), State.of(self._place.warehouse).unit_count
+        for number, command in enumerate(Command.of_round(self._plan.round)):
+            moments = [(kill, moment) for kill, (at, moment) in enumerate(self._plan.kills) if at == number]
+            self._command(command, moments, self._first(number))
+            _keep_manifest(self._place, command)
+        state = State.of(self._place.warehouse)
+        self._told.units = state.unit_count - before
+        self._told.difference = Difference.of(expected.state, state)
+        self._told.seconds = time.monotonic() - began
+        return self._told
+
+    def _first(self, number: int) -> First:
+        return self._plan.first if number == 0 else First.NOTHING
+
+    def _command(self, command: Command, moments: list[tuple[int, Moment]], first: First) -> None:
+        """Runs a command again and again until it has come to its end without having been disturbed."""
+        following, disturbed = self._plain(command), False
+        if first is not First.NOTHING:
+            ended = self._run(following, self._plan.interrupt, "hooked" if first is First.FAILING_HOOK else "")
+            self._note_first(first, ended)
+            following, disturbed = ("retry",), True
+        for number, (kill, moment) in enumerate(moments):
+            entered = self._place.runs_entered()
+            ended = self._rerun(following, moment) if disturbed else self._run(following, moment)
+            if not ended.killed:
+                self._note_missed([each for _, each in moments[number:]], ended)
+                return
+            self._note_kill(self._plan.first_kill + kill, command, moment, ended)
+            disturbed = True
+            if self._plan.way is Way.RETRY and self._place.runs_entered() > entered:
+                following = ("retry",)
+        self._to_its_end(following, disturbed)
+
+    def _to_its_end(self, following: tuple[str, ...], disturbed: bool) -> None:
+        for _ in range(_MOST_RUNS):
+            ended = self._rerun(following, None) if disturbed else self._run(following, None)
+            if ended.code == 0:
+                return
+        self._fault(f"still ends with {ended.code}", ended)
+
+    def _rerun(self, arguments: tuple[str, ...], moment: Moment | None) -> Ended:
+        """Continues; where `dbt retry` tells to type another command, that command is run as it is printed."""
+        self._told.reruns += 1
+        if arguments != ("retry",):
+            return self._run(arguments, moment)
+        self._told.retries += 1
+        ended = self._run(arguments, moment)
+        printed = ended.printed_command
+        if ended.struck or ended.code == 0 or printed is None:
+            return ended
+        self._told.refused += 1
+        self._tell(f"  refused retry, which says: dbt {' '.join(printed)}")
+        return self._run(printed, moment)
+
+    def _run(self, arguments: tuple[str, ...], moment: Moment | None, failing: str = "") -> Ended:
+        self._told.runs += 1
+        run_id = self._run_id if self._plan.way is Way.PROFILE else ""
+        ended = self._place.dbt(arguments, moment, run_id, failing)
+        self._told.skips += ended.output.count("skipped: already applied")
+        return ended
+
+    def _plain(self, command: Command) -> tuple[str, ...]:
+        return command.given(self._run_id if self._plan.way is Way.VARIABLE else None)
+
+    def _note_first(self, first: First, ended: Ended) -> None:
+        if first is First.FAILING_HOOK:
+            self._told.failed_hooks += 1
+            if ended.code != 1 or "this hook was told to fail" not in ended.output:
+                self._fault(f"the failing hook ended the run with {ended.code}", ended)
+        else:
+            self._told.interrupts += 1
+            if not ended.struck:
+                self._fault("Ctrl-C was never pressed", ended)
+        self._tell(f"  {first.value}, ended with {ended.code}")
+
+    def _note_kill(self, number: int, command: Command, moment: Moment, ended: Ended) -> None:
+        facts = ended.facts
+        kill = Kill(number, moment, command.arguments[0], facts.get("table", ""), facts.get("seconds", 0.0))
+        self._told.kills.append(kill)
+        where = f" in {kill.table}" if kill.table else ""
+        self._tell(f"  kill {kill.number}: {kill.command} {moment}{where}, after {kill.seconds:.1f} s")
+
+    def _note_missed(self, moments: list[Moment], ended: Ended) -> None:
+        """The work that was left had no such step: the command is at its end."""
+        self._told.missed += len(moments)
+        self._tell(f"  missed  {', '.join(map(str, moments))}")
+        if ended.code != 0:
+            self._fault(f"ended with {ended.code} before {moments[0]}", ended)
+
+    def _fault(self, what: str, ended: Ended) -> None:
+        self._told.faults.append(what + "\n" + "\n".join(ended.output.splitlines()[-30:]))
+
+
+def _keep_manifest(place: Workplace, command: Command) -> None:
+    if command.arguments[0] == "build":
+        place.keep_manifest()

@@ -1,0 +1,159 @@
+"""A copy of the project, and dbt commands on it in processes of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.chaos.steps import Moment
+
+PROJECT = Path(__file__).parent / "project"
+_ROOT = Path(__file__).parents[2]
+_LONGEST_SECONDS = 600
+_PRINTED = re.compile(r"`(dbt [^`]*)`")
+_FIRST_DAY = 1
+
+
+@dataclass(frozen=True)
+class Command:
+    """A dbt command of a round, without what gives it its run id.
+
+    Attributes:
+        arguments: of dbt, the command's name first.
+    """
+
+    arguments: tuple[str, ...]
+    round: int
+
+    @classmethod
+    def of_round(cls, round_: int) -> tuple[Command, ...]:
+        """The commands of a round: all nodes are built, some tables are cloned."""
+        first, last = (f"2024-01-{_FIRST_DAY + round_ + days:02}" for days in (0, 4))
+        build = ("build", "--event-time-start", first, "--event-time-end", last)
+        clone = ("clone", "--full-refresh", "--target", "clone", "--state", "built", "--select", "as_append", "hooked")
+        return (cls(build, round_), cls(clone, round_))
+
+    def given(self, run_id: str | None = None) -> tuple[str, ...]:
+        """Its arguments, with the run id among its variables if there is one."""
+        variables: dict[str, Any] = {"round": self.round}
+        if run_id is not None:
+            variables["silt_run_id"] = run_id
+        return (*self.arguments, "--vars", json.dumps(variables))
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a dbt process ended.
+
+    Attributes:
+        code: its exit code, negative for a signal.
+        output: what it printed.
+        facts: what `dbt_killed` reported: the step that was struck, or the steps that were taken.
+    """
+
+    code: int
+    output: str
+    facts: dict[str, Any]
+
+    @property
+    def struck(self) -> bool:
+        return "struck" in self.facts
+
+    @property
+    def killed(self) -> bool:
+        return self.code == -signal.SIGKILL
+
+    @property
+    def printed_command(self) -> tuple[str, ...] | None:
+        """The arguments of the dbt command that the output tells to type."""
+        found = _PRINTED.findall(re.sub(r"\s+", " ", self.output))
+        return tuple(shlex.split(found[-1])[1:]) if found else None
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """A folder with a copy of the project in `project`, and the warehouse that it builds in `warehouse`."""
+
+    root: Path
+
+    @classmethod
+    def make(cls, root: Path) -> Workplace:
+        shutil.copytree(PROJECT, root / "project")
+        return cls(root)
+
+    @property
+    def warehouse(self) -> Path:
+        return self.root / "warehouse"
+
+    @property
+    def project(self) -> Path:
+        return self.root / "project"
+
+    def dbt(
+        self, arguments: tuple[str, ...], moment: Moment | None = None, run_id: str = "", failing: str = ""
+    ) -> Ended:
+        """Runs a dbt command to its end, or to that moment.
+
+        Args:
+            run_id: the profile's.
+            failing: the model whose hook fails.
+        """
+        number = len(list(self.root.glob("*.log"))) + 1
+        log, report = self.root / f"{number:03}.log", self.root / f"{number:03}.json"
+        own = [str(report), *([] if moment is None else [moment.to_json()])]
+        environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH")))),
+            "SILT_TEST_WAREHOUSE": str(self.warehouse),
+            "SILT_TEST_RUN_ID": run_id,
+            "CHAOS_FAILING": failing,
+            "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
+            "DBT_PROFILES_DIR": str(self.project),
+            "DBT_USE_COLORS": "false",
+        }
+        with log.open("wb") as output:
+            output.write(f"$ SILT_TEST_RUN_ID={run_id} dbt {shlex.join(arguments)}\n".encode())
+            output.flush()
+            process = subprocess.Popen(
+                [sys.executable, "-m", "tests.chaos.dbt_killed", *own, "--", *arguments],
+                cwd=self.project,
+                env=environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        code = _ended(process)
+        lines = report.read_text().splitlines() if report.exists() else []
+        return Ended(code, log.read_text(errors="replace"), json.loads(lines[0]) if lines else {})
+
+    def runs_entered(self) -> int:
+        """How many runs are in `silt_runs.json`."""
+        registry = self.project / "target" / "silt_runs.json"
+        return len(json.loads(registry.read_text())["runs"]) if registry.exists() else 0
+
+    def keep_manifest(self) -> None:
+        """Keeps what dbt knows of the tables that are built, for `dbt clone`."""
+        (self.project / "built").mkdir(exist_ok=True)
+        shutil.copy(self.project / "target" / "manifest.json", self.project / "built")
+
+    def remove(self) -> None:
+        shutil.rmtree(self.root)
+
+
+def _ended(process: subprocess.Popen[bytes]) -> int:
+    """The exit code; nothing of the process's group is left."""
+    try:
+        return process.wait(timeout=_LONGEST_SECONDS)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
