@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NoReturn
 
 from dbt.cli.main import cli
@@ -95,7 +96,7 @@ def main() -> NoReturn:
     watch = Watch(own[0], Moment.from_json(own[1]) if len(own) > 1 else None)
     watch.take(Step.START)
     sys.addaudithook(watch.hear)
-    sys.argv = ["dbt", *arguments]
+    sys.argv = [str(Path(sys.executable).with_name("dbt")), *arguments]
     try:
         cli()
     finally:

@@ -20,7 +20,7 @@ from tests.chaos.steps import Moment
 PROJECT = Path(__file__).parent / "project"
 _ROOT = Path(__file__).parents[2]
 _LONGEST_SECONDS = 600
-_PRINTED = re.compile(r"`(dbt [^`]*)`")
+_PRINTED = re.compile(r"Continue that run with `([^`]*)`")
 _FIRST_DAY = 1
 
 
@@ -75,9 +75,9 @@ class Ended:
 
     @property
     def printed_command(self) -> tuple[str, ...] | None:
-        """The arguments of the dbt command that the output tells to type."""
-        found = _PRINTED.findall(re.sub(r"\s+", " ", self.output))
-        return tuple(shlex.split(found[-1])[1:]) if found else None
+        """The arguments of the dbt command that the output tells to type, to continue the run."""
+        found = _PRINTED.search(self.output)
+        return tuple(shlex.split(found[1])[1:]) if found else None
 
 
 @dataclass(frozen=True)
