@@ -19,7 +19,7 @@ class Chaos:
 
     Args:
         folder: where warehouses are made; those of stories that went well are removed.
-        keep: a file to which the figures of each story are added when it ends.
+        keep: a file to which the figures of each round are added when it ends.
     """
 
     def __init__(self, folder: Path, seed: int, rounds: int = ROUNDS, keep: Path | None = None) -> None:
@@ -41,11 +41,12 @@ class Chaos:
         for each in self._plans(story, kills):
             _say(story, f"round {each.round}, continued by {each.way.value}; first: {each.first.value}")
             told.append(Round(place, each, lambda line: _say(story, line)).live(self.expected[each.round - 1]))
+            self._add_to_figures(told[-1])
             if not told[-1].is_good:
                 self._say_what_is_wrong(told[-1], folder)
-                return self._kept(told)
+                return told
         place.remove()
-        return self._kept(told)
+        return told
 
     def _plans(self, story: int, kills: int) -> Iterator[RoundPlan]:
         for round_, expected in enumerate(self.expected, 1):
@@ -53,11 +54,10 @@ class Chaos:
             if wanted > 0:
                 yield plan(self._seed, story, round_, expected.lives, wanted)
 
-    def _kept(self, told: list[Told]) -> list[Told]:
+    def _add_to_figures(self, told: Told) -> None:
         if self._keep is not None:
             with _printing:
-                Figures.of(told).keep(self._keep)
-        return told
+                Figures.of([told]).keep(self._keep)
 
     def _say_what_is_wrong(self, told: Told, folder: Path) -> None:
         for line in (*told.faults, *(told.difference.notes if told.difference else ())):
