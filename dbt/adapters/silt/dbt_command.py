@@ -45,10 +45,6 @@ class DbtCommand:
         state = getattr(seen.get("flags"), "STATE", None) if name == RETRY else None
         return cls(name, command_line(name, dbt_program(), arguments), os.getcwd(), state)
 
-    def with_state(self, folder: Path) -> str:
-        """The line with that folder named as the one whose results are repeated."""
-        return f"{self.line} --state {shlex.quote(str(folder))}"
-
 
 def command_line(command: str, program: str, arguments: Sequence[str]) -> str:
     """The line that repeats a dbt command, without its `--vars`; the bare command if the arguments are another's.

@@ -216,7 +216,7 @@ class Invocation:
         retry = Retry(previous, self._own(suggested), from_state)
         if self._state is None:
             try:
-                retry.check(self._registry.entries(), self._typed.with_state(self.target_path))
+                retry.check(self._registry.entries(), str(self.target_path))
             except SiltError as error:
                 raise DbtRuntimeError(str(error)) from error
         return retry

@@ -7,6 +7,7 @@ that had not run. Both are refused, with the command that continues the run inst
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -76,12 +77,12 @@ class Retry:
     own: RunEntry
     from_state: bool = False
 
-    def check(self, entries: Sequence[RunEntry], explicit: str) -> None:
+    def check(self, entries: Sequence[RunEntry], results: str) -> None:
         """Refuse where it would repeat less than the last run, or an older one.
 
         Args:
             entries: the runs of the project.
-            explicit: the line that repeats what the results say all the same.
+            results: the folder that the results lie in.
 
         Raises:
             InvalidSettingError: the last run is still running, or was stopped; the message holds the command that
@@ -89,13 +90,13 @@ class Retry:
         """
         for entry in entries:
             if entry.invocation_id == self.previous.invocation_id and not entry.finished:
-                self._refuse(entry, explicit, "which was stopped: its results lack the nodes that had not run")
+                self._refuse(entry, results, "which was stopped: its results lack the nodes that had not run")
         later = [each for each in entries if each.started > self.previous.generated_at]
         for entry in sorted(later, key=lambda each: each.started, reverse=True):
             # A retry of the same results that was killed has left them as they were.
             if self.previous.invocation_id != entry.repeats and self.own.invocation_id != entry.invocation_id:
                 why = "left no results" if entry.finished else "was killed or broken off: it left no results"
-                self._refuse(entry, explicit, f"but run {entry.run_id}, started later at {entry.started_at}, {why}")
+                self._refuse(entry, results, f"but run {entry.run_id}, started later at {entry.started_at}, {why}")
 
     def run_id(self, entries: Sequence[RunEntry], of_commits: Callable[[PreviousResults], str | None]) -> str:
         """The run id of what is retried.
@@ -123,8 +124,8 @@ class Retry:
             f"`{self.own.continuing_command(self.own.directory)}`",
         )
 
-    def _refuse(self, entry: RunEntry, explicit: str, why: str) -> NoReturn:
-        remedy = f"repeat what the results say all the same with `{explicit}`"
+    def _refuse(self, entry: RunEntry, results: str, why: str) -> NoReturn:
+        remedy = f"add `--state {shlex.quote(results)}` to repeat what the results say all the same"
         if entry.running:
             why = f"but run {entry.run_id} is still running (process {entry.process} of {entry.host})"
             remedy = f"Wait for its end, or {remedy}"

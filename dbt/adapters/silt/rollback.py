@@ -19,7 +19,7 @@ from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, 
 from dbt.adapters.silt.engine.kernel.history import Commit
 from dbt.adapters.silt.engine.kernel.lineage import commit_info
 from dbt.adapters.silt.run_history import TableHistory, histories
-from dbt.adapters.silt.runs import RunEntry
+from dbt.adapters.silt.run_registry import RunEntry
 from dbt.adapters.silt.units import run_id_of
 
 
@@ -122,7 +122,7 @@ def _check_excluded(catalog: Catalog, names: Iterable[RelationName]) -> None:
 
 def _check_not_running(run_id: str, entries: Iterable[RunEntry]) -> None:
     for entry in entries:
-        if entry.run_id == run_id and entry.is_running and entry.process != os.getpid():
+        if entry.run_id == run_id and entry.running and entry.process != os.getpid():
             raise ConcurrentModificationError(
                 f"run {run_id} is still running, in process {entry.process} since {entry.started_at}",
                 remedy="Nothing was changed: wait until it has ended, or end it first",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from deltalake import DeltaTable
 
 from dbt.adapters.silt.cli.main import main
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.runs import RunEntry, RunRegistry
+from dbt.adapters.silt.run_registry import RunEntry, RunRegistry
 from dbt.adapters.silt.units import run_id_of
 from tests.unit.cli.house import House, rows
 
@@ -153,17 +152,18 @@ def test_a_run_that_is_still_running_is_left_alone(
     house: House, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     orders, _ = two_runs(house)
-    entry = RunEntry("i", "b", "dbt run", {}, "2026-03-01T00:00:00+00:00")
-    RunRegistry(tmp_path).enter(entry)
+    entry = RunEntry("i", "b", "dbt run", str(tmp_path), "2026-03-01T00:00:00+00:00")
+    registry = RunRegistry(tmp_path)
+    registry.enter(entry)
     file = tmp_path / "silt_runs.json"
     document = json.loads(file.read_text())
-    document["runs"][0] |= {"process": os.getppid(), "host": socket.gethostname()}
+    document["runs"][0] |= {"process": os.getppid()}
     file.write_text(json.dumps(document))
     arguments = ["rollback", "b", "--warehouse", str(house.folder), "--target-path", str(tmp_path)]
     assert main(arguments) == 2
     assert f"run b is still running, in process {os.getppid()}" in capsys.readouterr().err
     assert orders.snapshot().version == 2
-    RunRegistry(tmp_path).finish("i")
+    registry.end("i", finished=True)
     assert main(arguments) == 0
 
 

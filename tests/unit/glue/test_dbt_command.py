@@ -55,4 +55,3 @@ def test_a_retry_is_known_with_its_own_state(monkeypatch: pytest.MonkeyPatch) ->
         typed = DbtCommand.current("build")
     assert (typed.name, typed.state) == ("retry", Path("old"))
     assert typed.line.endswith("dbt retry --state old")
-    assert typed.with_state(Path("/a target")).endswith("--state '/a target'")

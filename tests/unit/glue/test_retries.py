@@ -31,7 +31,7 @@ def retry(invocation: str, minutes_ago: int = 5, from_state: bool = False, **fie
 
 
 def check(given: Retry, *entries: RunEntry) -> None:
-    given.check(entries, "dbt retry --state target")
+    given.check(entries, "/shop/target")
 
 
 def found(given: Retry, entries: Sequence[RunEntry] = (), commits: str | None = None) -> str:
@@ -67,7 +67,7 @@ class TestCheck:
         with pytest.raises(InvalidSettingError, match="killed") as refusal:
             check(retry("I1", 20), entry("I1", "R1", 30), entry("I2", "R2", 2, finished=False))
         assert "`dbt run --vars '{silt_run_id: R2}'`" in str(refusal.value)
-        assert "`dbt retry --state target`" in str(refusal.value)
+        assert "`--state /shop/target`" in str(refusal.value)
 
     def test_refuses_the_results_of_a_run_that_was_stopped(self) -> None:
         with pytest.raises(InvalidSettingError, match="lack the nodes that had not run") as refusal:

@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.kernel.errors import RollbackRefusedError
 from dbt.adapters.silt.engine.kernel.history import Commit
 from dbt.adapters.silt.engine.kernel.lineage import commit_info
 from dbt.adapters.silt.rollback import RollbackRequest, author, roll_back_run
-from dbt.adapters.silt.runs import RUN_ID_VARIABLE, RunRegistry
+from dbt.adapters.silt.run_registry import RUN_ID_VARIABLE, RunRegistry
 
 _COLUMNS = ("table", "#from version", "#to version", "#new version", "#rows", "#discarded commits")
 _DESCRIPTION = """\
