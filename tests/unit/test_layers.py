@@ -24,7 +24,7 @@ GLUE = 4
 
 # Inside the kernel a module imports from the lines above its own only.
 KERNEL = (
-    ("clock", "errors", "json_fields"),
+    ("clock", "errors", "json_fields", "problems"),
     ("actions",),
     ("expressions", "literals", "paths", "rows_changed", "struct_stats", "z85"),
     ("properties", "schema"),
@@ -38,13 +38,13 @@ KERNEL = (
     ("commit_file",),
     ("compaction",),
     ("bounds", "replay"),
-    ("parsed_values",),
+    ("log_check", "parsed_values"),
     ("snapshot",),
     ("checkpoint_rows",),
     ("checkpoint", "checksum", "history", "row_tracking", "skipping"),
     ("cleanup", "commit_heads"),
     ("log", "validation"),
-    ("attempt", "change_feed", "extremes", "contenders", "freshness", "vacuum"),
+    ("attempt", "change_feed", "extremes", "contenders", "file_check", "freshness", "vacuum"),
     ("memory",),
     ("conflicts", "cut"),
     ("transaction",),

@@ -173,10 +173,21 @@ def histories(catalog: Catalog) -> list[TableHistory]:
     Raises:
         StorageError: the storage failed.
     """
-    names = [name for database in catalog.databases() for name in _tables(catalog, database)]
+    names = table_names(catalog)
     with ThreadPoolExecutor(_READERS) as pool:
         found = pool.map(functools.partial(_history, catalog), names)
         return [history for history in found if history is not None]
+
+
+def table_names(catalog: Catalog) -> list[RelationName]:
+    """The names of every table of every database, sorted."""
+    return [
+        entry.name
+        for database in catalog.databases()
+        for schema in catalog.schemas(database)
+        for entry in catalog.relations(database, schema)
+        if entry.kind is RelationKind.TABLE
+    ]
 
 
 def runs(found: Iterable[TableHistory]) -> list[Run]:
@@ -188,15 +199,6 @@ def runs(found: Iterable[TableHistory]) -> list[Run]:
                 commits[commit.run_id].append(commit)
     made = [Run(run_id, tuple(sorted(of_run, key=_when))) for run_id, of_run in commits.items()]
     return sorted(made, key=lambda run: (run.last_ms, run.run_id), reverse=True)
-
-
-def _tables(catalog: Catalog, database: str) -> list[RelationName]:
-    return [
-        entry.name
-        for schema in catalog.schemas(database)
-        for entry in catalog.relations(database, schema)
-        if entry.kind is RelationKind.TABLE
-    ]
 
 
 def _history(catalog: Catalog, table: RelationName) -> TableHistory | None:

@@ -36,12 +36,13 @@ SCHEMA = StructType(
 ARROW = pa.schema(
     [("id", pa.int64()), ("name", pa.string()), ("price", pa.decimal128(12, 2)), ("sold", pa.timestamp("us", "UTC"))]
 )
+_2024 = 1_704_067_200_000_000
 
 
 def rows(start: int, count: int) -> list[dict[str, Any]]:
-    """So many rows, whose keys begin at `start`."""
+    """So many rows, whose keys begin at `start`; each was sold a second after the one before."""
     numbers = range(start, start + count)
-    return [{"id": n, "name": f"name {n}", "price": None, "sold": n * 1_000_000} for n in numbers]
+    return [{"id": n, "name": f"name {n}", "price": None, "sold": _2024 + n * 1_000_000} for n in numbers]
 
 
 @dataclass

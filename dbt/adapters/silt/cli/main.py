@@ -8,11 +8,17 @@ from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 
 from dbt.adapters.silt.__version__ import version
-from dbt.adapters.silt.cli import history, rollback, run, runs
+from dbt.adapters.silt.cli import check, history, rollback, run, runs
 from dbt.adapters.silt.cli.options import Subcommand
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, SiltError, TableDamagedError
 
-SUBCOMMANDS: Mapping[str, Subcommand] = {"runs": runs, "run": run, "history": history, "rollback": rollback}
+SUBCOMMANDS: Mapping[str, Subcommand] = {
+    "runs": runs,
+    "run": run,
+    "history": history,
+    "check": check,
+    "rollback": rollback,
+}
 """The module of each subcommand, in the order of the help."""
 
 PROBLEMS_FOUND, BAD_INPUT, INTERRUPTED = 1, 2, 130

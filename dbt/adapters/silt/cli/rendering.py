@@ -101,6 +101,11 @@ def count(number: int | None) -> str:
     return UNKNOWN if number is None else f"{number:,}"
 
 
+def number_of(number: int, thing: str) -> str:
+    """Such as "1 table" and "2 tables"."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 def size(number: int | None) -> str:
     """Bytes for people."""
     if number is None:
