@@ -38,9 +38,7 @@ def main(arguments: Sequence[str]) -> int:
     else:
         story = chosen.kill // KILLS_PER_STORY
         wanted = {story: (chosen.kill % KILLS_PER_STORY // KILLS_PER_ROUND + 1) * KILLS_PER_ROUND}
-    rounds = -(-max(wanted.values()) // KILLS_PER_ROUND)
-    chaos = Chaos(folder, chosen.seed, rounds, chosen.figures)
-    print("\n".join(chaos.lives()), flush=True)
+    chaos = Chaos(folder, chosen.seed, chosen.figures)
     with ThreadPoolExecutor(chosen.jobs) as pool:
         told = [each for rounds_ in pool.map(chaos.story, wanted.keys(), wanted.values()) for each in rounds_]
     figures = Figures.of(told)

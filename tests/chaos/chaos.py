@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.chaos.figures import Figures
-from tests.chaos.plan import KILLS_PER_ROUND, KILLS_PER_STORY, ROUNDS, RoundPlan, plan
-from tests.chaos.story import Round, Told, undisturbed
+from tests.chaos.plan import KILLS_PER_ROUND, KILLS_PER_STORY, RoundPlan, plan
+from tests.chaos.story import Round, Told, Undisturbed
 from tests.chaos.workplace import Workplace
 
 _printing = threading.Lock()
@@ -22,17 +22,11 @@ class Chaos:
         keep: a file to which the figures of each round are added when it ends.
     """
 
-    def __init__(self, folder: Path, seed: int, rounds: int = ROUNDS, keep: Path | None = None) -> None:
+    def __init__(self, folder: Path, seed: int, keep: Path | None = None) -> None:
         self.folder = folder
         self._seed = seed
         self._keep = keep
-        self.expected = undisturbed(folder / "undisturbed", rounds)
-
-    def lives(self) -> Iterator[str]:
-        """How long the undisturbed commands took, for a person."""
-        for number, each in enumerate(self.expected, 1):
-            seconds = ", ".join(f"{life.seconds:.1f} s (start {life.start_seconds:.1f} s)" for life in each.lives)
-            yield f"round {number}, undisturbed: {seconds}"
+        self.undisturbed = Undisturbed(folder / "undisturbed", lambda line: _say("undisturbed", line))
 
     def story(self, story: int, kills: int = KILLS_PER_STORY) -> list[Told]:
         """Lives the first rounds of a story, as many as it needs for so many kills, or up to one that goes wrong."""
@@ -40,7 +34,7 @@ class Chaos:
         place = Workplace.make(folder)
         for each in self._plans(story, kills):
             _say(story, f"round {each.round}, continued by {each.way.value}; first: {each.first.value}")
-            told.append(Round(place, each, lambda line: _say(story, line)).live(self.expected[each.round - 1]))
+            told.append(Round(place, each, lambda line: _say(story, line)).live(self.undisturbed.round(each.round)))
             self._add_to_figures(told[-1])
             if not told[-1].is_good:
                 self._say_what_is_wrong(told[-1], folder)
@@ -49,10 +43,9 @@ class Chaos:
         return told
 
     def _plans(self, story: int, kills: int) -> Iterator[RoundPlan]:
-        for round_, expected in enumerate(self.expected, 1):
-            wanted = min(KILLS_PER_ROUND, kills - KILLS_PER_ROUND * (round_ - 1))
-            if wanted > 0:
-                yield plan(self._seed, story, round_, expected.lives, wanted)
+        for round_, first in enumerate(range(0, kills, KILLS_PER_ROUND), 1):
+            lives = self.undisturbed.round(round_).lives
+            yield plan(self._seed, story, round_, lives, min(KILLS_PER_ROUND, kills - first))
 
     def _add_to_figures(self, told: Told) -> None:
         if self._keep is not None:
@@ -73,6 +66,6 @@ def stories(first: int, kills: int) -> dict[int, int]:
     return {story: number for story, number in wanted.items() if number > 0}
 
 
-def _say(story: int, line: str) -> None:
+def _say(story: int | str, line: str) -> None:
     with _printing:
-        print(f"story {story}: {line}", flush=True)
+        print(f"{story}: {line}", flush=True)

@@ -23,11 +23,11 @@ KILLS_PER_STORY = ROUNDS * KILLS_PER_ROUND
 class Way(enum.Enum):
     """How the command that continues a killed one gets the same run id."""
 
-    VARIABLE = "vars"
-    PROFILE = "profile"
-    RESUME = "resume"
     RETRY = "retry"
     """`dbt retry`; where it is refused, the command that it prints."""
+    VARIABLE = "vars"
+    RESUME = "resume"
+    PROFILE = "profile"
 
 
 class First(enum.Enum):

@@ -92,6 +92,7 @@ class Places:
 
     def __init__(self) -> None:
         self.table = ""
+        self._has_committed = False
 
     def step(self, event: str, arguments: tuple[Any, ...]) -> Step | None:
         """The step that an audit event is, or None."""
@@ -110,7 +111,7 @@ class Places:
     def _opened(self, path: str, mode: str | None) -> Step | None:
         name = os.path.basename(path)
         if name == "silt_commits.jsonl":
-            return Step.HOOK if self.table in _HOOKED_TABLES else Step.JOURNAL
+            return self._noted()
         if name == "run_results.json":
             return Step.RESULTS if mode and mode.startswith("w") else None
         if name.endswith(".parquet") and mode is None:
@@ -124,6 +125,13 @@ class Places:
             return Step.CHECKPOINT
         return Step.HINT if found["name"] == "_last_checkpoint" else Step.OTHER
 
+    def _noted(self) -> Step | None:
+        """Skips are noted too: they follow no commit."""
+        committed, self._has_committed = self._has_committed, False
+        if not committed:
+            return None
+        return Step.HOOK if self.table in _HOOKED_TABLES else Step.JOURNAL
+
     def _named(self, target: object, folder: int) -> Step | None:
         name = os.path.basename(str(target))
         if name == "silt_runs.json":
@@ -134,4 +142,5 @@ class Places:
             return None
         place = os.readlink(f"/proc/self/fd/{folder}") if folder >= 0 else os.path.dirname(str(target))
         self.table = os.path.basename(os.path.dirname(place))
+        self._has_committed = True
         return Step.LINK

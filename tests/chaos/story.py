@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.chaos.plan import ROUNDS, First, Life, RoundPlan, Way
+from tests.chaos.notes import wrong_notes
+from tests.chaos.plan import First, Life, RoundPlan, Way
 from tests.chaos.state import Difference, State
 from tests.chaos.steps import Moment
 from tests.chaos.workplace import Command, Ended, Workplace
@@ -17,7 +19,7 @@ _MOST_RUNS = 4
 
 
 @dataclass(frozen=True)
-class Undisturbed:
+class Expected:
     """A round that nothing disturbs: the lives of its commands, and what the warehouse holds after it."""
 
     lives: tuple[Life, ...]
@@ -66,23 +68,43 @@ class Told:
         return not self.faults and not self.difference
 
 
-def undisturbed(root: Path, rounds: int = ROUNDS) -> list[Undisturbed]:
-    """Runs all rounds in a warehouse of their own, each command once.
+class Undisturbed:
+    """The rounds that nothing disturbs, in a warehouse of their own; each is run when it is first asked for.
 
-    Raises:
-        AssertionError: a command failed.
+    Args:
+        root: the folder for it.
+        tell: gets a line for each round.
     """
-    place, found = Workplace.make(root), []
-    for round_ in range(1, rounds + 1):
+
+    def __init__(self, root: Path, tell: Callable[[str], None]) -> None:
+        self.place = Workplace.make(root)
+        self._tell = tell
+        self._rounds: list[Expected] = []
+        self._lock = threading.Lock()
+
+    def round(self, number: int) -> Expected:
+        """The round of that number, from 1.
+
+        Raises:
+            AssertionError: a command failed.
+        """
+        with self._lock:
+            while len(self._rounds) < number:
+                self._rounds.append(self._run(len(self._rounds) + 1))
+            return self._rounds[number - 1]
+
+    def _run(self, number: int) -> Expected:
         lives = []
-        for command in Command.of_round(round_):
-            ended = place.dbt(command.given(f"round-{round_}"))
+        for command in Command.of_round(number):
+            ended = self.place.dbt(command.given(f"round-{number}"))
             assert ended.code == 0, ended.output
             facts = ended.facts
             lives.append(Life(facts["steps"], facts["seconds"], facts["start_seconds"]))
-            _keep_manifest(place, command)
-        found.append(Undisturbed(tuple(lives), State.of(place.warehouse)))
-    return found
+            _keep_manifest(self.place, command)
+            self._tell(
+                f"{command.arguments[0]} {facts['seconds']:.1f} s, of which {facts['start_seconds']:.1f} s to start"
+            )
+        return Expected(tuple(lives), State.of(self.place.warehouse))
 
 
 class Round:
@@ -99,7 +121,7 @@ class Round:
         self._told = Told(plan)
         self._run_id = f"story-{plan.story}-round-{plan.round}"
 
-    def live(self, expected: Undisturbed) -> Told:
+    def live(self, expected: Expected) -> Told:
         """Runs it to its end, and judges what it leaves."""
         began, before = time.monotonic(), State.of(self._place.warehouse).unit_count
         for number, command in enumerate(Command.of_round(self._plan.round)):
@@ -109,6 +131,7 @@ class Round:
         state = State.of(self._place.warehouse)
         self._told.units = state.unit_count - before
         self._told.difference = Difference.of(expected.state, state)
+        self._told.faults += wrong_notes(self._place.project / "target", self._place.warehouse)
         self._told.seconds = time.monotonic() - began
         return self._told
 

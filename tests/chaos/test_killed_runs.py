@@ -8,7 +8,7 @@ import pytest
 
 from tests.chaos.chaos import Chaos, stories
 from tests.chaos.state import Difference, State
-from tests.chaos.workplace import Command, Workplace
+from tests.chaos.workplace import Command
 
 KILLS = int(os.environ.get("SILT_KILLS", "20"))
 SEED = int(os.environ.get("SILT_KILL_SEED", "20130101"))
@@ -27,10 +27,15 @@ def test_killed_runs_that_are_continued_leave_what_undisturbed_runs_leave(chaos:
     assert sum(len(round_.kills) + round_.missed for round_ in rounds) == kills
 
 
-def test_a_round_that_is_repeated_with_its_run_id_changes_nothing(chaos: Chaos) -> None:
-    place = Workplace(chaos.folder / "undisturbed")
-    before, last = State.of(place.warehouse), len(chaos.expected)
-    for command in Command.of_round(last):
-        ended = place.dbt(command.given(f"round-{last}"))
+def test_a_round_that_is_repeated_changes_nothing_with_its_run_id_and_adds_rows_with_another(chaos: Chaos) -> None:
+    chaos.undisturbed.round(1)
+    place = chaos.undisturbed.place
+    before = State.of(place.warehouse)
+    for command in Command.of_round(1):
+        ended = place.dbt(command.given("round-1"))
         assert ended.code == 0, ended.output
     assert not Difference.of(before, State.of(place.warehouse))
+    appended = ("run", "--select", "as_append")
+    assert place.dbt(Command(appended, 1).given("another")).code == 0
+    found = Difference.of(before, State.of(place.warehouse))
+    assert (found.rows_lost, found.rows_doubled) == (0, 60)

@@ -1,0 +1,43 @@
+"""What a project's folder says of its commits, beside the commits themselves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from dbt.adapters.silt.engine.kernel.actions import SetTransaction
+from dbt.adapters.silt.engine.kernel.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.journal import CommitJournal, JournalEntry
+
+
+def wrong_notes(target: Path, warehouse: Path) -> Iterator[str]:
+    """What `silt_commits.jsonl` says that is not so: a line that cannot be read, a commit that is not there, one twice.
+
+    A commit that it lacks is no fault: the process may have been killed before it noted it.
+    """
+    journal = CommitJournal(target).read()
+    yield from (f"silt_commits.jsonl: line {number} cannot be read" for number in journal.damaged)
+    noted = [each for each in journal.entries if not each.skipped and each.table_version is not None]
+    for (table, version), times in Counter((each.table, each.table_version) for each in noted).items():
+        if times > 1:
+            yield f"silt_commits.jsonl has {table}@v{version} {times} times"
+    units = {table: _units(warehouse, table) for table in {each.table for each in noted}}
+    for each in noted:
+        if each.app_id is not None and not _is_in(each, units[each.table]):
+            yield f"silt_commits.jsonl has {each.app_id} as {each.table}@v{each.table_version}, which is not it"
+
+
+def _units(warehouse: Path, table: str) -> dict[int, list[str]]:
+    """The units of work of each commit of a table."""
+    _, schema, name = table.split(".")
+    log = DeltaLog(LocalStore(warehouse / schema / name), table)
+    return {
+        commit.version: [action.app_id for action in commit.actions if isinstance(action, SetTransaction)]
+        for commit in log.commits()
+    }
+
+
+def _is_in(entry: JournalEntry, units: dict[int, list[str]]) -> bool:
+    return entry.table_version is not None and entry.app_id in units.get(entry.table_version, [])

@@ -1,0 +1,85 @@
+"""What is drawn from a seed, and what the judges of a story make of what they find."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tests.chaos.chaos import stories
+from tests.chaos.figures import Figures
+from tests.chaos.plan import KILLS_PER_ROUND, ROUNDS, Life, Way, plan
+from tests.chaos.state import Difference, State
+from tests.chaos.steps import Moment, Places, Step
+from tests.chaos.story import Kill, Told
+
+LIVES = (
+    Life(dict.fromkeys((step.name for step in Step), 20), seconds=30.0, start_seconds=5.0),
+    Life(dict.fromkeys((step.name for step in Step), 2), seconds=8.0, start_seconds=5.0),
+)
+LOG = "/warehouse/main/orders/_delta_log"
+
+
+def state(rows: dict[str, int], units: dict[str, int]) -> State:
+    return State({"main.orders": Counter(rows)}, {"main.orders": 3}, {"main.orders": Counter(units)})
+
+
+def test_a_seed_gives_the_same_plan_each_time_and_fewer_kills_are_the_first_of_more() -> None:
+    assert plan(7, 3, 2, LIVES) == plan(7, 3, 2, LIVES)
+    assert plan(7, 3, 2, LIVES) != plan(8, 3, 2, LIVES)
+    assert plan(7, 3, 2, LIVES, kills=2).kills == plan(7, 3, 2, LIVES).kills[:2]
+
+
+def test_three_hundred_kills_come_at_every_kind_of_moment_and_are_continued_in_every_way() -> None:
+    plans = [
+        plan(1, story, 1 + round_, LIVES, kills) for story, kills in stories(0, 300).items() for round_ in range(ROUNDS)
+    ]
+    moments = [moment for each in plans for _, moment in each.kills]
+    assert len(moments) == 300
+    assert {moment.step for moment in moments} == {step.name for step in Step}
+    assert {number for each in plans for number, _ in each.kills} == {0, 1}
+    assert {each.way for each in plans} == set(Way)
+
+
+def test_the_kills_of_a_round_are_spread_over_the_life_of_its_commands() -> None:
+    seconds = [
+        sum(
+            moment.seconds for number, moment in plan(seed, 0, 1, LIVES).kills if moment.step == "ENTRY" and number == 0
+        )
+        for seed in range(300)
+    ]
+    assert max(seconds) > 15.0
+    assert max(seconds) <= LIVES[0].seconds - LIVES[0].start_seconds + 0.01
+
+
+def test_a_part_of_the_kills_is_of_the_stories_that_hold_them() -> None:
+    whole = ROUNDS * KILLS_PER_ROUND
+    assert stories(0, whole + 5) == {0: whole, 1: 5}
+    assert stories(2 * whole, whole) == {2: whole}
+
+
+def test_rows_and_units_that_are_missing_or_there_twice_are_told() -> None:
+    expected = state({"a": 1, "b": 1}, {"silt/p/m/*/main": 1})
+    assert not Difference.of(expected, expected)
+    lost = Difference.of(expected, state({"a": 1}, {"silt/p/m/*/main": 1}))
+    assert (lost.rows_lost, lost.rows_doubled, bool(lost)) == (1, 0, True)
+    doubled = Difference.of(expected, state({"a": 2, "b": 1}, {"silt/p/m/*/main": 1}))
+    assert (doubled.rows_lost, doubled.rows_doubled, bool(doubled)) == (0, 1, True)
+    assert Difference.of(expected, state({"a": 1, "b": 1}, {"silt/p/m/*/main": 2}))
+
+
+def test_the_steps_of_a_commit_are_told_by_what_python_announces() -> None:
+    places, temporary = Places(), f".{7:020}.json.{'0' * 32}.tmp"
+    assert places.step("open", (temporary, None, 0)) is Step.COMMIT
+    assert places.step("os.link", (temporary, f"{LOG}/{7:020}.json", -1, -1)) is Step.LINK
+    assert places.table == "orders"
+    assert places.step("os.remove", (temporary, 3)) is Step.LINKED
+    assert places.step("open", ("/p/target/silt_commits.jsonl", None, 0)) is Step.JOURNAL
+    assert places.step("open", ("/p/target/silt_commits.jsonl", None, 0)) is None
+    assert places.step("open", (f"{LOG}/.{8:020}.checkpoint.parquet.{'0' * 32}.tmp", None, 0)) is Step.CHECKPOINT
+    assert places.step("os.rename", ("/p/silt_runs.1.tmp", "/p/silt_runs.json", -1, -1)) is Step.ENTRY
+
+
+def test_figures_add_up() -> None:
+    told = Told(plan(1, 0, 1, LIVES), kills=[Kill(0, Moment("COMMIT"), "build", "orders", 1.0)], runs=3, reruns=2)
+    figures = Figures.of([told, told])
+    assert (figures.kill_count, figures.kills, figures.runs) == (2, {Step.COMMIT.value: 2}, 6)
+    assert figures.merged(figures).kill_count == 4
