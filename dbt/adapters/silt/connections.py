@@ -17,12 +17,12 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.sql import SQLConnectionManager
 from dbt_common.clients.agate_helper import empty_table
 from dbt_common.events.contextvars import get_node_info
-from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+from dbt_common.exceptions import DbtDatabaseError, DbtInternalError, DbtRuntimeError
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
 from dbt.adapters.silt.commit_facts import CommitFacts, find_run_id
-from dbt.adapters.silt.commits import SiltResponse, journal_entry
+from dbt.adapters.silt.commits import SiltResponse
 from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import SiltError
@@ -32,8 +32,10 @@ from dbt.adapters.silt.engine.statements.tokens import identifiers
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse
 from dbt.adapters.silt.handle import SiltCursor, SiltHandle, environment_of
 from dbt.adapters.silt.invocation import Invocation
-from dbt.adapters.silt.journal import CommitJournal, JournalEntry
+from dbt.adapters.silt.journal import CommitJournal
+from dbt.adapters.silt.landed import Landed
 from dbt.adapters.silt.query_comments import job_tags, node_tags, without_comment
+from dbt.adapters.silt.recording import Recorder
 from dbt.adapters.silt.retries import PreviousResults
 from dbt.adapters.silt.units import HookScope, Unit, on_run_hook_scope, text_hash
 
@@ -51,17 +53,19 @@ class NodeWork:
         unit: the unit of work that the next statement is.
         scope: the hook whose statements are units of their own.
         replace_tables: whether the view that the next statement makes may take the place of a table.
-        landed: the units of work that this node has committed so far.
+        landed: the units of work that are done so far.
         tags: the node's.
         batch_id: of the batch, where the node is one of a microbatch model.
+        ended: whether its materialization came to its end.
     """
 
     unit: Unit | None = None
     scope: HookScope | None = None
     replace_tables: bool = False
-    landed: list[SiltResponse] = field(default_factory=list)
+    landed: Landed = field(default_factory=Landed)
     tags: tuple[str, ...] = ()
     batch_id: str | None = None
+    ended: bool = False
 
 
 class SiltConnectionManager(SQLConnectionManager):
@@ -75,7 +79,7 @@ class SiltConnectionManager(SQLConnectionManager):
         self.environment = environment_of(profile.credentials, self.invocation.project_root)
         if self.invocation.queries:
             self.environment.warm_up()
-        self._journal = CommitJournal(self.invocation.target_path)
+        self._recorder = Recorder(CommitJournal(self.invocation.target_path))
         self._local = threading.local()
         self._occurrences: Counter[str] = Counter()
         self._occurrences_lock = threading.Lock()
@@ -126,12 +130,13 @@ class SiltConnectionManager(SQLConnectionManager):
     ) -> tuple[AdapterResponse, agate.Table]:
         """Run a text's statements; the rows of the last one if they are asked for, at most `limit`."""
         sql = self._add_query_comment(sql)
-        _, cursor = self.add_query(sql, auto_begin)
-        with self.exception_handler(sql):
-            if fetch:
-                return cursor.response, cursor.agate(limit)
-            cursor.drain()
-            return cursor.response, empty_table()
+        with self._telling_of_hook():
+            _, cursor = self.add_query(sql, auto_begin)
+            with self.exception_handler(sql):
+                if fetch:
+                    return cursor.response, cursor.agate(limit)
+                cursor.drain()
+                return cursor.response, empty_table()
 
     def run(self, warehouse: Warehouse, statement: str) -> tuple[Result, SiltResponse]:
         """Run one statement for a cursor, as the unit of work that it is, and record what it committed."""
@@ -148,7 +153,7 @@ class SiltConnectionManager(SQLConnectionManager):
         )
         response = SiltResponse.of(result.outcome, unit)
         if result.outcome is not None:
-            self._record(response, facts)
+            self._recorder.record(response, facts, self.work.landed)
         return result, response
 
     def without_comment(self, sql: str) -> str:
@@ -215,8 +220,38 @@ class SiltConnectionManager(SQLConnectionManager):
             work.replace_tables = False
 
     def note_skip(self, response: SiltResponse, unit: Unit) -> None:
-        """Add the line of a unit of work that an earlier commit had done."""
-        self._note(journal_entry(response, self._facts(unit)))
+        """Keep that an earlier commit had done a unit of work."""
+        self._recorder.record(response, self._facts(unit), self.work.landed)
+
+    @contextlib.contextmanager
+    def piece_of_work(self, node: Any) -> Iterator[None]:
+        """What this thread runs in here belongs together: a node, or several hooks, or an operation.
+
+        An error that ends it says what had landed. So does a model of several batches, of which some failed.
+        """
+        outer, self._local.work = self.work, NodeWork()
+        try:
+            yield
+        except BaseException as error:
+            self._say(error, self.work.landed.told_all())
+            if self.work.batch_id is not None:
+                self._recorder.batches.fail(node.unique_id)
+            raise
+        finally:
+            self._local.work = outer
+            if node is not None and getattr(node, "batch", None) is None:
+                self._say(None, self._recorder.batches.ended(node.unique_id))
+
+    def end_node(self) -> None:
+        """The materialization of this thread's node came to its end."""
+        self.work.ended = True
+
+    def leave_node(self) -> None:
+        """dbt is through with this thread's node; of a batch that failed, it has passed over the error by now."""
+        work, node_id = self.work, get_node_info().get("unique_id")
+        if work.batch_id is not None and not work.ended:
+            self._recorder.batches.fail(str(node_id))
+            self._say(None, work.landed.told(node_id))
 
     @property
     def handle(self) -> SiltHandle:
@@ -260,25 +295,25 @@ class SiltConnectionManager(SQLConnectionManager):
         """This thread's; None where there is none, and before dbt has read the project."""
         return self.query_header.comment.query_comment if self.query_header else None
 
-    def _record(self, response: SiltResponse, facts: CommitFacts) -> None:
-        if response.skipped:
-            logger.debug(str(response))
-        elif response.table_version is None or not response.attempts:
-            return  # nothing was committed: the statement changed no table, or found nothing to change in it
-        else:
-            if response.app_id is not None:
-                self.work.landed.append(response)
-            logger.debug(f"Committed {response.table}@v{response.table_version} ({response})")
-        self._note(journal_entry(response, facts))
-
-    def _note(self, entry: JournalEntry) -> None:
-        """Add a line to the file; what it says has happened, whether or not the line can be written."""
+    @contextlib.contextmanager
+    def _telling_of_hook(self) -> Iterator[None]:
+        """An error in here says what the same on-run hook had committed: nothing above sees it but dbt."""
         try:
-            self._journal.append(entry)
-        except OSError as error:
-            logger.warning(
-                f"{self._journal.path} cannot be written ({error}); the tables' logs have what is missing in it"
-            )
+            yield
+        except DbtRuntimeError as error:
+            node = get_node_info()
+            if node.get("resource_type") == "operation":
+                self._say(error, self.work.landed.told(node.get("unique_id")))
+            raise
+
+    def _say(self, error: BaseException | None, message: str | None) -> None:
+        """Add it to the error's own text, where dbt shows that."""
+        if message is None:
+            return
+        if isinstance(error, DbtRuntimeError | DbtInternalError):
+            error.msg = f"{error.msg}\n{message}"
+        else:
+            logger.warning(message)
 
     def _run_id_of_commits(self, previous: PreviousResults) -> str | None:
         """For `dbt retry`: the run id in the commits of the tables that the results name, else of any other."""
@@ -303,12 +338,6 @@ class SiltConnectionManager(SQLConnectionManager):
 def _batch_id(config: Any) -> str | None:
     batch = getattr(getattr(config, "model", None), "batch", None)
     return batch.id if batch else None
-
-
-def landed_message(landed: list[SiltResponse]) -> str:
-    """What an error must say when the node had committed before it."""
-    places = ", ".join(f"{each.table}@v{each.table_version}" for each in landed)
-    return f"already committed as {places}; a rerun with this run id is a no-op"
 
 
 def without_java_stack(text: str) -> str:

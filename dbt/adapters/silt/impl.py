@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,16 @@ class SiltAdapter(ContractMethods, DocumentationMethods, IncrementalMethods, See
         }
     )
 
+    # Pieces of work
+
+    @contextlib.contextmanager
+    def connection_named(
+        self, name: str, query_header_context: Any = None, should_release_connection: bool = True
+    ) -> Iterator[None]:
+        named = super().connection_named(name, query_header_context, should_release_connection)
+        with named, self.connections.piece_of_work(query_header_context):
+            yield
+
     # Relations
 
     def list_relations(self, database: str | None, schema: str) -> list[BaseRelation]:
@@ -150,6 +161,7 @@ class SiltAdapter(ContractMethods, DocumentationMethods, IncrementalMethods, See
     @available
     def cache_added(self, relation: BaseRelation | None) -> str:
         """Remember the relation as it is now: it may have been of another kind before."""
+        self.connections.end_node()
         if relation is not None:
             self.cache.drop(relation)
         return super().cache_added(relation)

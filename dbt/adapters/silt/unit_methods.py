@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,11 +12,11 @@ from dbt.adapters.base import BaseRelation
 from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.events.logging import AdapterLogger
-from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+from dbt_common.exceptions import DbtDatabaseError
 
 from dbt.adapters.silt.commit_facts import EarlierCommit, find_unit
 from dbt.adapters.silt.commits import SiltResponse
-from dbt.adapters.silt.connections import SiltConnectionManager, landed_message
+from dbt.adapters.silt.connections import SiltConnectionManager
 from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, ReplaceWhereMismatchError
@@ -120,15 +119,7 @@ class UnitMethods(metaclass=AdapterMeta):
         self.connections.begin_node(config)
 
     def post_model_hook(self, config: Any, context: Any) -> None:
-        """Say what had landed, where the node then failed: dbt drops the response of a node that fails."""
-        landed = self.connections.work.landed
-        error = sys.exc_info()[1]
-        if error is not None and landed:
-            if isinstance(error, DbtRuntimeError):
-                error.msg = f"{error.msg}\n{landed_message(landed)}"
-            else:
-                logger.warning(landed_message(landed))
-        self.connections.begin_node()
+        self.connections.leave_node()
 
 
 def _checksum(model: Mapping[str, Any]) -> str | None:
@@ -154,5 +145,3 @@ def _warn_of_change(response: str, unit: Unit, recorded: int, earlier: EarlierCo
         logger.warning(f"{response}; the node was changed since; {remedy}")
     elif earlier is not None and earlier.emptied_at is not None:
         logger.warning(f"{response}; {remedy}")
-    else:
-        logger.debug(response)
