@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dbt.adapters.silt.commits import SiltResponse
-from dbt.adapters.silt.runs import RUN_ID_VARIABLE
+from dbt.adapters.silt.run_registry import RUN_ID_VARIABLE
 
 _SHOWN: Final = 8
 
