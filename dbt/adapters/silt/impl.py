@@ -41,6 +41,7 @@ from dbt.adapters.silt.model_configs import warnings as config_warnings
 from dbt.adapters.silt.python_models.errors import ModelSource
 from dbt.adapters.silt.python_models.run import run_python_model
 from dbt.adapters.silt.relation import SiltRelation
+from dbt.adapters.silt.rollback_methods import RollbackMethods
 from dbt.adapters.silt.row_comparison import rows_differ
 from dbt.adapters.silt.seed_methods import SeedMethods
 from dbt.adapters.silt.sql_text import quote, string_literal, unquote
@@ -70,7 +71,15 @@ class SiltConfig(IncrementalConfig):
     table_format: str | None = None
 
 
-class SiltAdapter(ContractMethods, DocumentationMethods, IncrementalMethods, SeedMethods, UnitMethods, SparkAdapter):
+class SiltAdapter(
+    ContractMethods,
+    DocumentationMethods,
+    IncrementalMethods,
+    RollbackMethods,
+    SeedMethods,
+    UnitMethods,
+    SparkAdapter,
+):
     """The adapter of type `silt`."""
 
     Relation = SiltRelation

@@ -6,8 +6,9 @@ Nothing here needs dbt or Spark.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from dbt.adapters.silt.commit_facts import CommitFacts
 from dbt.adapters.silt.engine.catalog import rollback, traces
@@ -18,9 +19,13 @@ from dbt.adapters.silt.engine.catalog.traces import Work
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, RelationNotFoundError, RunNotFoundError
 from dbt.adapters.silt.engine.kernel.history import Commit
 from dbt.adapters.silt.engine.kernel.lineage import commit_info
+from dbt.adapters.silt.journal import CommitJournal, JournalEntry
 from dbt.adapters.silt.run_history import TableHistory, histories
-from dbt.adapters.silt.run_registry import RunEntry
+from dbt.adapters.silt.run_registry import RunEntry, RunRegistry
 from dbt.adapters.silt.units import run_id_of
+
+_TEMPORARY = "__dbt_"
+_OPERATION = "run-operation"
 
 
 @dataclass(frozen=True)
@@ -51,11 +56,42 @@ class RollbackRequest:
         )
 
 
-def roll_back_run(catalog: Catalog, request: RollbackRequest, entries: Iterable[RunEntry]) -> Rollback:
-    """Puts all tables that a run changed back to the version before it, or with `dry_run` says what that would do.
+@dataclass(frozen=True)
+class ProjectRecords:
+    """What a dbt project keeps of its runs; nothing where there is no project.
 
-    Args:
-        entries: the project's runs, as far as they are known.
+    Attributes:
+        entries: its runs.
+        journal: what they committed.
+    """
+
+    entries: Sequence[RunEntry] = ()
+    journal: Sequence[JournalEntry] = ()
+
+    @classmethod
+    def of(cls, target_path: Path) -> ProjectRecords:
+        """Read from the project's folder of artifacts."""
+        return cls(RunRegistry(target_path).entries(), CommitJournal(target_path).read().entries)
+
+
+@dataclass(frozen=True)
+class RunRollback:
+    """What the rollback of a run did, or would do.
+
+    Attributes:
+        done: to tables.
+        not_found: the tables that the run wrote, as the project's records tell, and that have no such name any more:
+            they were dropped or renamed since, or are named by their path.
+        command: the command line that runs it again; None where the project's records do not tell.
+    """
+
+    done: Rollback
+    not_found: tuple[str, ...] = ()
+    command: str | None = None
+
+
+def roll_back_run(catalog: Catalog, request: RollbackRequest, records: ProjectRecords) -> RunRollback:
+    """Puts all tables that a run changed back to the version before it, or with `dry_run` says what that would do.
 
     Raises:
         RunNotFoundError: nothing shows that there ever was such a run.
@@ -63,18 +99,21 @@ def roll_back_run(catalog: Catalog, request: RollbackRequest, entries: Iterable[
         ConcurrentModificationError: the run is still running; or as `rollback.roll_back`.
         RollbackRefusedError: a table cannot go back, or others have changed one since; nothing was changed.
     """
-    _check_not_running(request.run_id, entries)
+    run_id = request.run_id
+    _check_not_running(request, records.entries)
     _check_excluded(catalog, request.exclude)
     found = histories(catalog)
-    searched = [each.table for each in found if each.table not in request.exclude and _may_hold(each, request.run_id)]
-    work, settings = work_of(request.run_id), request.settings()
+    searched = [each.table for each in found if each.table not in request.exclude and _may_hold(each, run_id)]
+    work, settings = work_of(run_id), request.settings()
     findings = traces.find(catalog, searched, work)
-    if not (findings.known or findings.problems or any(each.of_run(request.run_id) for each in found)):
-        raise RunNotFoundError(f"no commit of a run `{request.run_id}` is in a table of this warehouse")
+    if not (findings.known or findings.problems or any(each.of_run(run_id) for each in found)):
+        raise RunNotFoundError(f"no commit of a run `{run_id}` is in a table of this warehouse")
     rollback.check(findings, settings)
     if request.dry_run:
-        return rollback.planned(findings, settings)
-    return rollback.roll_back(catalog, findings, work, settings)
+        done = rollback.planned(findings, settings)
+    else:
+        done = rollback.roll_back(catalog, findings, work, settings)
+    return RunRollback(done, _not_found(found, run_id, records.journal), _command(records.entries, run_id))
 
 
 def work_of(run_id: str) -> Work:
@@ -94,6 +133,19 @@ def author(commit: Commit) -> str:
     run_id = _run_id(facts)
     node = f" ({facts.node_id})" if facts.node_id else ""
     return f"run {run_id}{node}" if run_id else f"{engine}{node}"
+
+
+def _not_found(found: Sequence[TableHistory], run_id: str, journal: Iterable[JournalEntry]) -> tuple[str, ...]:
+    """The tables that a run wrote and that have no such name any more; dbt's own temporary ones are left out."""
+    there = {str(each.table) for each in found}
+    written = {each.table for each in journal if each.run_id == run_id and not each.skipped}
+    return tuple(sorted(name for name in written - there if _TEMPORARY not in name))
+
+
+def _command(entries: Iterable[RunEntry], run_id: str) -> str | None:
+    """The newest command of the run that was no operation, such as a rollback of it."""
+    commands = [each for each in entries if each.run_id == run_id and _OPERATION not in each.command.split()]
+    return commands[-1].continuing_command(os.getcwd()) if commands else None
 
 
 def _may_hold(history: TableHistory, run_id: str) -> bool:
@@ -120,10 +172,11 @@ def _check_excluded(catalog: Catalog, names: Iterable[RelationName]) -> None:
             raise RelationNotFoundError("there is no such table to leave out", table=str(name))
 
 
-def _check_not_running(run_id: str, entries: Iterable[RunEntry]) -> None:
+def _check_not_running(request: RollbackRequest, entries: Iterable[RunEntry]) -> None:
     for entry in entries:
-        if entry.run_id == run_id and entry.running and entry.process != os.getpid():
+        if entry.run_id == request.run_id and entry.running and entry.invocation_id != request.invocation_id:
             raise ConcurrentModificationError(
-                f"run {run_id} is still running, in process {entry.process} since {entry.started_at}",
+                f"run {entry.run_id} is still running: `{entry.command}`, since {entry.started_at} on {entry.host}, "
+                f"in process {entry.process}",
                 remedy="Nothing was changed: wait until it has ended, or end it first",
             )

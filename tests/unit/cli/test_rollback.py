@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ from deltalake import DeltaTable
 
 from dbt.adapters.silt.cli.main import main
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.journal import CommitJournal, JournalEntry
 from dbt.adapters.silt.run_registry import RunEntry, RunRegistry
 from dbt.adapters.silt.units import run_id_of
 from tests.unit.cli.house import House, rows
@@ -63,6 +63,8 @@ def test_the_second_time_there_is_nothing_to_do(house: House, silt: Silt, as_jso
         "dropped": [],
         "kept": ["silt.main.made"],
         "excluded": [],
+        "not_found": [],
+        "command": None,
     }
     assert silt("rollback", "b").startswith("nothing to roll back: no table is changed by run b any more\n")
 
@@ -152,19 +154,23 @@ def test_a_run_that_is_still_running_is_left_alone(
     house: House, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     orders, _ = two_runs(house)
-    entry = RunEntry("i", "b", "dbt run", str(tmp_path), "2026-03-01T00:00:00+00:00")
     registry = RunRegistry(tmp_path)
-    registry.enter(entry)
-    file = tmp_path / "silt_runs.json"
-    document = json.loads(file.read_text())
-    document["runs"][0] |= {"process": os.getppid()}
-    file.write_text(json.dumps(document))
+    registry.enter(RunEntry("i", "b", "dbt run", os.getcwd(), "2026-03-01T00:00:00+00:00"))
     arguments = ["rollback", "b", "--warehouse", str(house.folder), "--target-path", str(tmp_path)]
     assert main(arguments) == 2
-    assert f"run b is still running, in process {os.getppid()}" in capsys.readouterr().err
+    assert "run b is still running: `dbt run`, since 2026-03-01" in capsys.readouterr().err
     assert orders.snapshot().version == 2
     registry.end("i", finished=True)
     assert main(arguments) == 0
+    assert "The run can be run again: `dbt run --vars '{silt_run_id: b}'`" in capsys.readouterr().out
+
+
+def test_what_the_run_wrote_and_is_not_found_any_more_is_named(house: House, tmp_path: Path, as_json: AsJson) -> None:
+    two_runs(house)
+    for table in ("silt.main.orders", "silt.main.gone", "silt.main.gone__dbt_tmp", "delta.`/elsewhere`"):
+        CommitJournal(tmp_path).append(JournalEntry("2026-03-01T00:00:00Z", table, run_id="b", operation="WRITE"))
+    found = as_json("rollback", "b", "--target-path", str(tmp_path))
+    assert found["not_found"] == ["delta.`/elsewhere`", "silt.main.gone"]
 
 
 @pytest.mark.parametrize(

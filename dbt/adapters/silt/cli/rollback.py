@@ -15,8 +15,8 @@ from dbt.adapters.silt.engine.catalog.rollback import PutBack, Rollback
 from dbt.adapters.silt.engine.kernel.errors import RollbackRefusedError
 from dbt.adapters.silt.engine.kernel.history import Commit
 from dbt.adapters.silt.engine.kernel.lineage import commit_info
-from dbt.adapters.silt.rollback import RollbackRequest, author, roll_back_run
-from dbt.adapters.silt.run_registry import RUN_ID_VARIABLE, RunRegistry
+from dbt.adapters.silt.rollback import ProjectRecords, RollbackRequest, RunRollback, author, roll_back_run
+from dbt.adapters.silt.run_registry import RUN_ID_VARIABLE
 
 _COLUMNS = ("table", "#from version", "#to version", "#new version", "#rows", "#discarded commits")
 _DESCRIPTION = """\
@@ -51,17 +51,18 @@ def run(arguments: Namespace) -> int:
         arguments.drop_created,
         frozenset(map(place.name, arguments.exclude)),
     )
-    entries = () if place.target_path is None else RunRegistry(place.target_path).entries()
+    records = ProjectRecords() if place.target_path is None else ProjectRecords.of(place.target_path)
     try:
-        done = roll_back_run(place.catalog, request, entries)
+        found = roll_back_run(place.catalog, request, records)
     except RollbackRefusedError as error:
         print(f"silt: {error}", file=sys.stderr)
         return show(Answer(_refused_json(request, error), (), 1), arguments.json)
-    return show(answer(request, done), arguments.json)
+    return show(answer(request, found), arguments.json)
 
 
-def answer(request: RollbackRequest, done: Rollback) -> Answer:
+def answer(request: RollbackRequest, found: RunRollback) -> Answer:
     """What was done, or would be, and what comes next."""
+    done = found.done
     document = {
         "run_id": request.run_id,
         "dry_run": request.dry_run,
@@ -70,11 +71,13 @@ def answer(request: RollbackRequest, done: Rollback) -> Answer:
         "dropped": list(map(str, done.dropped)),
         "kept": list(map(str, done.kept)),
         "excluded": sorted(map(str, request.exclude)),
+        "not_found": list(found.not_found),
+        "command": found.command,
     }
-    return Answer(document, _blocks(request, done))
+    return Answer(document, [*_done(request, found.done), *_left(request, found)])
 
 
-def _blocks(request: RollbackRequest, done: Rollback) -> list[Block]:
+def _done(request: RollbackRequest, done: Rollback) -> list[Block]:
     run_id, would = request.run_id, "would be " if request.dry_run else ""
     blocks: list[Block] = []
     if done.put_back:
@@ -84,15 +87,27 @@ def _blocks(request: RollbackRequest, done: Rollback) -> list[Block]:
         blocks.append(f"Made by the run, and {would}dropped: {_names(done.dropped)}")
     if not (done.put_back or done.dropped):
         blocks.append(f"nothing to roll back: no table is changed by run {run_id} any more")
-    if done.kept:
+    return blocks
+
+
+def _left(request: RollbackRequest, found: RunRollback) -> list[Block]:
+    """What is as it was, and what comes next."""
+    blocks: list[Block] = []
+    if found.done.kept:
         blocks.append(
-            f"Made by the run, and left as they are: {_names(done.kept)}\n"
+            f"Made by the run, and left as they are: {_names(found.done.kept)}\n"
             "They keep their units of work, so the same run does not write them again; `--drop-created` drops them."
         )
     if request.exclude:
         blocks.append(f"Left out: {_names(sorted(request.exclude))}")
+    if found.not_found:
+        blocks.append(
+            f"Written by the run, and not found by that name: {', '.join(found.not_found)}\n"
+            "A table that was renamed is found by its new name; one that was dropped cannot come back."
+        )
     if not request.dry_run:
-        blocks.append(f"The run can be run again: `--vars '{RUN_ID_VARIABLE}: {run_id}'`")
+        again = found.command or f"--vars '{RUN_ID_VARIABLE}: {request.run_id}'"
+        blocks.append(f"The run can be run again: `{again}`")
     return blocks
 
 

@@ -26,6 +26,11 @@ from dbt.adapters.silt.engine.kernel.history import Commit
 from dbt.adapters.silt.engine.kernel.transaction import CommitSettings
 
 _CONVERT = "CONVERT"
+_DISCARD = (
+    "Roll back what came later first, or discard it, too: `--discard-later-commits` "
+    "(for an operation `discard_later_commits: true`)"
+)
+_EXCLUDE = "Leave tables out that cannot go back: `--exclude` (for an operation `exclude: [...]`)"
 _AGAIN = "What is done stays: run it again, and it goes on, or says what stands in the way"
 
 
@@ -189,10 +194,10 @@ def _refused(
     reasons, remedies = [], []
     if contested:
         reasons.append(f"others have changed {_count(len(contested))} after it")
-        remedies.append("Roll back what came later first, or discard it, too (`--discard-later-commits`)")
+        remedies.append(_DISCARD)
     if problems:
         reasons.append(f"{_count(len(problems))} cannot go back")
-        remedies.append("Leave tables that cannot go back out (`--exclude`)")
+        remedies.append(_EXCLUDE)
     lines = [
         *(f"{name}@v{commit.version}: {_described(commit, settings)}" for name, commit in commits),
         *(f"{each.name}: {each.error.problem}" for each in problems),

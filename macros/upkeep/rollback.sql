@@ -1,0 +1,19 @@
+{#-- Undoes all that a run changed, as the command `silt rollback` does, and prints what went back:
+
+       dbt run-operation silt_rollback --args '{run_id: "2026-03-01"}'
+
+     `exclude`: a table, or a list of them, to leave as they are. In a hook there is no run to undo but the hook's own. --#}
+{% macro silt_rollback(run_id, dry_run=false, discard_later_commits=false, drop_created=false, exclude=none) %}
+  {%- if model is defined and model['resource_type'] != 'macro' -%}
+    {%- do exceptions.raise_compiler_error('silt_rollback is an operation: run it with `dbt run-operation`, outside of runs') -%}
+  {%- endif -%}
+  {%- if execute -%}
+    {%- do print(adapter.roll_back(
+      run_id,
+      dry_run=dry_run,
+      discard_later_commits=discard_later_commits,
+      drop_created=drop_created,
+      exclude=exclude
+    )) -%}
+  {%- endif -%}
+{% endmacro %}
