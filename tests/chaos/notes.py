@@ -1,4 +1,4 @@
-"""What a project's folder says of its commits, beside the commits themselves."""
+"""Whether a warehouse is whole, and whether what a project's folder says of its commits is so."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dbt.adapters.silt.engine.kernel.actions import SetTransaction
+from dbt.adapters.silt.engine.kernel.file_check import check_files
 from dbt.adapters.silt.engine.kernel.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log_check import check_log
 from dbt.adapters.silt.journal import CommitJournal, JournalEntry
 
 
@@ -27,6 +29,14 @@ def wrong_notes(target: Path, warehouse: Path) -> Iterator[str]:
     for each in noted:
         if each.app_id is not None and not _is_in(each, units[each.table]):
             yield f"silt_commits.jsonl has {each.app_id} as {each.table}@v{each.table_version}, which is not it"
+
+
+def damage(warehouse: Path) -> Iterator[str]:
+    """What `silt check` finds wrong: a log against its checkpoints, the files against what the log says of them."""
+    for folder in sorted(each.parent for each in warehouse.glob("*/*/_delta_log")):
+        log = DeltaLog(LocalStore(folder), folder.name)
+        problems = [*check_log(log.store, log.name), *check_files(log.store, log.snapshot(), lambda done: None)]
+        yield from (f"{folder.name}: {problem.kind.value}: {problem.what}" for problem in problems)
 
 
 def _units(warehouse: Path, table: str) -> dict[int, list[str]]:

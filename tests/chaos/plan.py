@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from tests.chaos.steps import Moment, Step
 
 ROUNDS = 3
-KILLS_PER_ROUND = 5
+KILLS_PER_ROUND = 7
 KILLS_PER_STORY = ROUNDS * KILLS_PER_ROUND
 
 

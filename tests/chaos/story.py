@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.chaos.notes import wrong_notes
+from tests.chaos.notes import damage, wrong_notes
 from tests.chaos.plan import First, Life, RoundPlan, Way
 from tests.chaos.state import Difference, State
-from tests.chaos.steps import Moment
+from tests.chaos.steps import Moment, Step
 from tests.chaos.workplace import Command, Ended, Workplace
 
 _MOST_RUNS = 4
@@ -104,6 +104,8 @@ class Undisturbed:
             self._tell(
                 f"{command.arguments[0]} {facts['seconds']:.1f} s, of which {facts['start_seconds']:.1f} s to start"
             )
+        never = [step.value for step in Step if not lives[0].steps[step.name]]
+        assert not never, f"a build never comes to these steps, so none can be killed there: {never}"
         return Expected(tuple(lives), State.of(self.place.warehouse))
 
 
@@ -131,6 +133,7 @@ class Round:
         state = State.of(self._place.warehouse)
         self._told.units = state.unit_count - before
         self._told.difference = Difference.of(expected.state, state)
+        self._told.faults += damage(self._place.warehouse)
         self._told.faults += wrong_notes(self._place.project / "target", self._place.warehouse)
         self._told.seconds = time.monotonic() - began
         return self._told
