@@ -30,7 +30,9 @@ def test_a_seed_gives_the_same_plan_each_time_and_fewer_kills_are_the_first_of_m
 
 def test_three_hundred_kills_come_at_every_kind_of_moment_and_are_continued_in_every_way() -> None:
     plans = [
-        plan(1, story, 1 + round_, LIVES, kills) for story, kills in stories(0, 300).items() for round_ in range(ROUNDS)
+        plan(1, story, round_, LIVES, min(KILLS_PER_ROUND, kills - first))
+        for story, kills in stories(0, 300).items()
+        for round_, first in enumerate(range(0, kills, KILLS_PER_ROUND), 1)
     ]
     moments = [moment for each in plans for _, moment in each.kills]
     assert len(moments) == 300
