@@ -84,12 +84,13 @@ def plan(seed: int, story: int, round_: int, lives: Sequence[Life], kills: int =
     ways = list(Way)
     way = ways[(story * ROUNDS + round_ - 1) % len(ways)]
     first = _first(chance, way, round_)
-    interrupt = _at_step(Step.JOURNAL, lives[0], chance.uniform(0, 0.9), signal.SIGINT)
+    begin = 0.0 if first is First.NOTHING else chance.uniform(0.05, 0.3)
+    interrupt = _at_step(Step.JOURNAL, lives[0], begin, signal.SIGINT)
     commands = [0 if chance.random() < 0.9 else chance.randrange(len(lives)) for _ in range(KILLS_PER_ROUND)]
     moments = [
         (number, moment)
         for number, life in enumerate(lives)
-        for moment in _moments(chance, life, commands.count(number))
+        for moment in _moments(chance, life, commands.count(number), begin if number == 0 else 0.0)
     ]
     return RoundPlan(story, round_, way, first, tuple(moments[:kills]), interrupt if first is First.INTERRUPT else None)
 
@@ -101,17 +102,20 @@ def _first(chance: random.Random, way: Way, round_: int) -> First:
     return chance.choice((First.FAILING_HOOK, First.INTERRUPT, *([First.NOTHING] if round_ > 1 else [])))
 
 
-def _moments(chance: random.Random, life: Life, number: int) -> Iterator[Moment]:
-    """Moments that are spread evenly over a command's life: each is as far from the one before as their places are."""
-    done = 0.0
-    for place, kind in _places(chance, life, number):
+def _moments(chance: random.Random, life: Life, number: int, done: float) -> Iterator[Moment]:
+    """Moments that are spread evenly over a command's life: each is as far from the one before as their places are.
+
+    Args:
+        done: the part of the life that is over before the first.
+    """
+    for place, kind in _places(chance, life, number, done):
         yield _moment(chance, life, kind, place - done)
         done = place
 
 
-def _places(chance: random.Random, life: Life, number: int) -> list[tuple[float, Step]]:
+def _places(chance: random.Random, life: Life, number: int, begin: float) -> list[tuple[float, Step]]:
     """Parts of the life, ascending, and what is to happen there; what there is only at the end is last."""
-    places = [(chance.random(), _kind(chance, life)) for _ in range(number)]
+    places = [(chance.uniform(begin, 1.0), _kind(chance, life)) for _ in range(number)]
     return sorted(((1.0 if kind is Step.RESULTS else place, kind) for place, kind in places), key=lambda each: each[0])
 
 

@@ -145,8 +145,7 @@ class Round:
         """Runs a command again and again until it has come to its end without having been disturbed."""
         following, disturbed = self._plain(command), False
         if first is not First.NOTHING:
-            ended = self._run(following, self._plan.interrupt, "hooked" if first is First.FAILING_HOOK else "")
-            self._note_first(first, ended)
+            self._note_first(first, self._disturbed(following, first))
             following, disturbed = ("retry",), True
         for number, (kill, moment) in enumerate(moments):
             entered = self._place.runs_entered()
@@ -159,6 +158,12 @@ class Round:
             if self._plan.way is Way.RETRY and self._place.runs_entered() > entered:
                 following = ("retry",)
         self._to_its_end(following, disturbed)
+
+    def _disturbed(self, arguments: tuple[str, ...], first: First) -> Ended:
+        """The run that `dbt retry` continues: of a failing hook it also stops at once, so that there is much left."""
+        if first is First.INTERRUPT:
+            return self._run(arguments, self._plan.interrupt)
+        return self._run((*arguments, "--fail-fast"), None, failing=True)
 
     def _to_its_end(self, following: tuple[str, ...], disturbed: bool) -> None:
         for _ in range(_MOST_RUNS):
@@ -181,7 +186,7 @@ class Round:
         self._tell(f"  refused retry, which says: dbt {' '.join(printed)}")
         return self._run(printed, moment)
 
-    def _run(self, arguments: tuple[str, ...], moment: Moment | None, failing: str = "") -> Ended:
+    def _run(self, arguments: tuple[str, ...], moment: Moment | None, failing: bool = False) -> Ended:
         self._told.runs += 1
         run_id = self._run_id if self._plan.way is Way.PROFILE else ""
         ended = self._place.dbt(arguments, moment, run_id, failing)

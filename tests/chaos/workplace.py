@@ -100,13 +100,13 @@ class Workplace:
         return self.root / "project"
 
     def dbt(
-        self, arguments: tuple[str, ...], moment: Moment | None = None, run_id: str = "", failing: str = ""
+        self, arguments: tuple[str, ...], moment: Moment | None = None, run_id: str = "", failing: bool = False
     ) -> Ended:
         """Runs a dbt command to its end, or to that moment.
 
         Args:
             run_id: the profile's.
-            failing: the model whose hook fails.
+            failing: whether the hook of a model fails, behind the model's commit.
         """
         number = len(list(self.root.glob("*.log"))) + 1
         log, report = self.root / f"{number:03}.log", self.root / f"{number:03}.json"
@@ -115,7 +115,7 @@ class Workplace:
             "PYTHONPATH": os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH")))),
             "SILT_TEST_WAREHOUSE": str(self.warehouse),
             "SILT_TEST_RUN_ID": run_id,
-            "CHAOS_FAILING": failing,
+            "CHAOS_FAILING": "yes" if failing else "",
             "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
             "DBT_PROFILES_DIR": str(self.project),
             "DBT_USE_COLORS": "false",

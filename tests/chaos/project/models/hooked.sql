@@ -12,7 +12,6 @@
          when matched then update set times = times + 1
          when not matched then insert (name, times) values (s.name, 1)",
         "delete from {{ this }} where id = {{ var('round') }}",
-        "select raise_error('this hook was told to fail') where '{{ env_var('CHAOS_FAILING', '') }}' = 'hooked'",
         "update {{ target.schema }}.tally set times = times + 10 where name = 'hooked'",
     ],
 ) }}
