@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -42,6 +42,9 @@ class LoggedCommit:
         user_metadata: the writer's note on it.
         engine: the writer's program, as it names itself.
         parameters: of the operation.
+        commit_attempts: how often the commit was tried; None where the writer does not say.
+        statement_attempts: how often the whole statement was run; likewise.
+        read_versions: of each table that the statement read, by its name, the versions.
     """
 
     table: str
@@ -53,6 +56,9 @@ class LoggedCommit:
     user_metadata: str | None = None
     engine: str | None = None
     parameters: Mapping[str, Json] = field(default_factory=dict)
+    commit_attempts: int | None = None
+    statement_attempts: int | None = None
+    read_versions: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     @property
     def run_id(self) -> str | None:
@@ -130,6 +136,16 @@ class Run:
     @property
     def rows(self) -> RowsChanged:
         return RowsChanged.total(commit.rows for commit in self.commits)
+
+    @property
+    def commit_retries(self) -> int:
+        """How often a commit was tried again, because other writers' commits came first."""
+        return _again(commit.commit_attempts for commit in self.commits)
+
+    @property
+    def statement_reruns(self) -> int:
+        """How often a whole statement was run again, because another writer had changed what it read."""
+        return _again(commit.statement_attempts for commit in self.commits)
 
     @property
     def tables(self) -> list[str]:
@@ -222,6 +238,9 @@ def _commit(table: str, head: CommitHead) -> LoggedCommit:
         head.info.user_metadata,
         head.info.engine_info,
         head.info.operation_parameters,
+        head.info.commit_attempts,
+        head.info.statement_attempts,
+        head.info.read_versions or {},
     )
 
 
@@ -235,6 +254,10 @@ def _moment_ms(text: Json) -> int | None:
 
 def _when(commit: LoggedCommit) -> tuple[int, str, int]:
     return commit.timestamp_ms, commit.table, commit.version
+
+
+def _again(attempts: Iterable[int | None]) -> int:
+    return sum(attempt - 1 for attempt in attempts if attempt is not None)
 
 
 def _distinct(names: Iterable[str | None]) -> list[str]:

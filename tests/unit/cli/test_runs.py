@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from dbt.adapters.silt.cli.main import main
+from dbt.adapters.silt.commit_facts import CommitFacts
+from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.paths import commit_path
+from dbt.adapters.silt.engine.kernel.transaction import CommitSettings, commit
 from dbt.adapters.silt.run_history import histories, runs
 from tests.unit.cli.house import House, rows
 
@@ -41,8 +44,25 @@ def test_runs_are_shown_newest_first_with_what_they_changed(house: House, as_jso
 def test_what_no_journal_tells_is_unknown_and_not_zero(house: House, as_json: AsJson, silt: Silt) -> None:
     two_runs(house)
     (newest, _) = as_json("runs")["runs"]
-    assert (newest["skipped"], newest["commit_retries"], newest["statement_reruns"]) == (None, None, None)
-    assert silt("runs").splitlines()[1].split()[-2:] == ["-", "-"]
+    assert (newest["skipped"], newest["commit_retries"], newest["statement_reruns"]) == (None, 0, 0)
+    assert silt("runs").splitlines()[1].split()[-2:] == ["0", "-"]
+
+
+def test_conflicts_are_counted_from_the_log_alone(house: House, as_json: AsJson) -> None:
+    log = house.running("a").create()
+    base = log.snapshot()
+    house.append(log, rows(0, 1))
+    facts = CommitFacts("invocation-of-b", run_id="b")
+    settings = CommitSettings(
+        commit_info=facts.commit_info(), statement_attempt=3, read_versions={"silt.main.raw": (4, 7)}
+    )
+    commit(log, base, Changes(Operation("WRITE")), ReadSet(), settings)
+    newest, oldest = as_json("runs")["runs"]
+    assert (newest["commit_retries"], newest["statement_reruns"]) == (1, 2)
+    assert (oldest["commit_retries"], oldest["statement_reruns"]) == (0, 0)
+    [shown] = as_json("run", "b")["commits"]
+    assert (shown["attempts"], shown["statement_attempts"]) == (2, 3)
+    assert shown["read_versions"] == {"silt.main.raw": [4, 7]}
 
 
 def test_commits_of_other_writers_are_no_runs(house: House, silt: Silt, as_json: AsJson) -> None:

@@ -1,61 +1,33 @@
 """What a dbt project has on record of its runs beside the tables' logs: `silt_commits.jsonl` and `silt_runs.json`.
 
-How often a commit was tried, and what was skipped, changes no table and so stands there alone. A project's records are
-of its own commands on this machine: what another one did is not known from them.
+What was skipped changes no table and so stands there alone. A project's records are of its own commands on this
+machine: what another one did is not known from them.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.journal import CommitJournal, JournalEntry
-from dbt.adapters.silt.run_history import LoggedCommit, Run
+from dbt.adapters.silt.run_history import Run
 from dbt.adapters.silt.run_registry import RunEntry, RunRegistry
 
 
 @dataclass(frozen=True)
-class Tries:
-    """How often something had to be tried again because another writer committed first; None where not known."""
-
-    commits: int | None = None
-    statements: int | None = None
-
-    @property
-    def total(self) -> int | None:
-        known = [each for each in (self.commits, self.statements) if each is not None]
-        return sum(known) if known else None
-
-
-@dataclass(frozen=True)
 class Records:
-    """A project's records, found by run and by commit.
+    """A project's records, found by run.
 
     Attributes:
         entries: the journal's lines by run.
         commands: the commands that were started, by run.
-        by_commit: the lines of commits, by table and version.
     """
 
     entries: Mapping[str, tuple[JournalEntry, ...]] = field(default_factory=dict)
     commands: Mapping[str, tuple[RunEntry, ...]] = field(default_factory=dict)
-    by_commit: Mapping[tuple[str, int], JournalEntry] = field(default_factory=dict)
-
-    def tries(self, commits: Iterable[LoggedCommit]) -> Tries:
-        """The further attempts of these commits, as far as they are on record."""
-        found = [self.of(commit) for commit in commits]
-        return Tries(
-            _again(entry.attempts for entry in found if entry),
-            _again(entry.statement_attempts for entry in found if entry),
-        )
-
-    def of(self, commit: LoggedCommit) -> JournalEntry | None:
-        """The line of a commit; None where it is not on record."""
-        entry = self.by_commit.get((commit.table, commit.version))
-        return entry if entry is not None and entry.run_id in (None, commit.run_id) else None
 
     def skipped(self, run_id: str) -> list[JournalEntry] | None:
         """The work of a run that was skipped because it had been done; None where nothing of the run is on record."""
@@ -87,14 +59,7 @@ def read_records(target_path: Path | None) -> Records:
     commands: dict[str, list[RunEntry]] = defaultdict(list)
     for command in RunRegistry(target_path).entries():
         commands[command.run_id].append(command)
-    committed = (each for each in journal.entries if not each.skipped and each.table_version is not None)
     return Records(
         {run_id: tuple(each) for run_id, each in entries.items()},
         {run_id: tuple(each) for run_id, each in commands.items()},
-        {(each.table, each.table_version or 0): each for each in committed},
     )
-
-
-def _again(attempts: Iterable[int | None]) -> int | None:
-    known = [attempt for attempt in attempts if attempt is not None]
-    return sum(max(attempt - 1, 0) for attempt in known) if known else None

@@ -31,7 +31,7 @@ _COMMITS = (
 _SKIPS = (f"skipped {UTC}", "node", "batch", "table", "done by")
 _DESCRIPTION = """\
 Shows each commit of a run, in the order of time. The id may be shortened to its beginning, or be dbt's id of one of its
-commands. Attempts and skipped work are known from the dbt project's target/silt_commits.jsonl only."""
+commands. Skipped work is known from the dbt project's target/silt_commits.jsonl only."""
 
 
 def add(subparsers: Subparsers) -> None:
@@ -77,10 +77,10 @@ def answer(chosen: Run, found: list[TableHistory], records: Records) -> Answer:
         "invocations": chosen.invocations,
         "targets": chosen.targets,
         **rows_json(chosen.rows),
-        "commits": [_json(each, records, undone.get((each.table, each.version))) for each in chosen.commits],
+        "commits": [_json(each, undone.get((each.table, each.version))) for each in chosen.commits],
         "skipped": None if skipped is None else [_skip_json(each) for each in skipped],
     }
-    rows = [_row(each, records, undone.get((each.table, each.version))) for each in chosen.commits]
+    rows = [_row(each, undone.get((each.table, each.version))) for each in chosen.commits]
     blocks: list[Block] = [_facts(chosen, records, rows), Rows(_COMMITS, rows)]
     if skipped:
         blocks.append(Rows(_SKIPS, [_skip_row(each) for each in skipped], "skipped, because it had been done"))
@@ -104,8 +104,8 @@ def _facts(chosen: Run, records: Records, rows: list[list[str]]) -> Facts:
     return Facts({name: value for name, value in facts.items() if value != UNKNOWN})
 
 
-def _row(commit: LoggedCommit, records: Records, undone: LoggedCommit | None) -> list[str]:
-    entry, facts = records.of(commit), commit.facts
+def _row(commit: LoggedCommit, undone: LoggedCommit | None) -> list[str]:
+    facts = commit.facts
     return [
         utc(commit.timestamp_ms),
         (facts and facts.node_id) or UNKNOWN,
@@ -113,19 +113,19 @@ def _row(commit: LoggedCommit, records: Records, undone: LoggedCommit | None) ->
         f"{commit.table}@v{commit.version}",
         commit.operation or UNKNOWN,
         *counts(commit.rows),
-        count(None if entry is None else entry.attempts),
-        count(None if entry is None else entry.statement_attempts),
+        count(commit.commit_attempts),
+        count(commit.statement_attempts),
         UNKNOWN if undone is None else f"rolled back by v{undone.version}",
     ]
 
 
-def _json(commit: LoggedCommit, records: Records, undone: LoggedCommit | None) -> dict[str, Any]:
-    entry = records.of(commit)
+def _json(commit: LoggedCommit, undone: LoggedCommit | None) -> dict[str, Any]:
     return {
         "table": commit.table,
         **commit_json(commit),
-        "attempts": entry and entry.attempts,
-        "statement_attempts": entry and entry.statement_attempts,
+        "attempts": commit.commit_attempts,
+        "statement_attempts": commit.statement_attempts,
+        "read_versions": {table: list(versions) for table, versions in commit.read_versions.items()},
         "rolled_back_by": undone and undone.version,
     }
 

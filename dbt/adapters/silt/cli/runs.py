@@ -79,13 +79,13 @@ def _row(each: Run, records: Records) -> list[str]:
         count(len(each.tables)),
         count(len(each.commits)),
         *counts(each.rows),
-        count(records.tries(each.commits).total),
+        count(each.commit_retries + each.statement_reruns),
         count(None if skipped is None else len(skipped)),
     ]
 
 
 def _json(each: Run, records: Records) -> dict[str, Any]:
-    skipped, tries = records.skipped(each.run_id), records.tries(each.commits)
+    skipped = records.skipped(each.run_id)
     return {
         "run_id": each.run_id,
         "started_at": records.started(each),
@@ -97,7 +97,7 @@ def _json(each: Run, records: Records) -> dict[str, Any]:
         "tables": each.tables,
         "commits": len(each.commits),
         **rows_json(each.rows),
-        "commit_retries": tries.commits,
-        "statement_reruns": tries.statements,
+        "commit_retries": each.commit_retries,
+        "statement_reruns": each.statement_reruns,
         "skipped": None if skipped is None else len(skipped),
     }
