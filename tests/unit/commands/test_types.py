@@ -5,7 +5,7 @@ from pyspark.sql import types as T
 
 from dbt.adapters.silt.engine.commands import types
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, StatementSyntaxError, TypeMismatchError
-from dbt.adapters.silt.engine.kernel.schema import ArrayType, PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.schema import CHAR_VARCHAR_KEY, ArrayType, PrimitiveType, StructField, StructType
 
 EVERY_TYPE = T.StructType(
     [
@@ -31,9 +31,9 @@ def test_a_length_becomes_metadata_of_a_string() -> None:
         [T.StructField("a", T.VarcharType(5)), T.StructField("b", T.ArrayType(T.CharType(2)), True, {"comment": "x"})]
     )
     first, second = types.kernel_schema(schema)
-    assert (first.type, first.metadata) == (PrimitiveType("string"), {types.CHAR_VARCHAR_KEY: "varchar(5)"})
+    assert (first.type, first.metadata) == (PrimitiveType("string"), {CHAR_VARCHAR_KEY: "varchar(5)"})
     assert second.type == ArrayType(PrimitiveType("string"))
-    assert second.metadata == {"comment": "x", types.CHAR_VARCHAR_KEY: "array<char(2)>"}
+    assert second.metadata == {"comment": "x", CHAR_VARCHAR_KEY: "array<char(2)>"}
     assert (types.text_length(first), types.text_length(second)) == (("varchar", 5), None)
 
 

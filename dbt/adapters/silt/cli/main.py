@@ -8,7 +8,7 @@ from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 
 from dbt.adapters.silt.__version__ import version
-from dbt.adapters.silt.cli import check, history, rollback, run, runs
+from dbt.adapters.silt.cli import check, history, rollback, run, runs, show
 from dbt.adapters.silt.cli.options import Subcommand
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, SiltError, TableDamagedError
 
@@ -16,6 +16,7 @@ SUBCOMMANDS: Mapping[str, Subcommand] = {
     "runs": runs,
     "run": run,
     "history": history,
+    "show": show,
     "check": check,
     "rollback": rollback,
 }

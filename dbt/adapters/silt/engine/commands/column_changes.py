@@ -10,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from dbt.adapters.silt.engine.commands.types import CHAR_VARCHAR_KEY, column_type, text_length
+from dbt.adapters.silt.engine.commands.types import column_type, text_length
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, InvalidStatementError
 from dbt.adapters.silt.engine.kernel.schema import (
+    CHAR_VARCHAR_KEY,
     CURRENT_DEFAULT,
     ArrayType,
     DataType,

@@ -9,14 +9,15 @@ from datetime import datetime, timezone
 from typing import Final
 
 from dbt.adapters.silt.engine.commands.partitions import quoted
-from dbt.adapters.silt.engine.commands.types import CHAR_VARCHAR_KEY, spark_schema
-from dbt.adapters.silt.engine.kernel.actions import CommitInfo, Json, Protocol
-from dbt.adapters.silt.engine.kernel.features import has_feature
+from dbt.adapters.silt.engine.commands.types import spark_schema
+from dbt.adapters.silt.engine.kernel.actions import CommitInfo, Json
+from dbt.adapters.silt.engine.kernel.features import features_of
 from dbt.adapters.silt.engine.kernel.history import Commit
 from dbt.adapters.silt.engine.kernel.keys import table_keys
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.properties import CONSTRAINT_PREFIX, KEY_PREFIX, is_settable
 from dbt.adapters.silt.engine.kernel.schema import (
+    CHAR_VARCHAR_KEY,
     CURRENT_DEFAULT,
     ArrayType,
     DataType,
@@ -46,16 +47,6 @@ _DETAIL: Final = (
     "properties map<string, string>, minReaderVersion int, minWriterVersion int, tableFeatures array<string>"
 )
 _CONSTRAINTS: Final = (CONSTRAINT_PREFIX, KEY_PREFIX)
-# What a protocol without feature lists has by its versions (specification: "Valid Feature Names in Table Features").
-_LEGACY_FEATURES: Final = (
-    "appendOnly",
-    "invariants",
-    "checkConstraints",
-    "changeDataFeed",
-    "generatedColumns",
-    "columnMapping",
-    "identityColumns",
-)
 
 
 @dataclass(frozen=True)
@@ -123,7 +114,7 @@ def detail(log: DeltaLog, snapshot: Snapshot) -> Answer:
         dict(metadata.configuration),
         protocol.min_reader_version,
         protocol.min_writer_version,
-        _feature_names(protocol),
+        features_of(protocol),
     )
     return Answer((row,), _DETAIL)
 
@@ -206,7 +197,7 @@ def _check(condition: str) -> str:
 
 
 def _column_row(field: StructField) -> tuple[object, ...]:
-    return field.name, field.metadata.get(CHAR_VARCHAR_KEY, field.type.sql_name), field.comment
+    return field.name, field.sql_type, field.comment
 
 
 def _history_row(commit: Commit) -> tuple[object, ...]:
@@ -252,12 +243,6 @@ def _clustering_columns(snapshot: Snapshot) -> list[str]:
     logical = {member.physical_name: member.name for member in all_fields(snapshot.schema)}
     columns = json.loads(domain.configuration or "{}").get("clusteringColumns", [])
     return [".".join(logical.get(part, part) for part in path) for path in columns]
-
-
-def _feature_names(protocol: Protocol) -> list[str]:
-    named = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
-    implied = {name for name in _LEGACY_FEATURES if has_feature(protocol, name)}
-    return sorted(named | implied)
 
 
 def _column_definition(field: StructField) -> str:

@@ -25,6 +25,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.features import PRIMITIVE_TYPES
 from dbt.adapters.silt.engine.kernel.schema import (
+    CHAR_VARCHAR_KEY,
     ArrayType,
     DataType,
     DecimalType,
@@ -36,8 +37,6 @@ from dbt.adapters.silt.engine.kernel.schema import (
     nullable_schema,
     primitive_types,
 )
-
-CHAR_VARCHAR_KEY: Final = "__CHAR_VARCHAR_TYPE_STRING"
 
 NO_COLUMNS: Final = StructType()
 

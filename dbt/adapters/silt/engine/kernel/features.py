@@ -35,6 +35,16 @@ PRIMITIVE_TYPES: Final = frozenset(
 """The names of the types without parameters that this engine has."""
 
 _MOST_DIGITS = 38
+# What a protocol without feature lists has by its versions (specification: "Valid Feature Names in Table Features").
+_LEGACY_FEATURES: Final = (
+    "appendOnly",
+    "invariants",
+    "checkConstraints",
+    "changeDataFeed",
+    "generatedColumns",
+    "columnMapping",
+    "identityColumns",
+)
 
 Use = Callable[[StructType, TableProperties], bool]
 
@@ -161,6 +171,12 @@ def feature_names() -> tuple[str, ...]:
 def has_feature(protocol: Protocol, name: str) -> bool:
     """Whether the protocol names or implies the feature."""
     return name in _writer_features(protocol) or name in _reader_features(protocol)
+
+
+def features_of(protocol: Protocol) -> list[str]:
+    """The features that the protocol names or implies, sorted."""
+    named = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
+    return sorted(named | {name for name in _LEGACY_FEATURES if has_feature(protocol, name)})
 
 
 def _check_form(protocol: Protocol, table: str) -> None:

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, CorruptLogError, UnsupportedFeatureError
 
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
+CHAR_VARCHAR_KEY = "__CHAR_VARCHAR_TYPE_STRING"
 CURRENT_DEFAULT = "CURRENT_DEFAULT"
 GENERATION_EXPRESSION = "delta.generationExpression"
 
@@ -94,6 +95,11 @@ class StructField:
     @property
     def comment(self) -> str | None:
         return self.metadata.get("comment")
+
+    @property
+    def sql_type(self) -> str:
+        """How Spark SQL spells the type that was declared, which may be a `char` or a `varchar`."""
+        return str(self.metadata.get(CHAR_VARCHAR_KEY, self.type.sql_name))
 
     @property
     def default(self) -> str:

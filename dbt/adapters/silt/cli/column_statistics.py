@@ -1,0 +1,131 @@
+"""What a log says of a table's columns: the least and greatest value, and how many are null, over all files.
+
+These are the statistics that files are skipped by. A minimum and a maximum are bounds: they may be wider than the
+values, where strings were shortened, times cut to the millisecond, or rows taken away by a deletion vector.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.silt.engine.kernel import row_counts, stats_json
+from dbt.adapters.silt.engine.kernel.bounds import Bounds, column_bounds
+from dbt.adapters.silt.engine.kernel.domains import Booleans, Dates, Decimals, Domain, Doubles, Timestamps
+from dbt.adapters.silt.engine.kernel.expressions import Column
+from dbt.adapters.silt.engine.kernel.schema import DataType, DecimalType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+
+_EPOCH: Final = datetime(1970, 1, 1)
+
+
+@dataclass(frozen=True)
+class ColumnStatistics:
+    """One column, or one member of a struct.
+
+    Attributes:
+        name: with dots between a struct and its member.
+        field: as the schema has it.
+        minimum, maximum: bounds of the values, as JSON values; None where a file does not say, or nothing has a value.
+        nulls: how many values are null, rows that deletion vectors mark counted too; None where a file does not say.
+    """
+
+    name: str
+    field: StructField
+    minimum: Any = None
+    maximum: Any = None
+    nulls: int | None = None
+
+
+def column_statistics(snapshot: Snapshot) -> list[ColumnStatistics]:
+    """Every column and every member of a struct, in the schema's order."""
+    fields = list(_fields(snapshot.schema, ()))
+    leaves = [path for path, _, _ in fields]
+    files = snapshot.files.combine_chunks()
+    bounds = column_bounds(files, snapshot.metadata, [Column(path) for path in leaves])
+    nulls = _null_counts(files, [physical for _, physical, _ in fields])
+    partitioning = {name.lower() for name in snapshot.partition_columns}
+    return [
+        ColumnStatistics(
+            ".".join(path),
+            member,
+            *_ends(bounds.get(Column(path)), member.type),
+            _partition_nulls(files, bounds[Column(path)])
+            if len(path) == 1 and path[0].lower() in partitioning
+            else nulls[physical],
+        )
+        for path, physical, member in fields
+    ]
+
+
+def _fields(
+    schema: StructType, above: tuple[str, ...], physical_above: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], StructField]]:
+    """Each field with its path by names and by physical names."""
+    for member in schema:
+        path, physical = (*above, member.name), (*physical_above, member.physical_name)
+        yield path, physical, member
+        if isinstance(member.type, StructType):
+            yield from _fields(member.type, path, physical)
+
+
+def _null_counts(files: pa.Table, paths: list[tuple[str, ...]]) -> dict[tuple[str, ...], int | None]:
+    leaves = [path for path in paths if not any(other[:-1] == path for other in paths)]
+    found = stats_json.read(files["stats"].combine_chunks(), {("nullCount", *path): None for path in leaves})
+    counts = {path: found[("nullCount", *path)] for path in leaves}
+    return {path: _sum(counts[path]) if path in counts else None for path in paths}
+
+
+def _partition_nulls(files: pa.Table, bounds: Bounds) -> int | None:
+    """How many rows have no value of a partition column."""
+    of_nulls = files.filter(bounds.may_be_null)
+    return 0 if of_nulls.num_rows == 0 else _sum(row_counts.num_records(of_nulls))
+
+
+def _sum(counts: pa.Array) -> int | None:
+    return None if counts.null_count else pc.sum(counts).as_py() or 0
+
+
+def _ends(bounds: Bounds | None, data_type: DataType) -> tuple[Any, Any]:
+    """The least and the greatest bound over the files that may have a value."""
+    if bounds is None or bounds.domain is None:
+        return None, None
+    may = bounds.may_be_value
+    wanted = may if isinstance(may, pa.Array) else pa.array([may.as_py()] * len(bounds.minimum), pa.bool_())
+    low, high = bounds.minimum.filter(wanted), bounds.maximum.filter(wanted)
+    least = None if low.null_count else pc.min(low).as_py()
+    greatest = None if high.null_count else pc.max(high).as_py()
+    return _value(least, bounds.domain, data_type), _value(greatest, bounds.domain, data_type)
+
+
+def _value(form: Any, domain: Domain, data_type: DataType) -> Any:
+    """A value in its domain's form as JSON has it: a decimal, a day and a time as their texts."""
+    if form is None:
+        return None
+    if isinstance(domain, Doubles):
+        return form if math.isfinite(form) else str(form)
+    if isinstance(domain, Booleans):
+        return bool(form)
+    if isinstance(domain, Decimals) and isinstance(data_type, DecimalType):
+        return str(Decimal(form).quantize(Decimal(1).scaleb(-data_type.scale)))
+    if isinstance(domain, Dates):
+        day = _EPOCH.toordinal() + form
+        return date.fromordinal(day).isoformat() if 1 <= day <= date.max.toordinal() else None
+    if isinstance(domain, Timestamps):
+        return _moment(form, domain.zoned)
+    return form
+
+
+def _moment(microseconds: int, zoned: bool) -> str | None:
+    try:
+        moment = _EPOCH + timedelta(microseconds=microseconds)
+    except OverflowError:
+        return None
+    return moment.isoformat(sep=" ", timespec="milliseconds") + ("Z" if zoned else "")

@@ -1,0 +1,147 @@
+"""`silt show TABLE[@v]`: what a table is at a version."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from dbt.adapters.silt.cli.column_statistics import ColumnStatistics, column_statistics
+from dbt.adapters.silt.cli.options import Subparsers, subcommand
+from dbt.adapters.silt.cli.places import snapshot_of
+from dbt.adapters.silt.cli.rendering import UNKNOWN, UTC, Answer, Block, Facts, Rows, count, iso, show, size, utc
+from dbt.adapters.silt.engine.kernel.clustering import clustering_columns
+from dbt.adapters.silt.engine.kernel.features import features_of
+from dbt.adapters.silt.engine.kernel.keys import table_keys
+from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.row_counts import marked_rows, row_count
+from dbt.adapters.silt.engine.kernel.schema import CURRENT_DEFAULT, all_fields
+from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+
+_COLUMNS = ("column", "type", "null", "min", "max", "#nulls", "comment")
+_TRANSACTIONS = ("transaction id", "#version", f"last updated {UTC}")
+_DESCRIPTION = """\
+Shows a table at its newest version, or as it was: TABLE@v12, or TABLE@2026-01-31T12:00 (in UTC unless it says
+otherwise). Minimum and maximum are those of the log's statistics, which files are skipped by: they may be wider than
+the values. Transaction ids are the work that the table remembers as done, of dbt runs, streams and other programs."""
+
+
+def add(subparsers: Subparsers) -> None:
+    """Declares the subcommand."""
+    parser = subcommand(subparsers, "show", "a table's schema, files, statistics and transaction ids", _DESCRIPTION)
+    parser.add_argument(
+        "table", metavar="TABLE[@VERSION]", help="a name, such as main.orders, or the path of a table's folder"
+    )
+
+
+def run(arguments: Namespace) -> int:
+    """Prints the table."""
+    return show(answer(*snapshot_of(arguments.table, arguments)), arguments.json)
+
+
+def answer(log: DeltaLog, snapshot: Snapshot) -> Answer:
+    """What the table is at the snapshot's version."""
+    columns = column_statistics(snapshot)
+    transactions = sorted(snapshot.transactions.values(), key=lambda each: each.app_id)
+    document = {
+        **_document(log, snapshot),
+        "columns": [_column_json(each) for each in columns],
+        "transactions": [
+            {"app_id": each.app_id, "version": each.version, "last_updated": iso(each.last_updated)}
+            for each in transactions
+        ],
+    }
+    blocks: list[Block] = [_facts(log, snapshot), Rows(_COLUMNS, [_column_row(each) for each in columns])]
+    if snapshot.metadata.configuration:
+        blocks.append(Facts(dict(sorted(snapshot.metadata.configuration.items())), "properties"))
+    if transactions:
+        rows = [[each.app_id, str(each.version), utc(each.last_updated)] for each in transactions]
+        blocks.append(Rows(_TRANSACTIONS, rows))
+    return Answer(document, blocks)
+
+
+def _document(log: DeltaLog, snapshot: Snapshot) -> dict[str, Any]:
+    metadata, protocol = snapshot.metadata, snapshot.protocol
+    return {
+        "table": log.name,
+        "location": log.store.root,
+        "version": snapshot.version,
+        "committed_at": iso(snapshot.timestamp),
+        "id": metadata.id,
+        "created_at": iso(metadata.created_time),
+        "comment": metadata.description,
+        "partition_columns": list(snapshot.partition_columns),
+        "clustering_columns": _clustering(snapshot),
+        "files": snapshot.num_files,
+        "size_in_bytes": snapshot.size_in_bytes,
+        "rows": row_count(snapshot.files),
+        "rows_marked_deleted": marked_rows(snapshot.files) if snapshot.num_files else 0,
+        "min_reader_version": protocol.min_reader_version,
+        "min_writer_version": protocol.min_writer_version,
+        "features": features_of(protocol),
+        "properties": dict(sorted(metadata.configuration.items())),
+        "constraints": _constraints(snapshot),
+    }
+
+
+def _facts(log: DeltaLog, snapshot: Snapshot) -> Facts:
+    known = _document(log, snapshot)
+    marked = known["rows_marked_deleted"]
+    facts = {
+        "table": log.name,
+        "location": log.store.root,
+        "version": f"{snapshot.version}, committed {utc(snapshot.timestamp)} UTC",
+        "comment": known["comment"] or "",
+        "rows": count(known["rows"]) + (f", {count(marked)} more marked as deleted in their files" if marked else ""),
+        "files": f"{count(snapshot.num_files)}, {size(snapshot.size_in_bytes)}",
+        "partitioned by": ", ".join(known["partition_columns"]),
+        "clustered by": ", ".join(known["clustering_columns"]),
+        "protocol": f"reader {known['min_reader_version']}, writer {known['min_writer_version']}",
+        "features": ", ".join(known["features"]),
+        "id": snapshot.metadata.id,
+    }
+    facts.update({f"constraint {name}": text for name, text in known["constraints"].items()})
+    return Facts({name: value for name, value in facts.items() if value})
+
+
+def _constraints(snapshot: Snapshot) -> dict[str, str]:
+    checks = {name: f"check ({condition})" for name, condition in snapshot.properties.constraints.items()}
+    keys = {name: f"{key.sql} (not enforced)" for name, key in table_keys(snapshot.metadata.configuration).items()}
+    return {**checks, **keys}
+
+
+def _clustering(snapshot: Snapshot) -> list[str]:
+    logical = {member.physical_name: member.name for member in all_fields(snapshot.schema)}
+    return [".".join(logical.get(part, part) for part in path) for path in clustering_columns(snapshot.domains)]
+
+
+def _column_row(column: ColumnStatistics) -> list[str]:
+    return [
+        column.name,
+        column.field.sql_type,
+        "yes" if column.field.nullable else "no",
+        _text(column.minimum),
+        _text(column.maximum),
+        count(column.nulls),
+        column.field.comment or UNKNOWN,
+    ]
+
+
+def _column_json(column: ColumnStatistics) -> dict[str, Any]:
+    has_default = CURRENT_DEFAULT in column.field.metadata
+    return {
+        "name": column.name,
+        "type": column.field.sql_type,
+        "nullable": column.field.nullable,
+        "comment": column.field.comment,
+        "default": column.field.default if has_default else None,
+        "generated_as": column.field.generation_expression,
+        "min": column.minimum,
+        "max": column.maximum,
+        "nulls": column.nulls,
+    }
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return UNKNOWN
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,98 @@
+"""`silt show`: what a table is at a version."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dbt.adapters.silt.cli.main import main
+from dbt.adapters.silt.engine.kernel.paths import commit_path
+from tests.unit.cli.house import House, rows
+
+AsJson = Callable[..., Any]
+
+
+@pytest.fixture
+def orders(house: House) -> House:
+    """A table of three versions."""
+    log = house.create("main.orders", rows(0, 10), {"delta.enableDeletionVectors": "true", "owner": "künden"})
+    house.append(log, rows(10, 5), ("stream", 4))
+    house.mark(log, [1, 2, 3])
+    return house
+
+
+def test_a_table_is_shown_with_its_rows_files_and_statistics(orders: House, as_json: AsJson) -> None:
+    shown = as_json("show", "main.orders")
+    assert (shown["version"], shown["rows"], shown["rows_marked_deleted"], shown["files"]) == (2, 12, 3, 2)
+    assert shown["features"] == ["appendOnly", "deletionVectors", "invariants"]
+    assert shown["properties"] == {"delta.enableDeletionVectors": "true", "owner": "künden"}
+    assert [(each["app_id"], each["version"]) for each in shown["transactions"]] == [("stream", 4)]
+    key, name, price, sold = shown["columns"]
+    assert key == {
+        "name": "id",
+        "type": "bigint",
+        "nullable": False,
+        "comment": "the key",
+        "default": None,
+        "generated_as": None,
+        "min": 0,
+        "max": 14,
+        "nulls": 0,
+    }
+    assert (name["min"], name["max"], name["nulls"]) == ("name 0", "name 9", 0)
+    assert (price["type"], price["min"], price["nulls"]) == ("decimal(12,2)", None, 15)
+    assert (sold["min"], sold["max"]) == ("2024-01-01 00:00:00.000Z", "2024-01-01 00:00:14.000Z")
+
+
+@pytest.mark.parametrize("suffix", ["@v1", "@1", "@2024-01-02", "@2024-01-02T01:00+01:00", "@2024-01-01 23:59:59Z"])
+def test_a_table_is_shown_as_it_was(orders: House, as_json: AsJson, suffix: str) -> None:
+    folder = orders.folder / "main" / "orders"
+    for version, at in enumerate((1_700_000_000, 1_704_067_200, 1_704_200_000)):
+        os.utime(folder / commit_path(version), (at, at))
+    for name in ("main.orders", str(folder), f"delta.`{folder}`"):
+        shown = as_json("show", f"{name}{suffix}")
+        assert (shown["version"], shown["rows"], shown["committed_at"]) == (1, 15, "2024-01-01T00:00:00.000Z")
+
+
+@pytest.mark.parametrize("name", ["main.orders", "MAIN.Orders", "silt.main.orders", "`main`.`orders`", "orders"])
+def test_a_name_is_found_however_it_is_written(orders: House, as_json: AsJson, name: str) -> None:
+    assert as_json("show", name)["table"] == "silt.main.orders"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("main.order", "SILT_RELATION_NOT_FOUND"),
+        ("other.orders", "SILT_SCHEMA_NOT_FOUND"),
+        ("main.orders@v9", "there is no version 9"),
+        ("main.orders@1999-01-01", "SILT_VERSION_NOT_FOUND"),
+        ("a.b.c.d", "more than three parts"),
+        ("main..orders", "is no name of a table"),
+        ("", "is no name of a table"),
+        ("./nothing", "SILT_NOT_A_TABLE"),
+    ],
+)
+def test_what_is_not_there_is_bad_input(
+    orders: House, capsys: pytest.CaptureFixture[str], text: str, said: str
+) -> None:
+    assert main(["show", text, "--warehouse", str(orders.folder)]) == 2
+    printed = capsys.readouterr()
+    assert (printed.out, said in printed.err) == ("", True)
+
+
+def test_a_table_is_shown_in_lines_for_people(orders: House, silt: Callable[..., str]) -> None:
+    lines = silt("show", "main.orders").splitlines()
+    assert lines[0] == "table     silt.main.orders"
+    assert "rows      12, 3 more marked as deleted in their files" in lines
+    assert "id      bigint         no    0                         14                            0  the key" in lines
+    assert "owner                        künden" in lines
+
+
+def test_an_empty_table_is_shown(house: House, as_json: AsJson) -> None:
+    house.create()
+    shown = as_json("show", "main.orders")
+    assert (shown["rows"], shown["files"], shown["size_in_bytes"]) == (0, 0, 0)
+    assert [(each["min"], each["max"], each["nulls"]) for each in shown["columns"]] == [(None, None, 0)] * 4
