@@ -45,3 +45,28 @@
   {{ write('-- ' ~ response) }}
   {%- do store_result('main', response=response) -%}
 {% endmacro %}
+
+
+{#-- dbt's own, with what a materialization of the project's runs as its result `main` as the node's own write: of all else
+     that such a node runs, each statement is a unit of work by its text. --#}
+{% macro statement(name=none, fetch_result=False, auto_begin=True, language='sql') -%}
+  {%- if execute -%}
+    {%- set compiled_code = caller() -%}
+    {%- if name == 'main' -%}
+      {{ log('Writing runtime ' ~ language ~ ' for node "' ~ model['unique_id'] ~ '"') }}
+      {{ write(compiled_code) }}
+    {%- endif -%}
+    {%- if language == 'sql' -%}
+      {%- do adapter.enter_main(compiled_code) if name == 'main' -%}
+      {%- set response, table = adapter.execute(compiled_code, auto_begin=auto_begin, fetch=fetch_result) -%}
+      {%- do adapter.leave_main() if name == 'main' -%}
+    {%- elif language == 'python' -%}
+      {%- set response, table = submit_python_job(model, compiled_code), none -%}
+    {%- else -%}
+      {%- do exceptions.raise_compiler_error("statement macro didn't get supported language") -%}
+    {%- endif -%}
+    {%- if name is not none -%}
+      {{ store_result(name, response=response, agate_table=table) }}
+    {%- endif -%}
+  {%- endif -%}
+{%- endmacro %}

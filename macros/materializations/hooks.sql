@@ -17,6 +17,7 @@
 
 {#-- What every materialization begins with. --#}
 {% macro silt_run_pre_hooks(hooks) %}
+  {%- do adapter.begin_own_materialization() -%}
   {%- do silt_check_configs() -%}
   {{ run_hooks(hooks, inside_transaction=False) }}
   {{ run_hooks(hooks, inside_transaction=True) }}

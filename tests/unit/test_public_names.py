@@ -25,6 +25,7 @@ WAREHOUSE_METHODS = [
     "tables",
     "transaction_version",
     "write",
+    "written",
 ]
 ERRORS = [
     "ChangeDataNotRecordedError",

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import chain
 from typing import Any
@@ -29,43 +27,22 @@ from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
 from dbt.adapters.silt.engine.statements.tokens import identifiers
+from dbt.adapters.silt.engine.statements.written import Written
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse
 from dbt.adapters.silt.handle import SiltCursor, SiltHandle, environment_of
 from dbt.adapters.silt.invocation import Invocation
 from dbt.adapters.silt.journal import CommitJournal
-from dbt.adapters.silt.landed import Landed
+from dbt.adapters.silt.node_work import NodeWork, StatementUnits, log_of, scope_of_node, table_of
 from dbt.adapters.silt.query_comments import job_tags, node_tags, without_comment
 from dbt.adapters.silt.recording import Recorder
 from dbt.adapters.silt.retries import PreviousResults
-from dbt.adapters.silt.units import HookScope, Unit, on_run_hook_scope, text_hash
+from dbt.adapters.silt.skips import overtaken, skipped
+from dbt.adapters.silt.units import StatementScope, Unit, on_run_hook_scope, run_operation_scope
 
 logger = AdapterLogger("Silt")
 
 _CLOCKS_DIFFER_BY = timedelta(hours=1)
 """At most, those of the machine that ran dbt and of the one that looks at its commits."""
-
-
-@dataclass
-class NodeWork:
-    """What one thread's node is at.
-
-    Attributes:
-        unit: the unit of work that the next statement is.
-        scope: the hook whose statements are units of their own.
-        replace_tables: whether the view that the next statement makes may take the place of a table.
-        landed: the units of work that are done so far.
-        tags: the node's.
-        batch_id: of the batch, where the node is one of a microbatch model.
-        ended: whether its materialization came to its end.
-    """
-
-    unit: Unit | None = None
-    scope: HookScope | None = None
-    replace_tables: bool = False
-    landed: Landed = field(default_factory=Landed)
-    tags: tuple[str, ...] = ()
-    batch_id: str | None = None
-    ended: bool = False
 
 
 class SiltConnectionManager(SQLConnectionManager):
@@ -81,8 +58,7 @@ class SiltConnectionManager(SQLConnectionManager):
             self.environment.warm_up()
         self._recorder = Recorder(CommitJournal(self.invocation.target_path))
         self._local = threading.local()
-        self._occurrences: Counter[str] = Counter()
-        self._occurrences_lock = threading.Lock()
+        self._units = StatementUnits()
 
     # Opening and closing
 
@@ -141,8 +117,13 @@ class SiltConnectionManager(SQLConnectionManager):
     def run(self, warehouse: Warehouse, statement: str) -> tuple[Result, SiltResponse]:
         """Run one statement for a cursor, as the unit of work that it is, and record what it committed."""
         self.invocation.reach(statement)
-        unit = self._unit_of(statement)
+        written, scope = self._place_of(warehouse, statement)
+        unit = self._unit_of(statement, written, scope)
         facts = self._facts(unit)
+        late = self._overtaken(unit, written, scope)
+        if late is not None:
+            self._recorder.record(late, facts, self.work.landed)
+            return Result(), late
         result = warehouse.execute(
             statement,
             unit.txn if unit else None,
@@ -152,8 +133,12 @@ class SiltConnectionManager(SQLConnectionManager):
             replace_tables=self.work.replace_tables,
         )
         response = SiltResponse.of(result.outcome, unit)
+        if unit is not None:
+            self._units.meet(unit)
         if result.outcome is not None:
             self._recorder.record(response, facts, self.work.landed)
+        if response.skipped and unit is not None and written is not None:
+            self._explain_skip(response, unit, written)
         return result, response
 
     def without_comment(self, sql: str) -> str:
@@ -195,9 +180,9 @@ class SiltConnectionManager(SQLConnectionManager):
             self._local.work = NodeWork()
         return self._local.work
 
-    def begin_node(self, config: Any = None) -> None:
-        """Forget what this thread's last node was at; the next one has this configuration."""
-        self._local.work = NodeWork(tags=node_tags(config), batch_id=_batch_id(config))
+    def begin_node(self, config: Any) -> None:
+        """The materialization of this thread's node begins, with this configuration."""
+        self.work.tags, self.work.batch_id = node_tags(config), _batch_id(config)
 
     @contextlib.contextmanager
     def doing(self, unit: Unit) -> Iterator[None]:
@@ -229,7 +214,7 @@ class SiltConnectionManager(SQLConnectionManager):
 
         An error that ends it says what had landed. So does a model of several batches, of which some failed.
         """
-        outer, self._local.work = self.work, NodeWork()
+        outer, self._local.work = self.work, NodeWork(node)
         try:
             yield
         except BaseException as error:
@@ -258,24 +243,51 @@ class SiltConnectionManager(SQLConnectionManager):
         """This thread's open connection's."""
         return self.get_thread_connection().handle
 
-    def _unit_of(self, statement: str) -> Unit | None:
-        """The unit of work that a statement is; none outside of a node's own write and of hooks."""
+    def _place_of(self, warehouse: Warehouse, statement: str) -> tuple[Written | None, StatementScope | None]:
+        """What a statement changes and where it is run, unless it is a node's own write or leaves nothing behind."""
+        if self.work.unit is not None or not self.invocation.writes:
+            return None, None
+        scope = self.work.scope or self._outer_scope()
+        return (None, None) if scope is None else (warehouse.written(statement), scope)
+
+    def _unit_of(self, statement: str, written: Written | None, scope: StatementScope | None) -> Unit | None:
+        """The unit of work that a statement is."""
         work = self.work
         if work.unit is not None:
             return work.unit
-        scope = work.scope or self._on_run_hook()
-        if scope is None:
-            return None
-        key = f"{scope.prefix}/{text_hash(statement)}"
-        with self._occurrences_lock:
-            self._occurrences[key] += 1
-            return scope.unit(statement, self._occurrences[key])
+        named = work.named.pop(0) if work.named else None
+        if named is not None or written is None or scope is None or not work.is_unit(written):
+            return named
+        return self._units.next(scope, statement)
 
-    def _on_run_hook(self) -> HookScope | None:
-        node_id = get_node_info().get("unique_id")
-        if not node_id or not self.invocation.writes:
+    def _overtaken(
+        self, unit: Unit | None, written: Written | None, scope: StatementScope | None
+    ) -> SiltResponse | None:
+        """What is reported where a statement comes too late, because its node's own write was there before."""
+        node = self.work.node
+        if unit is None or written is None or scope is None or node is None or scope.own_write is None:
             return None
-        return on_run_hook_scope(self.invocation.context, node_id, self.invocation.full_refresh)
+        table = table_of(node, self.profile.credentials.database)
+        log = log_of(self.catalog, table) if written.table == table else None
+        own_write = None if log is None else self._units.overtaken_by(unit, scope, log)
+        return None if log is None or own_write is None else overtaken(log, unit, own_write)
+
+    def _explain_skip(self, response: SiltResponse, unit: Unit, written: Written) -> None:
+        """Say it where it may surprise; of an operation always, because dbt says nothing of what one did."""
+        if self.invocation.operation is not None:
+            logger.info(f"{response}; to do it again, give a new run id")
+        elif (log := log_of(self.catalog, written.table)) is not None:
+            skipped(log, unit)
+
+    def _outer_scope(self) -> StatementScope | None:
+        """That of the hook of a run, of the operation, or of the node that this thread is at."""
+        context, full_refresh = self.invocation.context, self.invocation.full_refresh
+        if self.invocation.operation is not None:
+            return run_operation_scope(context, self.invocation.operation)
+        if self.work.is_writing_node:
+            return scope_of_node(context, self.work.node, full_refresh, self.profile.credentials.database)
+        node_id = get_node_info().get("unique_id")
+        return on_run_hook_scope(context, node_id, full_refresh) if node_id and self.work.node is None else None
 
     def _facts(self, unit: Unit | None) -> CommitFacts:
         node = get_node_info()
@@ -283,7 +295,7 @@ class SiltConnectionManager(SQLConnectionManager):
             invocation_id=self.invocation.id,
             target=str(getattr(self.profile, "target_name", "")),
             run_id=unit.run_id if unit else self.invocation.run_id,
-            node_id=node.get("unique_id"),
+            node_id=node.get("unique_id") or self.invocation.operation,
             batch_id=self.work.batch_id,
             app_id=unit.app_id if unit else None,
             node_checksum=(unit.checksum if unit else None) or node.get("node_checksum"),

@@ -38,6 +38,7 @@ from dbt.adapters.silt.incremental.config import IncrementalConfig
 from dbt.adapters.silt.incremental.methods import IncrementalMethods
 from dbt.adapters.silt.literals import nested_literal
 from dbt.adapters.silt.model_configs import warnings as config_warnings
+from dbt.adapters.silt.node_work import full_refresh_of
 from dbt.adapters.silt.python_models.errors import ModelSource
 from dbt.adapters.silt.python_models.run import run_python_model
 from dbt.adapters.silt.relation import SiltRelation
@@ -253,10 +254,8 @@ class SiltAdapter(
         What its code writes itself is work of its own, as a hook's is.
         """
         place = self.Relation.create(parsed_model["database"], parsed_model["schema"], parsed_model["alias"])
-        own = parsed_model["config"].get("full_refresh")
-        self.enter_hook(
-            parsed_model, "python_model", place, self.connections.invocation.full_refresh if own is None else own
-        )
+        full_refresh = full_refresh_of(parsed_model["config"], self.connections.invocation.full_refresh)
+        self.enter_hook(parsed_model, "python_model", place, full_refresh)
         try:
             with self.connections.exception_handler(f"python model {parsed_model['name']}"):
                 view = run_python_model(

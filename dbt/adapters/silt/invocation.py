@@ -84,6 +84,11 @@ class Invocation:
         return self._flag("which") == OPERATION
 
     @property
+    def operation(self) -> str | None:
+        """The macro that `dbt run-operation` runs, as it is named on the command line; None in any other command."""
+        return str(self._flag("macro")) if self.is_operation else None
+
+    @property
     def queries(self) -> bool:
         """Whether this command surely needs Spark."""
         return self._flag("which") in QUERYING_COMMANDS

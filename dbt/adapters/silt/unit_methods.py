@@ -4,33 +4,33 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import agate
 from dbt.adapters.base import BaseRelation
 from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.contracts.connection import AdapterResponse
-from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtDatabaseError
 
-from dbt.adapters.silt.commit_facts import EarlierCommit, find_unit
 from dbt.adapters.silt.commits import SiltResponse
 from dbt.adapters.silt.connections import SiltConnectionManager
 from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
-from dbt.adapters.silt.engine.commands.target import Outcome
+from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, ReplaceWhereMismatchError
+from dbt.adapters.silt.engine.statements.written import Effect, Written
 from dbt.adapters.silt.handle import split_statements
 from dbt.adapters.silt.incremental.microbatch import REMEDY
+from dbt.adapters.silt.node_work import is_rebuilt, table_of
 from dbt.adapters.silt.seeds import seed_file
+from dbt.adapters.silt.skips import skipped
 from dbt.adapters.silt.units import Unit, clone_unit, main_unit, model_hook_scope
-
-logger = AdapterLogger("Silt")
 
 
 class UnitMethods(metaclass=AdapterMeta):
     """The part of the adapter that writes, each unit of work once."""
 
+    config: Any
     connections: SiltConnectionManager
     execute: Callable[[str], tuple[AdapterResponse, agate.Table]]
 
@@ -61,17 +61,10 @@ class UnitMethods(metaclass=AdapterMeta):
             entry = self._find(relation)
             if entry is None or entry.kind is not RelationKind.TABLE:
                 return None
-            log = self.connections.catalog.table(entry.name)
-            recorded = log.snapshot().transaction_version(unit.app_id)
-            if recorded is None or recorded < unit.version:
-                return None
-            earlier = find_unit(log, unit.app_id)
+            response = skipped(self.connections.catalog.table(entry.name), unit)
+        if response is not None:
             self.connections.handle.warehouse.forget_reads(entry.name)
-        version, emptied_at = (earlier.version, earlier.emptied_at) if earlier else (None, None)
-        outcome = Outcome("SKIP", str(entry.name), version, skipped=True, emptied_at=emptied_at)
-        response = SiltResponse.of(outcome, unit)
-        _warn_of_change(str(response), unit, recorded, earlier)
-        self.connections.note_skip(response, unit)
+            self.connections.note_skip(response, unit)
         return response
 
     @available.parse(lambda *a, **k: None)
@@ -109,17 +102,52 @@ class UnitMethods(metaclass=AdapterMeta):
         if self.connections.invocation.writes:
             context = self.connections.invocation.context
             name = ".".join(part for part in (relation.database, relation.schema, relation.identifier) if part)
-            self.connections.work.scope = model_hook_scope(context, model, role, name, full_refresh)
+            rebuilt = full_refresh and model["resource_type"] != "snapshot"
+            self.connections.work.scope = model_hook_scope(context, model, role, name, rebuilt)
 
     @available.parse_none
     def leave_hook(self) -> None:
         self.connections.work.scope = None
+
+    @available.parse_none
+    def enter_main(self, sql: str) -> None:
+        """The text that is run next, the result `main` of a materialization of the project's own, is the node's write.
+
+        Of several statements, the last that writes the node's table is the write, or else the last that writes any.
+        """
+        work = self.connections.work
+        if not self.connections.invocation.writes or not work.is_writing_node or work.has_own_materialization:
+            return
+        with self.connections.exception_handler(sql):
+            statements = split_statements(sql)
+            written = [self.connections.handle.warehouse.written(each) for each in statements]
+            place = _place_of_write(written, table_of(work.node, self.config.credentials.database))
+        if place is not None and work.scope is None:
+            full_refresh = is_rebuilt(work.node, self.connections.invocation.full_refresh)
+            unit = self.main_unit(work.node.to_dict(omit_none=True), full_refresh)
+            work.named = [unit if number == place else None for number in range(len(statements))]
+
+    @available.parse_none
+    def leave_main(self) -> None:
+        self.connections.work.named = []
+
+    @available.parse_none
+    def begin_own_materialization(self) -> None:
+        """The node is run by a materialization of this adapter, which names its write itself."""
+        self.connections.work.has_own_materialization = True
 
     def pre_model_hook(self, config: Any) -> None:
         self.connections.begin_node(config)
 
     def post_model_hook(self, config: Any, context: Any) -> None:
         self.connections.leave_node()
+
+
+def _place_of_write(written: Sequence[Written | None], table: RelationName) -> int | None:
+    """Which of several statements is a node's own write."""
+    rows = [(number, each.table) for number, each in enumerate(written) if each and each.effect is Effect.ROWS]
+    own = [number for number, name in rows if name == table]
+    return own[-1] if own else rows[-1][0] if rows else None
 
 
 def _checksum(model: Mapping[str, Any]) -> str | None:
@@ -133,15 +161,3 @@ def _made_meanwhile(error: RelationExistsError) -> str:
     """A model is only created where there was no table when the run looked."""
     happened = "another run has made it since this run looked for it"
     return f"[{error.code}] {error.table}: {happened}. Nothing was written: run it again."
-
-
-def _warn_of_change(response: str, unit: Unit, recorded: int, earlier: EarlierCommit | None) -> None:
-    """Say so where a skip may surprise: the node changed since, or a later kind of run had done the work."""
-    remedy = "to build it again, give a new run id"
-    was = earlier.facts.node_checksum if earlier else None
-    if recorded > unit.version:
-        logger.warning(f"{response}; that run was a full refresh; {remedy}")
-    elif was is not None and unit.checksum is not None and was != unit.checksum:
-        logger.warning(f"{response}; the node was changed since; {remedy}")
-    elif earlier is not None and earlier.emptied_at is not None:
-        logger.warning(f"{response}; {remedy}")

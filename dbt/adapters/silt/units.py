@@ -2,15 +2,17 @@
 
     silt/<project>/<node>/<run id>[/<batch id>@<window end>]/main[+<number>]
     silt/<project>/<node>/<run id>/clone
-    silt/<project>/<node>/<run id>/<target>:<relation>/<role>/<hash of the statement>/<occurrence>
+    silt/<project>/<node>/<run id>/<target>:<relation>[/<batch>]/<role>/<hash of the statement>/<occurrence>
     silt/<project>/<package>/<run id>/<target>/<on-run-start|on-run-end>/<hash of the statement>/<occurrence>
+    silt/<project>/<macro>/<run id>/<target>/run_operation/<hash of the statement>/<occurrence>
 
 Of a write of several statements, as a project's own strategy may give, all but the last are parts with a number.
-The role is `pre_hook` or `post_hook`, or `python_model` for what the code of one writes beside its own table.
+The role is `pre_hook` or `post_hook`; `python_model` for what the code of one writes beside its own table; `statement`
+for what a model's SQL runs while it is compiled, and a materialization of the project's own beside its write.
 
 The name is the `appId` of the `txn` action that the write commits together with its data; its version is 1, or 2 under
-`--full-refresh`. A clone is no build: under the same run id the node is still to be built. A hook writes to any table,
-not only to the node's own, so its name holds the node's relation and the profile's target. `--empty` and `--sample`
+`--full-refresh`. A clone is no build: under the same run id the node is still to be built. A statement may write any
+table, not only the node's own, so its name holds the node's relation and the profile's target. `--empty` and `--sample`
 runs are work of their own.
 """
 
@@ -29,7 +31,9 @@ FIRST, REFRESHED = 1, 2
 _PREFIX = "silt"
 _MAIN = "main"
 _CLONE = "clone"
-_BATCH_PARTS = 6
+_STATEMENT = "statement"
+_RUN_OPERATION = "run_operation"
+_BATCH_PARTS, _BATCH_STATEMENT_PARTS = 6, 9
 _LEAST_PARTS = 5
 _ON_RUN_HOOK = re.compile(r"operation\.(?P<package>[^.]+)\..*-(?P<role>on-run-start|on-run-end)-\d+")
 
@@ -84,15 +88,53 @@ class RunContext:
 
 
 @dataclass(frozen=True)
-class HookScope:
-    """The place of the statements that a hook runs; each of them is a unit by its own text."""
+class OwnWrite:
+    """A node's own write, as it is looked for in the node's table.
+
+    Attributes:
+        prefix: of the names of all the node's units in this run.
+        role: `main`, with the suffix of the command.
+        batch: of a microbatch; without one, that of any batch is meant too.
+        version: FIRST or REFRESHED.
+    """
+
+    prefix: str
+    role: str
+    batch: str | None
+    version: int
+
+    def among(self, recorded: Mapping[str, int]) -> str | None:
+        """Its name, if it is among those that a table holds: name -> version."""
+        return next(
+            (app_id for app_id, version in recorded.items() if version >= self.version and self._is(app_id)), None
+        )
+
+    def _is(self, app_id: str) -> bool:
+        if not app_id.startswith(self.prefix):
+            return False
+        *place, role = app_id[len(self.prefix) :].split("/")
+        return role == self.role and (place == [self.batch] if self.batch else len(place) <= 1)
+
+
+@dataclass(frozen=True)
+class StatementScope:
+    """Where statements are run that are units by their own text.
+
+    Attributes:
+        own_write: what they come before, where they are of a node and do.
+    """
 
     run_id: str
     prefix: str
     version: int
+    own_write: OwnWrite | None = None
 
     def unit(self, statement: str, occurrence: int) -> Unit:
-        return Unit(f"{self.prefix}/{text_hash(statement)}/{occurrence}", self.version, self.run_id)
+        return Unit(f"{self.key(statement)}/{occurrence}", self.version, self.run_id)
+
+    def key(self, statement: str) -> str:
+        """What all occurrences of a statement have in common."""
+        return f"{self.prefix}/{text_hash(statement)}"
 
 
 def main_unit(context: RunContext, model: Mapping[str, Any], full_refresh: bool, checksum: str | None) -> Unit:
@@ -104,8 +146,7 @@ def main_unit(context: RunContext, model: Mapping[str, Any], full_refresh: bool,
         full_refresh: whether this node is rebuilt.
         checksum: see Unit.
     """
-    batch = model.get("batch")
-    places = [f"{batch['id']}@{_window_end(batch['event_time_end'])}"] if batch else []
+    places = _batch_places(model)
     app_id = _path(context.project, model["unique_id"], context.run_id, *places, f"{_MAIN}{context.suffix}")
     config = model["config"]
     return Unit(
@@ -126,14 +167,34 @@ def clone_unit(context: RunContext, model: Mapping[str, Any], full_refresh: bool
 
 def model_hook_scope(
     context: RunContext, model: Mapping[str, Any], role: str, relation: str, full_refresh: bool
-) -> HookScope:
-    """The scope of a node's `pre_hook` or `post_hook`."""
+) -> StatementScope:
+    """The scope of a node's `pre_hook` or `post_hook`, or of what a python model writes beside its table."""
     place = f"{context.target}:{relation}"
     prefix = _path(context.project, model["unique_id"], context.run_id, place, f"{role}{context.suffix}")
-    return HookScope(context.run_id, prefix, _version(full_refresh))
+    own_write = _own_write(context, model["unique_id"], None, full_refresh) if role == "pre_hook" else None
+    return StatementScope(context.run_id, prefix, _version(full_refresh), own_write)
 
 
-def on_run_hook_scope(context: RunContext, unique_id: str, full_refresh: bool) -> HookScope | None:
+def node_scope(context: RunContext, model: Mapping[str, Any], relation: str, full_refresh: bool) -> StatementScope:
+    """The scope of the statements of a node that are neither its own write nor a hook's.
+
+    Args:
+        model: the node, with its `unique_id` and, for a microbatch, its `batch`.
+    """
+    batch = _batch_places(model)
+    places = (f"{context.target}:{relation}", *batch, f"{_STATEMENT}{context.suffix}")
+    prefix = _path(context.project, model["unique_id"], context.run_id, *places)
+    own_write = _own_write(context, model["unique_id"], batch[0] if batch else None, full_refresh)
+    return StatementScope(context.run_id, prefix, _version(full_refresh), own_write)
+
+
+def run_operation_scope(context: RunContext, macro: str) -> StatementScope:
+    """The scope of what `dbt run-operation` of a macro runs."""
+    prefix = _path(context.project, macro, context.run_id, context.target, _RUN_OPERATION)
+    return StatementScope(context.run_id, prefix, FIRST)
+
+
+def on_run_hook_scope(context: RunContext, unique_id: str, full_refresh: bool) -> StatementScope | None:
     """The scope of an on-run-start or on-run-end hook, or None if the node is none.
 
     The hook's number is no part of it: a hook that is added before another does not make that one new work.
@@ -143,16 +204,21 @@ def on_run_hook_scope(context: RunContext, unique_id: str, full_refresh: bool) -
         return None
     role = f"{found['role']}{context.suffix}"
     prefix = _path(context.project, found["package"], context.run_id, context.target, role)
-    return HookScope(context.run_id, prefix, _version(full_refresh))
+    return StatementScope(context.run_id, prefix, _version(full_refresh))
 
 
 def goes_with_rows(app_id: str) -> bool:
-    """Whether it names a microbatch: replacing the whole table takes its rows away, and a later run writes them again.
+    """Whether it names work of a microbatch: replacing the whole table takes its rows away, and a later run writes them
+    again.
 
     A node's other units stay known: done again, they would add to what replaced their rows.
     """
     parts = app_id.split("/")
-    return len(parts) == _BATCH_PARTS and parts[0] == _PREFIX and "@" in parts[4] and parts[5].startswith(_MAIN)
+    if parts[0] != _PREFIX:
+        return False
+    if len(parts) == _BATCH_PARTS:
+        return "@" in parts[4] and parts[5].startswith(_MAIN)
+    return len(parts) == _BATCH_STATEMENT_PARTS and "@" in parts[5] and parts[6].startswith(_STATEMENT)
 
 
 def run_id_of(app_id: str) -> str | None:
@@ -170,13 +236,29 @@ def _version(full_refresh: bool) -> int:
     return REFRESHED if full_refresh else FIRST
 
 
+def _own_write(context: RunContext, node: str, batch: str | None, full_refresh: bool) -> OwnWrite:
+    prefix = f"{_path(context.project, node, context.run_id)}/"
+    escaped = None if batch is None else _escaped(batch)
+    return OwnWrite(prefix, f"{_MAIN}{context.suffix}", escaped, _version(full_refresh))
+
+
+def _batch_places(model: Mapping[str, Any]) -> list[str]:
+    """The batch's part of a name; none where the node is no microbatch."""
+    batch = model.get("batch")
+    return [f"{batch['id']}@{_window_end(batch['event_time_end'])}"] if batch else []
+
+
 def _window_end(end: Any) -> str:
     return end.isoformat() if isinstance(end, datetime) else str(end)
 
 
 def _path(*parts: str) -> str:
     """The parts with slashes between them; a slash within a part is escaped, so that two names are never one."""
-    return "/".join([_PREFIX, *(part.replace("%", "%25").replace("/", "%2F") for part in parts)])
+    return "/".join([_PREFIX, *map(_escaped, parts)])
+
+
+def _escaped(part: str) -> str:
+    return part.replace("%", "%25").replace("/", "%2F")
 
 
 def _part(escaped: str) -> str:

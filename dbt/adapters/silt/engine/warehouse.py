@@ -56,7 +56,7 @@ from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.transaction import CommitSettings
 from dbt.adapters.silt.engine.statements import skips, writes
 from dbt.adapters.silt.engine.statements.context import Context, Result
-from dbt.adapters.silt.engine.statements.kinds import Query, Statement
+from dbt.adapters.silt.engine.statements.kinds import Query, Statement, is_path
 from dbt.adapters.silt.engine.statements.namespace import Namespace
 from dbt.adapters.silt.engine.statements.opened import Text
 from dbt.adapters.silt.engine.statements.parse import parse
@@ -67,6 +67,7 @@ from dbt.adapters.silt.engine.statements.route import route
 from dbt.adapters.silt.engine.statements.sites import takes_what_is_there
 from dbt.adapters.silt.engine.statements.targets import is_applied
 from dbt.adapters.silt.engine.statements.turns import Turns
+from dbt.adapters.silt.engine.statements.written import Written, effect_of, name_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -265,6 +266,19 @@ class Warehouse:
             commit_info=dict(commit_info or {}),
         )
         return self._run(statement, replace(settings, commit=commit, replace_tables=replace_tables))
+
+    def written(self, text: str) -> Written | None:
+        """The table of ours that a statement would leave something in; None where it would in none. Nothing is run.
+
+        Raises:
+            StatementSyntaxError, InvalidNameError: as the statement would.
+        """
+        statement = parse(text)
+        effect, name = effect_of(statement), name_of(statement)
+        if effect is None or is_path(name):
+            return None if effect is None else Written(None, effect)
+        table = self._namespace.ours(name)
+        return None if table is None else Written(table, effect)
 
     def schema_of(self, query: str) -> StructType:
         """The schema of a query, without running it."""
