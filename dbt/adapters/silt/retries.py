@@ -130,7 +130,7 @@ class Retry:
             why = f"but run {entry.run_id} is still running (process {entry.process} of {entry.host})"
             remedy = f"Wait for its end, or {remedy}"
         elif entry.finished:
-            remedy = remedy.capitalize()
+            remedy = f"Run it again, or {remedy}"
         else:
             remedy = f"Continue that run with `{entry.continuing_command(self.own.directory)}`, or {remedy}"
         raise InvalidSettingError(

@@ -1,0 +1,306 @@
+"""Which run id a dbt command works under, that it is shown, and how a run that was stopped is continued."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt, run_dbt_and_capture
+
+FAILING_HOOK = "{% if var('fail', false) %}select raise_error('boom'){% else %}select 1{% endif %}"
+APPENDED = "{{ config(materialized='incremental', post_hook=\"" + FAILING_HOOK + '") }}\nselect id from range(4)'
+SNAPSHOT = (
+    "{% snapshot history %}\n{{ config(target_schema=schema, unique_key='id', strategy='check', check_cols='all', "
+    'post_hook="' + FAILING_HOOK + '") }}\n'
+    "select id, uuid() as value from range(3)\n{% endsnapshot %}"
+)
+OPERATIONS = """
+{% macro add_row() %}
+  {% do run_query("create table if not exists " ~ target.schema ~ ".audit (what string)") %}
+  {% if var('fail', false) %}{% do run_query("select raise_error('boom')") %}{% endif %}
+  {% do run_query("insert into " ~ target.schema ~ ".audit values ('added')") %}
+{% endmacro %}
+
+{% macro look() %}
+  {% do run_query("show tables in " ~ target.schema) %}
+  {% if var('fail', false) %}{% do exceptions.raise_compiler_error('nothing is right') %}{% endif %}
+{% endmacro %}
+"""
+FAIL, CALM = ("--vars", "{fail: true}"), ("--vars", "{}")
+
+
+def target_folder(project: Any) -> Path:
+    return Path(project.project_root) / "target"
+
+
+def runs(project: Any) -> list[dict[str, Any]]:
+    path = target_folder(project) / "silt_runs.json"
+    return json.loads(path.read_text())["runs"] if path.exists() else []
+
+
+def count(project: Any, table: str) -> int:
+    return int(project.run_sql(f"select count(*) from {project.test_schema}.{table}", fetch="one")[0])
+
+
+def shown(output: str) -> list[str]:
+    """The lines that name the run, each before the first node."""
+    first = output.find(" START ")
+    return re.findall(r"Run id (.*)$", output[: first if first >= 0 else len(output)], re.MULTILINE)
+
+
+@pytest.fixture(scope="class")
+def orchestrator() -> Iterator[pytest.MonkeyPatch]:
+    """Sets the environment variables that the profile is made of."""
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
+
+
+@pytest.fixture(scope="class")
+def dbt_profile_target(silt_target: dict[str, Any], orchestrator: pytest.MonkeyPatch) -> dict[str, Any]:
+    fields = {"run_id": "{{ env_var('ORCHESTRATOR_RUN_ID', '') }}", "resume": "{{ env_var('RESUME', '') }}"}
+    return {**silt_target, **fields}
+
+
+class Project:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"appended.sql": APPENDED, "other.sql": "{{ config(materialized='table') }} select 1 as id"}
+
+    @pytest.fixture(scope="class")
+    def macros(self) -> dict[str, str]:
+        return {"operations.sql": OPERATIONS}
+
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        return {"colours.csv": "id,name\n1,red\n2,green\n"}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        return {"history.sql": SNAPSHOT}
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        return {"seeds": {"post-hook": FAILING_HOOK}}
+
+
+class TestOrderOfIds(Project):
+    def test_a_retried_run_keeps_its_id_whatever_becomes_of_variables_profile_and_target_folder(
+        self, project: Any, orchestrator: pytest.MonkeyPatch
+    ) -> None:
+        orchestrator.setenv("ORCHESTRATOR_RUN_ID", "day 1/äö")
+        _, output = run_dbt_and_capture(["build", *FAIL], expect_pass=False)
+        assert shown(output) == ["day 1/äö (the profile's run_id)"]
+        state = target_folder(project).rename(Path(project.project_root) / "yesterday")
+        self._is_found_beside_the_state(project, orchestrator)
+        (state / "silt_runs.json").unlink()
+        self._is_found_in_the_results(project)
+        self._is_found_in_the_commits(project, state)
+        assert (count(project, "appended"), count(project, "history")) == (4, 3)
+        self._is_refused_where_nothing_knows_it(project, state)
+
+    def _is_found_beside_the_state(self, project: Any, orchestrator: pytest.MonkeyPatch) -> None:
+        orchestrator.setenv("ORCHESTRATOR_RUN_ID", "day 2")
+        _, output = run_dbt_and_capture(["retry", "--state", "yesterday"], expect_pass=False)
+        assert shown(output) == ["day 1/äö (the run that is retried; the profile's run_id day 2 is not that run's)"]
+        _, output = run_dbt_and_capture(["retry", *CALM])
+        assert shown(output)[0].startswith("day 1/äö (the run that is retried"), "of a retry"
+        assert output.count("skipped: already applied by run day 1/äö") == 3, "a seed, a snapshot and a model"
+        assert [each["finished"] for each in runs(project)] == [True, True]
+
+    def _is_found_in_the_results(self, project: Any) -> None:
+        """One node of the run succeeded, and its adapter response has the id."""
+        shutil.rmtree(target_folder(project))
+        _, output = run_dbt_and_capture(["retry", "--state", "yesterday", *CALM])
+        assert shown(output)[0].startswith("day 1/äö (the run that is retried")
+
+    def _is_found_in_the_commits(self, project: Any, state: Path) -> None:
+        shutil.rmtree(target_folder(project))
+        self._without_responses(state)
+        _, output = run_dbt_and_capture(["retry", "--state", "yesterday", *CALM])
+        assert shown(output)[0].startswith("day 1/äö (the run that is retried")
+
+    def _is_refused_where_nothing_knows_it(self, project: Any, state: Path) -> None:
+        shutil.rmtree(target_folder(project))
+        document = json.loads((state / "run_results.json").read_text())
+        document["metadata"]["invocation_id"] = "never-seen"
+        (state / "run_results.json").write_text(json.dumps(document))
+        with pytest.raises(BaseException, match="run id of invocation never-seen") as refusal:
+            run_dbt(["retry", "--state", "yesterday"], expect_pass=False)
+        assert "retry --state yesterday" in str(refusal.value)
+        assert "--vars '{fail: true, silt_run_id: day 2}'`" in str(refusal.value)
+        assert runs(project) == []
+
+    def _without_responses(self, state: Path) -> None:
+        document = json.loads((state / "run_results.json").read_text())
+        for result in document["results"]:
+            result["adapter_response"] = {}
+        (state / "run_results.json").write_text(json.dumps(document))
+
+
+class TestEveryCommand(Project):
+    def test_shows_its_id_first_and_needs_no_target_folder_to_know_what_it_has_done(
+        self, project: Any, orchestrator: pytest.MonkeyPatch
+    ) -> None:
+        orchestrator.setenv("ORCHESTRATOR_RUN_ID", "20260301")  # a number, as YAML reads it
+        for command in ("seed", "snapshot", "run"):
+            _, output = run_dbt_and_capture([command])
+            assert shown(output) == ["20260301 (the profile's run_id)"]
+            shutil.rmtree(target_folder(project))  # the next one is in a container of its own
+        results, output = run_dbt_and_capture(["build"])
+        assert shown(output) == ["20260301 (the profile's run_id)"]
+        assert [result.adapter_response["skipped"] for result in results] == [True] * 4
+
+    def test_without_an_id_of_its_own_is_a_run_of_its_own_also_in_one_process_and_after_an_error(
+        self, project: Any, orchestrator: pytest.MonkeyPatch
+    ) -> None:
+        orchestrator.setenv("ORCHESTRATOR_RUN_ID", "")
+        for _ in range(2):
+            run_dbt(["run", "--select", "appended"])
+        with pytest.raises(BaseException, match="a text or a number, not"):
+            run_dbt(["run", "--select", "appended", "--vars", "{silt_run_id: {day: 1}}"])
+        with pytest.raises(BaseException, match="501 characters"):
+            run_dbt(["run", "--select", "appended", "--vars", f"{{silt_run_id: {'x' * 501}}}"])
+        orchestrator.setenv("RESUME", "forever")
+        with pytest.raises(BaseException, match="`resume` is a length of time such as `2 hours`"):
+            run_dbt(["run", "--select", "appended"])
+        orchestrator.setenv("RESUME", "2 hours")
+        _, output = run_dbt_and_capture(["run", "--select", "appended"])
+        assert "Continuing" not in output, "what came to its end is not continued"
+        assert count(project, "appended") == 4 + 3 * 4
+        last = runs(project)[-3:]
+        assert [each["run_id"] for each in last] == [each["invocation_id"] for each in last]
+        assert shown(output) == [f"{last[-1]['invocation_id']} (dbt's invocation id)"]
+
+    def test_an_operation_is_a_run_once_it_changes_something(
+        self, project: Any, orchestrator: pytest.MonkeyPatch
+    ) -> None:
+        before = runs(project)
+        _, output = run_dbt_and_capture(["run-operation", "look", *FAIL], expect_pass=False)
+        assert shown(output) == []
+        _, output = run_dbt_and_capture(["retry"], expect_pass=False)
+        assert "nothing is right" in output, "looking again is not refused"
+        assert runs(project) == before
+        _, output = run_dbt_and_capture(["run-operation", "add_row", *FAIL], expect_pass=False)
+        operation = runs(project)[-1]
+        assert shown(output) == [f"{operation['invocation_id']} (dbt's invocation id)"]
+        _, output = run_dbt_and_capture(["retry", *CALM])
+        assert shown(output) == [f"{operation['invocation_id']} (the run that is retried)"]
+        assert count(project, "audit") == 1
+
+    def test_a_new_id_of_the_profile_parses_nothing_anew(self, project: Any, orchestrator: pytest.MonkeyPatch) -> None:
+        for run_id in ("R1", "R2"):
+            orchestrator.setenv("ORCHESTRATOR_RUN_ID", run_id)
+            events: list[Any] = []
+            run_dbt(["run", "--select", "other"], callbacks=[events.append])
+            messages = {event.info.name: event.info.msg for event in events}
+        assert "UnableToPartialParse" not in messages
+        assert messages["PartialParsingEnabled"] == (
+            "Partial parsing enabled: 0 files deleted, 0 files added, 0 files changed."
+        )
+        assert runs(project)[-1]["run_id"] == "R2"
+
+
+WAITING = """
+import os, time
+
+def model(dbt, session):
+    dbt.config(materialized="incremental")
+    dbt.ref("appended")
+    while os.path.exists("{hold}"):
+        open("{hold}.reached", "w").close()
+        time.sleep(0.02)
+    return session.range(2)
+"""
+
+
+class TestStoppedRuns:
+    """Real processes: one that is killed, the one that is pasted into a shell, and one that Ctrl-C ends."""
+
+    @pytest.fixture(scope="class")
+    def hold(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        return tmp_path_factory.mktemp("hold") / "hold"
+
+    @pytest.fixture(scope="class")
+    def models(self, hold: Path) -> dict[str, str]:
+        said = "\n{# {{ var('note', '') }} {{ var('day', modules.datetime.date(2026, 1, 1)).year }} #}"
+        return {"appended.sql": APPENDED + said, "waiting.py": WAITING.format(hold=hold)}
+
+    @pytest.fixture(scope="class")
+    def selected(self) -> list[str]:
+        return ["run", "--select", "appended waiting", "--target", "default"]
+
+    def test_a_killed_run_is_continued_by_the_command_that_retry_prints(
+        self, project: Any, hold: Path, selected: list[str], tmp_path: Path
+    ) -> None:
+        run_dbt([*selected])
+        variables = ["--vars", '{day: 2026-01-02, note: "it\'s `late`"}'.replace("`", "")]
+        process = self._start(project, [*selected, *variables], hold, tmp_path)
+        with pytest.raises(BaseException, match="is still running"):
+            run_dbt(["retry"])
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(timeout=60)
+        hold.unlink()
+
+        with pytest.raises(BaseException, match="was killed or broken off") as refusal:
+            run_dbt(["retry"])
+        killed = runs(project)[-1]
+        [command] = re.findall(r"Continue that run with `([^`]*)`", str(refusal.value))
+        assert command.startswith(f"cd {tmp_path} && ") and "--target default" in command
+        pasted = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=300, check=False)
+        assert pasted.returncode == 0, pasted.stdout
+        assert shown(pasted.stdout) == [f"{killed['run_id']} (the variable silt_run_id)"]
+        assert f"skipped: already applied by run {killed['run_id']}" in pasted.stdout
+        assert run_dbt(["retry"]).results == [], "now the last run has left its results"
+        assert (count(project, "appended"), count(project, "waiting")) == (8, 4)
+
+    def test_a_run_that_ctrl_c_ends_is_not_finished(
+        self, project: Any, hold: Path, selected: list[str], tmp_path: Path, orchestrator: pytest.MonkeyPatch
+    ) -> None:
+        process = self._start(project, selected, hold, tmp_path)
+        os.killpg(process.pid, signal.SIGINT)
+        self._wait(process, lambda: "CANCEL" in (tmp_path / "output.log").read_text())
+        hold.unlink()
+        assert process.wait(timeout=120) != 0
+        with pytest.raises(BaseException, match="its results lack the nodes that had not run"):
+            run_dbt(["retry"])
+        stopped = runs(project)[-1]
+
+        orchestrator.setenv("RESUME", "2 hours")
+        _, output = run_dbt_and_capture([*selected])
+        continuing = output.index(f"Continuing `{stopped['command']}`")
+        assert continuing < output.index(f"Run id {stopped['run_id']} (a run that did not finish)")
+        assert "skipped: already applied by run" in output
+        assert (count(project, "appended"), count(project, "waiting")) == (12, 6)
+        _, output = run_dbt_and_capture([*selected])
+        assert "Continuing" not in output
+        assert count(project, "appended") == 16
+
+    def _start(self, project: Any, arguments: list[str], hold: Path, folder: Path) -> subprocess.Popen[bytes]:
+        """dbt, seen from another folder, in a process group of its own; returns when its second model waits."""
+        hold.touch()
+        reached = Path(f"{hold}.reached")
+        reached.unlink(missing_ok=True)
+        dbt = str(Path(sys.executable).with_name("dbt"))
+        places = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
+        with (folder / "output.log").open("wb") as log:
+            process = subprocess.Popen(
+                [dbt, *arguments, *places], cwd=folder, stdout=log, stderr=log, start_new_session=True
+            )
+        self._wait(process, reached.exists)
+        return process
+
+    def _wait(self, process: subprocess.Popen[bytes], until: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 300
+        while not until():
+            assert time.monotonic() < deadline and process.poll() is None
+            time.sleep(0.05)
