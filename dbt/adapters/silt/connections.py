@@ -245,7 +245,7 @@ class SiltConnectionManager(SQLConnectionManager):
 
     def _place_of(self, warehouse: Warehouse, statement: str) -> tuple[Written | None, StatementScope | None]:
         """What a statement changes and where it is run, unless it is a node's own write or leaves nothing behind."""
-        if self.work.unit is not None or not self.invocation.writes:
+        if self.work.unit is not None or not self.invocation.has_started:
             return None, None
         scope = self.work.scope or self._outer_scope()
         return (None, None) if scope is None else (warehouse.written(statement), scope)

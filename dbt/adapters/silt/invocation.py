@@ -125,10 +125,14 @@ class Invocation:
             return self._run
 
     @property
+    def has_started(self) -> bool:
+        """Whether this command is a run by now: an operation that has only looked is none."""
+        return self.writes and self._run is not None
+
+    @property
     def run_id(self) -> str | None:
         """The run id of what is written now; None before the run starts, and in a command that is none."""
-        run = self._run
-        return run.run_id if run is not None and self.writes else None
+        return self.run.run_id if self.has_started else None
 
     def connect(self) -> None:
         """A connection is asked for: the run starts, unless it is an operation, which may only look at something."""
