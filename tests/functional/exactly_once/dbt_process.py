@@ -1,15 +1,15 @@
-"""dbt as a process of its own on the project beside this file, to be killed and run again."""
+"""dbt in processes of their own on the project beside this file, side by side and killed."""
 
 from __future__ import annotations
 
 import json
 import os
-import random
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,17 +83,18 @@ class Workplace:
         """Runs `dbt build` to its end; its exit code."""
         return self.start(run_id, round_, *arguments).wait(timeout=300)
 
-    def build_and_kill(self, run_id: str, round_: int, after_seconds: float) -> bool:
-        """Runs `dbt build` and kills it and its JVM after that time; whether it was still running."""
-        process = self.start(run_id, round_)
-        deadline = time.monotonic() + after_seconds
-        while process.poll() is None and time.monotonic() < deadline:
+    def has_committed(self, count: int) -> Callable[[], bool]:
+        """Whether so many commits have been noted by the project's runs."""
+        journal = self.root / "project" / "target" / "silt_commits.jsonl"
+        return lambda: journal.exists() and len(journal.read_bytes().splitlines()) >= count
+
+    def kill_when(self, process: subprocess.Popen[bytes], is_due: Callable[[], bool]) -> None:
+        """Kills a process and its JVM as soon as that is so; it must not have ended before."""
+        while not is_due():
+            assert process.poll() is None, self.output()
             time.sleep(0.01)
-        alive = process.poll() is None
-        if alive:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait(timeout=60)
-        return alive
+        os.killpg(process.pid, signal.SIGKILL)
+        assert process.wait(timeout=60) == -signal.SIGKILL
 
     def rows(self) -> dict[str, list[str]]:
         """The rows of each table as another engine reads them, sorted, without what the clock decides."""
@@ -105,12 +106,6 @@ class Workplace:
     def _rows(self, table: str) -> list[str]:
         rows = DeltaTable(str(self.warehouse / "main" / table)).to_pyarrow_table().to_pylist()
         return sorted(repr(sorted((k, _shown(k, v)) for k, v in row.items())) for row in rows)
-
-
-def moments(seed: int, count: int, longest_seconds: float, shortest_seconds: float = 0.0) -> list[float]:
-    """Random moments, the same for the same seed."""
-    chance = random.Random(seed)
-    return [chance.uniform(shortest_seconds, longest_seconds) for _ in range(count)]
 
 
 def _shown(column: str, value: object) -> object:

@@ -1,7 +1,10 @@
-"""Two processes that run dbt on the same models at the same time."""
+"""Processes that run dbt on the same models at the same time, under one run id and under several."""
 
 from __future__ import annotations
 
+import json
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,44 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
     place = Workplace.make(tmp_path_factory.mktemp("built"))
     assert place.build("run-1", 1) == 0, place.output()
     return place
+
+
+@pytest.fixture(scope="module")
+def built_twice(built: Workplace, tmp_path_factory: pytest.TempPathFactory) -> Workplace:
+    place = built.copy(tmp_path_factory.mktemp("twice") / "copy")
+    assert place.build("run-2", 2) == 0, place.output()
+    return place
+
+
+def test_three_first_runs_of_one_id_in_one_folder_share_the_work_also_where_one_is_killed(
+    built: Workplace, tmp_path: Path
+) -> None:
+    place = Workplace.make(tmp_path / "shared")
+    processes = [place.start("run-1", 1) for _ in range(3)]
+    place.kill_when(processes[0], place.has_committed(5))
+    assert [process.wait(timeout=300) for process in processes[1:]] == [0, 0], place.output()
+    assert place.build("run-1", 1) == 0, place.output()
+    assert place.rows() == built.rows()
+    assert set(done_by_commits(place).values()) == {1}
+    assert re.search(r"skipped: already applied by run run-1 as silt\.main\.\w+@v\d+", place.output())
+
+
+def test_two_runs_of_one_id_from_two_folders_leave_what_one_leaves(
+    built: Workplace, built_twice: Workplace, tmp_path: Path
+) -> None:
+    first = built.copy(tmp_path / "first")
+    second = first.beside(tmp_path / "second")
+    processes = [place.start("run-2", 2) for place in (first, second)]
+    codes = [process.wait(timeout=300) for process in processes]
+    assert codes == [0, 0], first.output() + second.output()
+    assert first.rows() == built_twice.rows()
+    assert done_by_commits(first) == done_by_commits(built_twice)
+
+
+def done_by_commits(place: Workplace) -> Counter[str]:
+    """How many commits of all tables hold each unit of work."""
+    lines = (line for log in place.warehouse.glob("main/*/_delta_log/*.json") for line in log.read_text().splitlines())
+    return Counter(action["txn"]["appId"] for action in map(json.loads, lines) if "txn" in action)
 
 
 ONE_COMMIT = ("--exclude", "as_two_steps")

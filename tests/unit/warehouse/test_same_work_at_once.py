@@ -247,11 +247,15 @@ def test_of_four_at_once_one_does_the_work(name: str, patient_house: House) -> N
         "drop view if exists w",
         "create table if not exists u (n int)",
         "create or replace table u as select 1 as n",
+        "alter table t drop columns if exists (gone)",
+        "alter table t alter column n type bigint",
+        "comment on table t is 'numbers'",
+        "insert overwrite t by name select 1 as n, 2 as gone",
     ],
 )
 def test_what_is_no_unit_of_work_may_be_done_by_four_at_once(statement: str, patient_house: House) -> None:
     house = patient_house
-    house.sql("create table t as select 1 as n")
+    house.sql("create table t as select 1 as n, 2 as gone")
     house.sql("create view w as select 1 as n")
     writers = [house.another() for _ in range(4)]
     side_by_side([lambda w=w: w.sql(statement) for w in writers])

@@ -3,16 +3,17 @@
 The rows are written beside their place, under a hidden name, and moved there when all of them are written: a run that
 fails or is killed leaves what was there before. A file is replaced in one step. A folder is replaced in two (the old
 one steps aside, the new one takes its name), between which there is none for a moment. Running the model again writes
-the same place again, so it needs no memory of what was applied.
+the same place again, so it needs no memory of what was applied; of two runs at once, one after the other does so.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,10 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.column import SiltColumn
 from dbt.adapters.silt.commits import SiltResponse
+from dbt.adapters.silt.engine.catalog.locks import exclusive
 from dbt.adapters.silt.engine.commands.file_formats import compression_of, format_of
+from dbt.adapters.silt.engine.kernel.clock import SystemClock
+from dbt.adapters.silt.engine.kernel.local_store import LocalStore
 from dbt.adapters.silt.external.sources import declared, read_files
 from dbt.adapters.silt.sql_text import quote
 
@@ -83,7 +87,9 @@ def external_target(model: Mapping[str, Any], location: str, project_root: str, 
     if named and partition_by:
         raise DbtRuntimeError(f"`partition_by` needs a folder, and `{location}` is one file: leave its ending out")
     target = ExternalTarget(path, bool(named), file_format, options, partition_by, str(model["unique_id"]))
-    _check_replaceable(target)
+    if path.parent.is_dir():
+        with _alone(path.parent):
+            _check_replaceable(target)
     return target
 
 
@@ -99,18 +105,35 @@ def write_external(rows: DataFrame, target: ExternalTarget) -> ExternalFiles:
     hidden = _beside(target.path)
     try:
         _writer(observed, target).save(f"file://{hidden}")
-        _check_replaceable(target)
-        if target.is_file:
-            (part,) = hidden.glob("part-*")
-            os.replace(part, target.path)
-        else:
-            _mark(hidden, target)
-            _swap(hidden, target.path)
+        put_in_place(hidden, target)
     finally:
         shutil.rmtree(hidden, ignore_errors=True)
     written = int(count.get["rows"])
     response = SiltResponse(f"{written} rows in {target.path}", code="OK", rows_affected=written)
     return ExternalFiles(_query(rows, target), response)
+
+
+def put_in_place(written: Path, target: ExternalTarget) -> None:
+    """Put what was written in a folder in the place of what was there.
+
+    Raises:
+        DbtRuntimeError: files of somebody else's have come there meanwhile.
+    """
+    with _alone(target.path.parent):
+        _check_replaceable(target)
+        if target.is_file:
+            (part,) = written.glob("part-*")
+            os.replace(part, target.path)
+        else:
+            _mark(written, target)
+            _swap(written, target.path)
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """In here no other run, of this process or another, replaces anything in the folder."""
+    with exclusive(LocalStore(str(folder)), "", SystemClock()):
+        yield
 
 
 def _path(location: str, project_root: str, taken: list[str]) -> Path:
