@@ -19,10 +19,10 @@ from dbt.adapters.silt.commit_facts import CommitFacts
 from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.actions import Json
+from dbt.adapters.silt.engine.kernel.changes import RESTORE_OPERATION
 from dbt.adapters.silt.engine.kernel.commit_heads import CommitHead, read_heads
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, RelationNotFoundError, SchemaNotFoundError, SiltError
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.restore import OPERATION as RESTORE
 from dbt.adapters.silt.engine.kernel.rows_changed import RowsChanged
 
 _READERS: Final = 8
@@ -101,7 +101,7 @@ class TableHistory:
 
     def _restored(self, commit: LoggedCommit) -> int | None:
         """The version that a commit put the table back to; None where it is no RESTORE, or the log does not say."""
-        if commit.operation != RESTORE:
+        if commit.operation != RESTORE_OPERATION:
             return None
         version, time = commit.parameters.get("version"), commit.parameters.get("timestamp")
         if isinstance(version, int):

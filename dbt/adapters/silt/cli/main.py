@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from argparse import ArgumentParser
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final, cast
 
 from dbt.adapters.silt.__version__ import version
-from dbt.adapters.silt.cli import check, history, rollback, run, runs, show
-from dbt.adapters.silt.cli.options import Subcommand
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, SiltError, TableDamagedError
 
-SUBCOMMANDS: Mapping[str, Subcommand] = {
-    "runs": runs,
-    "run": run,
-    "history": history,
-    "show": show,
-    "check": check,
-    "rollback": rollback,
-}
-"""The module of each subcommand, in the order of the help."""
+if TYPE_CHECKING:
+    from dbt.adapters.silt.cli.options import Subcommand
+
+SUBCOMMANDS: Final = ("runs", "run", "history", "show", "check", "rollback")
+"""The subcommands in the order of the help, each a module of this package: only that which is run is loaded."""
 
 PROBLEMS_FOUND, BAD_INPUT, INTERRUPTED = 1, 2, 130
 """Exit codes beyond 0."""
@@ -38,9 +34,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: after `--help` and `--version`, and for arguments that are none.
     """
-    arguments = _parser().parse_args(argv)
+    if argv is None:
+        _leave_out("numpy", "pandas")
+    given = sys.argv[1:] if argv is None else argv
+    arguments = _parser(given[:1] if given and given[0] in SUBCOMMANDS else SUBCOMMANDS).parse_args(given)
     try:
-        return SUBCOMMANDS[arguments.subcommand].run(arguments)
+        return _subcommand(arguments.subcommand).run(arguments)
     except SiltError as error:
         print(f"silt: {error}", file=sys.stderr)
         is_damage = isinstance(error, TableDamagedError) and not isinstance(error, NotATableError)
@@ -53,13 +52,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
 
 
-def _parser() -> ArgumentParser:
+def _leave_out(*names: str) -> None:
+    """Makes packages as good as not installed, in this process.
+
+    PyArrow loads these two where they are there, which takes longer than all the rest; nothing here needs them.
+    """
+    for name in names:
+        sys.modules.setdefault(name, None)  # type: ignore[arg-type]
+
+
+def _subcommand(name: str) -> Subcommand:
+    return cast("Subcommand", importlib.import_module(f"dbt.adapters.silt.cli.{name}"))
+
+
+def _parser(names: Iterable[str]) -> ArgumentParser:
     parser = ArgumentParser(
         prog="silt",
         description="Shows what runs did to a warehouse of dbt-silt, and what its tables are; undoes a run.",
     )
     parser.add_argument("--version", action="version", version=f"silt {version}")
     subparsers = parser.add_subparsers(title="subcommands", metavar="SUBCOMMAND", dest="subcommand", required=True)
-    for module in SUBCOMMANDS.values():
-        module.add(subparsers)
+    for name in names:
+        _subcommand(name).add(subparsers)
     return parser

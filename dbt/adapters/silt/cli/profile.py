@@ -19,8 +19,7 @@ from dbt.adapters.silt.cli.lazily import lazily
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 
 yaml = lazily("yaml")
-jinja2 = lazily("jinja2")
-sandbox = lazily("jinja2.sandbox")
+jinja = lazily("dbt.adapters.silt.cli.jinja")
 
 _PROJECT_FILE = "dbt_project.yml"
 _PROFILES_FILE = "profiles.yml"
@@ -159,12 +158,9 @@ def _rendered(value: Any) -> str | None:
     text = str(value)
     if "{{" not in text and "{%" not in text:
         return text
-    environment = sandbox.SandboxedEnvironment(undefined=jinja2.StrictUndefined)
-    for filter_name in ("as_text", "as_native", "as_bool", "as_number"):
-        environment.filters[filter_name] = str
     try:
-        return str(environment.from_string(text).render(env_var=_env_var, var=_variable))
-    except jinja2.TemplateError as error:
+        return str(jinja.rendered(text, {"env_var": _env_var, "var": _variable}))
+    except ValueError as error:
         raise InvalidSettingError(f"`{text}` cannot be rendered: {error}", remedy=f"Correct it, {_NAMED}") from error
 
 

@@ -10,11 +10,17 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from dbt.adapters.silt.cli.lazily import lazily
 from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.journal import CommitJournal, JournalEntry
 from dbt.adapters.silt.run_history import Run
-from dbt.adapters.silt.run_registry import RunEntry, RunRegistry
+
+if TYPE_CHECKING:
+    from dbt.adapters.silt.run_registry import RunEntry
+
+run_registry = lazily("dbt.adapters.silt.run_registry")
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,7 @@ def read_records(target_path: Path | None) -> Records:
     for entry in journal.entries:
         entries[entry.run_id or entry.invocation_id or ""].append(entry)
     commands: dict[str, list[RunEntry]] = defaultdict(list)
-    for command in RunRegistry(target_path).entries():
+    for command in run_registry.RunRegistry(target_path).entries():
         commands[command.run_id].append(command)
     return Records(
         {run_id: tuple(each) for run_id, each in entries.items()},

@@ -23,6 +23,9 @@ from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
 DROP_OPERATION: Final = "DROP TABLE"
 """The operation of the version that ends a log."""
 
+RESTORE_OPERATION: Final = "RESTORE"
+"""The operation of a version that puts a table back to an earlier one."""
+
 NOT_DONE: Final = -1
 """The version of a transaction identifier whose work is forgotten: whoever asks does it again."""
 

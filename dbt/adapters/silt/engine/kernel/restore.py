@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.kernel import columns, data_files, transaction, vacuum
 from dbt.adapters.silt.engine.kernel.actions import AddFile, DomainMetadata, Metadata, SetTransaction
-from dbt.adapters.silt.engine.kernel.changes import NOT_DONE, Changes, Operation, ReadSet, texts
+from dbt.adapters.silt.engine.kernel.changes import NOT_DONE, RESTORE_OPERATION, Changes, Operation, ReadSet, texts
 from dbt.adapters.silt.engine.kernel.clustering import CLUSTERING_DOMAIN
 from dbt.adapters.silt.engine.kernel.column_mapping import MAX_COLUMN_ID, max_column_id
 from dbt.adapters.silt.engine.kernel.deletion_vectors import file_name
@@ -33,7 +33,7 @@ from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.transaction import CommitSettings, Committed
 from dbt.adapters.silt.engine.kernel.validation import check_changes
 
-OPERATION: Final = "RESTORE"
+OPERATION: Final = RESTORE_OPERATION
 
 _HIGH_WATER_MARK = "delta.identity.highWaterMark"
 _IDENTITY_STEP = "delta.identity.step"

@@ -1,0 +1,131 @@
+"""The command as a program: its exit codes, what it prints where, and what it does without."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.silt.__version__ import version
+from dbt.adapters.silt.cli import runs
+from dbt.adapters.silt.cli.main import SUBCOMMANDS, main
+from tests.unit.cli.house import House, rows
+
+ROOT = Path(__file__).parents[3]
+
+WITHOUT_SPARK_AND_DBT = """
+import importlib.abc, sys
+
+class Blocked(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        root = name.split(".")[0]
+        ours = name in ("dbt", "dbt.adapters") or name.startswith("dbt.adapters.silt")
+        if root in ("pyspark", "py4j", "dbt_common", "numpy", "pandas", "agate") or (root == "dbt" and not ours):
+            raise ImportError(f"{name} is blocked")
+
+sys.meta_path.insert(0, Blocked())
+from dbt.adapters.silt.cli.main import main
+sys.exit(main())
+"""
+
+
+def program(*arguments: str, code: str | None = None, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Runs the command in a process of its own."""
+    start: Sequence[str] = ["-c", code] if code else ["-m", "dbt.adapters.silt.cli"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
+    return subprocess.run(
+        [sys.executable, "-W", "error", *start, *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture
+def filled(house: House) -> House:
+    """A warehouse with a run, and rows that a deletion vector marks."""
+    log = house.running("nightly").create("main.künden", rows(0, 40), {"delta.enableDeletionVectors": "true"})
+    house.running("nightly").mark(log, [3, 5])
+    return house
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("runs",), ("run", "nightly"), ("history", "main.künden"), ("show", "main.künden"), ("check",)],
+    ids=lambda arguments: arguments[0],
+)
+def test_it_needs_neither_spark_nor_dbt_nor_numpy_nor_pandas(filled: House, arguments: tuple[str, ...]) -> None:
+    done = program(*arguments, "--warehouse", str(filled.folder), "--json", code=WITHOUT_SPARK_AND_DBT)
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert isinstance(json.loads(done.stdout), dict)
+
+
+def test_each_subcommand_says_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    overview = capsys.readouterr().out
+    assert ended.value.code == 0
+    for name in SUBCOMMANDS:
+        assert f"\n    {name} " in overview
+        with pytest.raises(SystemExit):
+            main([name, "--help"])
+        assert capsys.readouterr().out.startswith(f"usage: silt {name} ")
+
+
+def test_it_tells_its_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out == f"silt {version}\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["walk"], ["show"], ["runs", "--no-such"]])
+def test_arguments_that_are_none_end_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("usage: silt")
+
+
+def test_an_error_is_one_line_with_its_remedy_and_no_traceback(tmp_path: Path) -> None:
+    done = program("runs", "--warehouse", str(tmp_path / "nowhere"))
+    assert (done.stdout, done.returncode) == ("", 2)
+    assert done.stderr.startswith("silt: [SILT_INVALID_SETTING] there is no folder ")
+    assert "--warehouse PATH" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_damaged_log_is_a_problem_found(filled: House, capsys: pytest.CaptureFixture[str]) -> None:
+    (filled.folder / "main" / "künden" / "_delta_log" / f"{0:020d}.json").write_text("{")
+    assert main(["show", "main.künden", "--warehouse", str(filled.folder)]) == 1
+    assert "SILT_CORRUPT_LOG" in capsys.readouterr().err
+
+
+def test_a_reader_that_goes_away_is_no_error(filled: House) -> None:
+    command = f"{sys.executable} -m dbt.adapters.silt.cli show main.künden --warehouse {filled.folder} | true"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        command, shell=True, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.stderr, done.returncode) == ("", 0)
+
+
+def test_an_interrupt_ends_with_130(filled: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runs, "histories", interrupted)
+    assert main(["runs", "--warehouse", str(filled.folder)]) == 130
+
+
+def test_names_of_any_script_are_printed_as_they_are(filled: House) -> None:
+    done = program("runs", "--warehouse", str(filled.folder), "--json")
+    assert json.loads(done.stdout)["runs"][0]["tables"] == ["silt.main.künden"]
+    assert "künden" in done.stdout
