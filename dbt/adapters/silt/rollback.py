@@ -108,8 +108,8 @@ def roll_back_run(catalog: Catalog, request: RollbackRequest, records: ProjectRe
     findings = traces.find(catalog, searched, work)
     if not (findings.known or findings.problems or any(each.of_run(run_id) for each in found)):
         raise RunNotFoundError(f"no commit of a run `{run_id}` is in a table of this warehouse")
-    rollback.check(findings, settings)
     if request.dry_run:
+        rollback.check(findings, settings)
         done = rollback.planned(findings, settings)
     else:
         done = rollback.roll_back(catalog, findings, work, settings)

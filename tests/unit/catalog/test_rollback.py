@@ -252,6 +252,17 @@ def test_a_drop_is_meant_for_the_version_that_was_looked_at(works: Works) -> Non
     assert works.reopened(3).rows() == BEFORE | {"made": {1: 1, 2: 2}}
 
 
+@pytest.mark.parametrize(("operation", "path"), [("put", "made/_drop.json"), ("list_from", "made/_delta_log")])
+def test_a_drop_loses_to_a_commit_at_any_moment_before_its_own(works: Works, operation: str, path: str) -> None:
+    works.create("made", "B", {1: 1})
+    findings = works.find("B")
+    append = functools.partial(works.reopened(2).append, "made", "C", {2: 2})
+    beside = Works(Beside(works.store, operation, path, append), seed=3)
+    with pytest.raises(ConcurrentModificationError, match="it is not dropped"):
+        beside.catalog.drop_table(named("made"), version=findings.created[0].base.version)
+    assert works.reopened(4).rows()["made"] == {1: 1, 2: 2}
+
+
 # What cannot be undone
 
 
@@ -319,22 +330,22 @@ def test_a_writer_between_the_check_and_the_commit_wins_and_what_was_done_is_nam
 
 
 class Beside(FaultyStore):
-    """Somebody else acts right after the commit of one path."""
+    """Somebody else acts once, right after an operation on one path."""
 
-    def __init__(self, inner: Store, path: str, act: Callable[[], None]) -> None:
+    def __init__(self, inner: Store, operation: str, path: str, act: Callable[[], None]) -> None:
         super().__init__(inner)
-        self.path, self.act = path, act
+        self.operation, self.path, self.acts = operation, path, [act]
 
     def around(self, operation: str, path: str, run: Callable[[], T]) -> T:
         result = super().around(operation, path, run)
-        if operation == "put_if_absent" and f"{self.root}/{path}".endswith(self.path):
-            self.act()
+        if self.acts and operation == self.operation and f"{self.root}/{path}".endswith(self.path):
+            self.acts.pop()()
         return result
 
 
 def test_work_that_goes_on_behind_the_rollback_is_noticed(works: Works) -> None:
     rerun = functools.partial(works.reopened(2).append, "orders", "B", {3: 30}, "first")
-    beside = Works(Beside(works.store, f"payments/{commit_path(2)}", rerun), seed=3)
+    beside = Works(Beside(works.store, "put_if_absent", f"payments/{commit_path(2)}", rerun), seed=3)
     with pytest.raises(ConcurrentModificationError, match=r"run B went on .* changed silt\.main\.orders again"):
         beside.roll_back("B")
     works.roll_back("B")
