@@ -167,7 +167,16 @@ class Invocation:
         if entered is not None:
             error = sys.exc_info()[1]
             failed = isinstance(error, click.ClickException) and error.exit_code == _FAILED
-            self._registry.end(entered, finished=error is self._around or failed)
+            self._mark(entered, finished=error is self._around or failed)
+
+    def _mark(self, entered: str, finished: bool) -> None:
+        """What the run has done stands, and dbt has its results still to write: no reason to fail here."""
+        try:
+            self._registry.end(entered, finished)
+        except SiltError as error:
+            logger.warning(
+                f"The end of this run is not on record, so `dbt retry` will take it for a killed one: {error}"
+            )
 
     def _sources(self) -> RunSources:
         credentials: SiltCredentials = self._config.credentials

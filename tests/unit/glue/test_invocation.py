@@ -123,6 +123,16 @@ def test_a_run_within_a_programs_own_error_handling_is_finished(tmp_path: Path) 
     assert entered(tmp_path) == [(get_invocation_id(), True)]
 
 
+def test_a_run_whose_end_cannot_be_marked_fails_no_more_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    warnings: list[str] = []
+    monkeypatch.setattr("dbt.adapters.silt.invocation.logger.warning", warnings.append)
+    run = invocation(config(tmp_path))
+    run.start()
+    (tmp_path / "target" / "silt_runs.json").write_text("{")
+    run.finish()
+    assert "not on record" in warnings[0] and "silt_runs.json" in warnings[0]
+
+
 def test_an_operation_is_a_run_from_its_first_statement_that_changes_something(tmp_path: Path, info: list[str]) -> None:
     operation = invocation(config(tmp_path, "run-operation", run_id="R1"))
     operation.connect()
