@@ -2,7 +2,7 @@
 
        dbt run-operation silt_optimize --args '{table: shop.orders, zorder_by: [customer_id]}'
 
-     and in a hook, where the same macro gives the statement's text, which the hook then runs as its unit of work:
+     and in a hook, where the same macro gives the statement's text, which the hook then runs:
 
        {{ config(post_hook="{{ silt_optimize(this) }}") }} --#}
 

@@ -15,7 +15,9 @@ from dbt.adapters.silt.units import (
     goes_with_rows,
     main_unit,
     model_hook_scope,
+    node_scope,
     on_run_hook_scope,
+    run_operation_scope,
     text_hash,
 )
 
@@ -132,3 +134,42 @@ def test_an_on_run_hook_keeps_its_name_when_another_is_added_before_it() -> None
 @pytest.mark.parametrize("node", ["model.shop.orders", "operation.shop.my_macro", "test.shop.unique_orders"])
 def test_other_nodes_have_no_on_run_scope(node: str) -> None:
     assert on_run_hook_scope(CONTEXT, node, False) is None
+
+
+def test_an_operations_statements_are_named_by_its_macro() -> None:
+    unit = run_operation_scope(CONTEXT, "load").unit("insert into t values (1)", 2)
+    assert unit.app_id == f"silt/shop/load/R1/dev/run_operation/{text_hash('insert into t values (1)')}/2"
+
+
+def test_the_statements_of_a_batch_are_its_own_and_go_with_its_rows() -> None:
+    batch = {"id": "20240103", "event_time_end": "2024-01-04"}
+    whole, batched = (node_scope(CONTEXT, each, "silt.main.orders", False) for each in (model(), model(batch=batch)))
+    name = text_hash("select 1")
+    assert whole.unit("select 1", 1).app_id == (
+        f"silt/shop/model.shop.orders/R1/dev:silt.main.orders/statement/{name}/1"
+    )
+    assert batched.unit("select 1", 1).app_id == (
+        f"silt/shop/model.shop.orders/R1/dev:silt.main.orders/20240103@2024-01-04/statement/{name}/1"
+    )
+    assert not goes_with_rows(whole.unit("select 1", 1).app_id)
+    assert goes_with_rows(batched.unit("select 1", 1).app_id)
+
+
+def test_a_nodes_own_write_is_found_among_what_its_table_holds() -> None:
+    batch = {"id": "20240103", "event_time_end": "2024-01-04"}
+    write = main_unit(CONTEXT, model(), False, None)
+    batched = main_unit(CONTEXT, model(batch=batch), False, None)
+    own = node_scope(CONTEXT, model(), "silt.main.orders", False).own_write
+    of_batch = node_scope(CONTEXT, model(batch=batch), "silt.main.orders", False).own_write
+    hook = model_hook_scope(CONTEXT, model(), "pre_hook", "silt.main.orders", True).own_write
+    assert own is not None and of_batch is not None and hook is not None
+    assert own.among(dict([write.txn])) == write.app_id
+    assert own.among(dict([batched.txn])) == batched.app_id, "before the first batch is before all of them"
+    assert of_batch.among(dict([write.txn])) is None
+    assert of_batch.among(dict([batched.txn])) == batched.app_id
+    assert hook.among(dict([write.txn])) is None, "a full refresh is still to come"
+    assert own.among({write.app_id: -1}) is None
+    others = (write.part(1), main_unit(RunContext("shop", "dev", "R1", empty=True), model(), False, None))
+    assert own.among(dict(each.txn for each in others)) is None
+    assert own.among(dict([main_unit(CONTEXT, model(unique_id="model.shop.orders2"), False, None).txn])) is None
+    assert model_hook_scope(CONTEXT, model(), "post_hook", "silt.main.orders", False).own_write is None
