@@ -247,8 +247,8 @@ class SiltConnectionManager(SQLConnectionManager):
         """What a statement changes and where it is run, unless it is a node's own write or leaves nothing behind."""
         if self.work.unit is not None or not self.invocation.has_started:
             return None, None
-        scope = self.work.scope or self._outer_scope()
-        return (None, None) if scope is None else (warehouse.written(statement), scope)
+        written = warehouse.written(statement)
+        return (None, None) if written is None else (written, self.work.scope or self._outer_scope())
 
     def _unit_of(self, statement: str, written: Written | None, scope: StatementScope | None) -> Unit | None:
         """The unit of work that a statement is."""
