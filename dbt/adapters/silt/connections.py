@@ -218,7 +218,11 @@ class SiltConnectionManager(SQLConnectionManager):
         try:
             yield
         except BaseException as error:
-            self._say(error, self.work.landed.told_all())
+            message = self.work.landed.told_all()
+            self._say(error, message)
+            if message is not None and self.handle.is_cancelled:
+                # Of a command that is interrupted, dbt shows no error of a node.
+                logger.warning(f"{get_node_info().get('unique_id') or 'Cancelled'}: {message}")
             if self.work.batch_id is not None:
                 self._recorder.batches.fail(node.unique_id)
             raise

@@ -166,6 +166,10 @@ class SiltHandle:
         self._cancelled.set()
         threading.Thread(target=self._interrupt, name="silt-cancel", daemon=True).start()
 
+    @property
+    def is_cancelled(self) -> bool:
+        return self._cancelled.is_set()
+
     def close(self) -> None:
         """Give the session back; its temporary views and settings end."""
         self._pool.release(self.session)

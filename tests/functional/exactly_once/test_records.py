@@ -170,6 +170,16 @@ STRATEGY = """
   {% endif %}
 {% endmacro %}
 
+{% macro in_jinja() %}
+  {% do run_query('insert into ' ~ target.schema ~ '.in_jinja_audit values (1)') %}
+  {{ exceptions.raise_compiler_error('a macro') }}
+{% endmacro %}
+
+{% macro in_sql() %}
+  {% do run_query('insert into ' ~ target.schema ~ '.in_sql_audit values (1)') %}
+  {% do run_query("select raise_error('a statement')") %}
+{% endmacro %}
+
 {% materialization forgetful, adapter='silt' %}
   {% call statement('main') %} create or replace table {{ this }} as {{ sql }} {% endcall %}
   {% do run_hooks(post_hooks) %}
@@ -208,11 +218,11 @@ class TestErrorsAfterACommit:
         run_dbt(["run", "--select", "in_jinja", "forgetful", "in_two", *R1], expect_pass=False)
         assert written_results(project)["in_two"]["status"] == "success", "the strategy is for the second run"
         failed = {"in_jinja": "a macro", "forgetful": "list of relations"}
-        places = {"in_jinja": "in_jinja@v0", "forgetful": "audit@v1"}
+        places = {"in_jinja": ("in_jinja@v0",), "forgetful": ("forgetful@v0", "audit@v1")}
         for name, error in failed.items():
             message = written_results(project)[name]["message"]
             assert error in message
-            assert self._landed(project, places[name]) in message
+            assert self._landed(project, *places[name]) in message
             assert message.count("already committed") == 1
 
     def test_a_failing_statement_says_what_those_before_it_committed(self, project: Any) -> None:
@@ -228,8 +238,7 @@ class TestErrorsAfterACommit:
         assert written_results(project)["hooked"]["message"].startswith("PARTIAL SUCCESS")
         assert self._landed(project, "hooked@v2") in output, "of the last batch, whose hook fails"
         for model, versions in (("hooked", (0, 1, 2)), ("partly", (0, 1))):
-            places = ", ".join(f"silt.{project.test_schema}.{model}@v{version}" for version in versions)
-            assert f"already committed as {places}; a rerun with this run id is a no-op {RERUN}" in output
+            assert self._landed(project, *(f"{model}@v{version}" for version in versions)) in output
 
     @pytest.mark.parametrize(("start", "error", "version"), [("sql", "a hook", 2), ("jinja", "a macro", 3)])
     def test_a_hook_of_the_run_says_what_it_had_committed(
@@ -244,6 +253,13 @@ class TestErrorsAfterACommit:
         assert error in output
         assert self._landed(project, f"audit@v{version}") in output
 
-    def _landed(self, project: Any, place: str) -> str:
-        table = f"silt.{project.test_schema}.{place}"
-        return f"already committed as {table}; a rerun with this run id is a no-op {RERUN}"
+    @pytest.mark.parametrize(("operation", "error"), [("in_jinja", "a macro"), ("in_sql", "a statement")])
+    def test_an_operation_says_what_it_had_committed(self, project: Any, operation: str, error: str) -> None:
+        project.run_sql(f"create table {project.test_schema}.{operation}_audit (n int)")
+        _, output = run_dbt_and_capture(["run-operation", operation, *R1], expect_pass=False)
+        assert error in output
+        assert self._landed(project, f"{operation}_audit@v1") in output
+
+    def _landed(self, project: Any, *places: str) -> str:
+        tables = ", ".join(f"silt.{project.test_schema}.{place}" for place in places)
+        return f"already committed as {tables}; a rerun with this run id is a no-op {RERUN}"
