@@ -61,7 +61,8 @@
       {%- set response, table = adapter.execute(compiled_code, auto_begin=auto_begin, fetch=fetch_result) -%}
       {%- do adapter.leave_main() if name == 'main' -%}
     {%- elif language == 'python' -%}
-      {%- set response, table = submit_python_job(model, compiled_code), none -%}
+      {#- dbt's function of that name is for dbt's `statement` alone. -#}
+      {%- set response, table = adapter.submit_python_job(model, compiled_code), none -%}
     {%- else -%}
       {%- do exceptions.raise_compiler_error("statement macro didn't get supported language") -%}
     {%- endif -%}

@@ -247,6 +247,7 @@ class SiltAdapter(
             return "double"
         return "bigint" if pa.types.is_integer(kind) else "decimal(38,0)"
 
+    @available.parse_none
     @log_code_execution
     def submit_python_job(self, parsed_model: dict[str, Any], compiled_code: str) -> AdapterResponse:
         """Run a python model in this process; its rows are then a temporary view of the session.
