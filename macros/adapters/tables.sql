@@ -15,10 +15,10 @@
 
 
 {#-- `create or replace` only over a table that was seen: a `create` that finds a table made since by another run fails,
-     where `or replace` would silently throw away that run's rows. --#}
-{% macro silt_create_table(relation, sql, columns='') -%}
+     where `or replace` would silently throw away that run's rows. `replaces`: what another run made may be thrown away. --#}
+{% macro silt_create_table(relation, sql, columns='', replaces=false) -%}
   {%- set existing = load_cached_relation(relation) -%}
-  create {{ 'or replace ' if existing is not none }}table {{ relation }}
+  create {{ 'or replace ' if replaces or existing is not none }}table {{ relation }}
   {%- if columns | trim %} (
     {{ columns | trim }}
   ){% endif %}

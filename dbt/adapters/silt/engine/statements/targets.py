@@ -17,12 +17,13 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.expressions import TRUE
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
-from dbt.adapters.silt.engine.statements import kinds, skips
+from dbt.adapters.silt.engine.statements import skips
 from dbt.adapters.silt.engine.statements.context import Context, Result
-from dbt.adapters.silt.engine.statements.kinds import Name, ObjectKind, Statement
+from dbt.adapters.silt.engine.statements.kinds import Name, Statement
 from dbt.adapters.silt.engine.statements.namespace import Foreign, OurTable
 from dbt.adapters.silt.engine.statements.predicates import to_predicate
 from dbt.adapters.silt.engine.statements.reads import Resolved
+from dbt.adapters.silt.engine.statements.written import effect_of, name_of
 
 
 def table_to_change(context: Context, name: Name) -> OurTable | None:
@@ -68,11 +69,10 @@ def already_applied(context: Context, log: DeltaLog, snapshot: Snapshot, operati
 
 def is_applied(context: Context, statement: Statement) -> bool:
     """Whether the table that a statement makes or changes holds its work by now; False where that cannot be seen."""
-    name = _changed_table(statement)
-    if context.settings.txn is None or name is None:
+    if context.settings.txn is None or effect_of(statement) is None:
         return False
     with contextlib.suppress(SiltError):  # why the statement failed is what its caller has to know
-        meaning = context.namespace.meaning(name)
+        meaning = context.namespace.meaning(name_of(statement))
         return isinstance(meaning, OurTable) and _holds(meaning.log.snapshot(), context.settings.txn)
     return False
 
@@ -132,37 +132,3 @@ def _holds(snapshot: Snapshot, txn: tuple[str, int]) -> bool:
     app_id, version = txn
     recorded = snapshot.transaction_version(app_id)
     return recorded is not None and recorded >= version
-
-
-def _changed_table(statement: Statement) -> Name | None:
-    if isinstance(statement, kinds.CommentOn) and statement.kind is ObjectKind.COLUMN:
-        return statement.name[:-1]
-    if isinstance(statement, _WITH_NAME):
-        return statement.name
-    return statement.table if isinstance(statement, _WITH_TABLE) else None
-
-
-_WITH_NAME = (
-    kinds.CreateTable,
-    kinds.CreateTableLike,
-    kinds.Clone,
-    kinds.CommentOn,
-    kinds.SetProperties,
-    kinds.UnsetProperties,
-)
-_WITH_TABLE = (
-    kinds.Insert,
-    kinds.Delete,
-    kinds.Update,
-    kinds.Merge,
-    kinds.Truncate,
-    kinds.Restore,
-    kinds.Optimize,
-    kinds.Vacuum,
-    kinds.AddColumns,
-    kinds.DropColumns,
-    kinds.AlterColumns,
-    kinds.AddConstraint,
-    kinds.DropConstraint,
-    kinds.WriteRows,
-)

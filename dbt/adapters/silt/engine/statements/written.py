@@ -61,6 +61,7 @@ _EFFECTS: Final[Mapping[type[Statement], Effect]] = {
             kinds.Merge,
             kinds.Truncate,
             kinds.Restore,
+            kinds.WriteRows,
         ),
         Effect.ROWS,
     ),
