@@ -167,6 +167,18 @@ def test_a_hole_that_no_checkpoint_bridges_is_found_once(orders: DeltaLog, as_js
     assert [kind for kind, _ in problems(as_json)] == ["commit_missing"]
 
 
+def test_what_a_clean_up_has_left_is_no_hole(house: House, as_json: AsJson) -> None:
+    log = house.create("main.orders", rows(0, 1))
+    for number in range(1, 23):
+        house.append(log, rows(number, 1))
+    for version in range(20):
+        commit_of(log, version).unlink()
+    assert (folder(log) / checkpoint_path(10)).exists()
+    assert as_json("check")["problems"] == 0
+    commit_of(log, 21).unlink()
+    assert [kind for kind, _ in problems(as_json)] == ["commit_missing"]
+
+
 def test_a_commit_that_cannot_be_read_is_found(orders: DeltaLog, as_json: AsJson) -> None:
     commit_of(orders, 3).write_bytes(b'{"add":')
     ((kind, what),) = problems(as_json)

@@ -30,8 +30,8 @@ _COLUMNS = (
 )
 _DESCRIPTION = """\
 Shows the runs that changed tables, as the tables' logs tell of them: commits of dropped tables are gone with them.
-Conflicts (commits and statements that were tried again) and skipped work are known from the dbt project's
-target/silt_commits.jsonl only; where that says nothing of a run, they are shown as -."""
+Conflicts are commits and statements that were tried again because another writer came first. Skipped work is known
+from the dbt project's target/silt_commits.jsonl only; where that says nothing of a run, it is shown as -."""
 
 
 def add(subparsers: Subparsers) -> None:

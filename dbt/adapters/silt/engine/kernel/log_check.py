@@ -73,7 +73,7 @@ class _Walk:
         checkpoints: dict[int, list[CheckpointFiles]] = {}
         for each in self.listing.checkpoints:
             checkpoints.setdefault(each.version, []).append(each)
-        first = self.listing.earliest or 0
+        first = _first(self.listing)
         begins_with_commit = 0 in self.listing.commits
         for version in range(first, (self.listing.newest or 0) + 1):
             if begins_with_commit or version > first:
@@ -133,6 +133,15 @@ class _Walk:
         for what in differences(held, self.state):
             text = f"{checkpoint.name} is not what the commits come to: {what}"
             yield Problem(ProblemKind.CHECKPOINT_DIFFERS, text, checkpoint.version)
+
+
+def _first(listing: LogListing) -> int:
+    """The version to begin at: a clean-up may leave older checkpoints, whose commits have all gone."""
+    if 0 in listing.commits:
+        return 0
+    oldest = min(listing.commits, default=listing.newest or 0)
+    usable = (checkpoint.version for checkpoint in listing.checkpoints if checkpoint.version >= oldest - 1)
+    return min(usable, default=listing.earliest or 0)
 
 
 def differences(held: TableState, replayed: TableState) -> Iterator[str]:
