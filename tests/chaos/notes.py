@@ -31,6 +31,11 @@ def wrong_notes(target: Path, warehouse: Path) -> Iterator[str]:
             yield f"silt_commits.jsonl has {each.app_id} as {each.table}@v{each.table_version}, which is not it"
 
 
+def skips(target: Path) -> int:
+    """How often a unit of work was found done, as the project's folder says."""
+    return sum(each.skipped for each in CommitJournal(target).read().entries)
+
+
 def damage(warehouse: Path) -> Iterator[str]:
     """What `silt check` finds wrong: a log against its checkpoints, the files against what the log says of them."""
     for folder in sorted(each.parent for each in warehouse.glob("*/*/_delta_log")):

@@ -86,7 +86,7 @@ def plan(seed: int, story: int, round_: int, lives: Sequence[Life], kills: int =
     first = _first(chance, way, round_)
     begin = 0.0 if first is First.NOTHING else chance.uniform(0.05, 0.3)
     interrupt = _at_step(Step.JOURNAL, lives[0], begin, signal.SIGINT)
-    commands = [0 if chance.random() < 0.9 else chance.randrange(len(lives)) for _ in range(KILLS_PER_ROUND)]
+    commands = [0 if chance.random() < 0.85 else chance.randrange(len(lives)) for _ in range(KILLS_PER_ROUND)]
     moments = [
         (number, moment)
         for number, life in enumerate(lives)

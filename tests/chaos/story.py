@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.chaos.notes import damage, wrong_notes
+from tests.chaos.notes import damage, skips, wrong_notes
 from tests.chaos.plan import First, Life, RoundPlan, Way
 from tests.chaos.state import Difference, State
 from tests.chaos.steps import Moment, Step
@@ -125,16 +125,18 @@ class Round:
 
     def live(self, expected: Expected) -> Told:
         """Runs it to its end, and judges what it leaves."""
-        began, before = time.monotonic(), State.of(self._place.warehouse).unit_count
+        target = self._place.project / "target"
+        began, units, skipped = time.monotonic(), State.of(self._place.warehouse).unit_count, skips(target)
         for number, command in enumerate(Command.of_round(self._plan.round)):
             moments = [(kill, moment) for kill, (at, moment) in enumerate(self._plan.kills) if at == number]
             self._command(command, moments, self._first(number))
             _keep_manifest(self._place, command)
         state = State.of(self._place.warehouse)
-        self._told.units = state.unit_count - before
+        self._told.units = state.unit_count - units
+        self._told.skips = skips(target) - skipped
         self._told.difference = Difference.of(expected.state, state)
         self._told.faults += damage(self._place.warehouse)
-        self._told.faults += wrong_notes(self._place.project / "target", self._place.warehouse)
+        self._told.faults += wrong_notes(target, self._place.warehouse)
         self._told.seconds = time.monotonic() - began
         return self._told
 
@@ -190,7 +192,6 @@ class Round:
         self._told.runs += 1
         run_id = self._run_id if self._plan.way is Way.PROFILE else ""
         ended = self._place.dbt(arguments, moment, run_id, failing)
-        self._told.skips += ended.output.count("skipped: already applied")
         return ended
 
     def _plain(self, command: Command) -> tuple[str, ...]:

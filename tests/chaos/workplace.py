@@ -37,11 +37,12 @@ class Command:
 
     @classmethod
     def of_round(cls, round_: int) -> tuple[Command, ...]:
-        """The commands of a round: all nodes are built, some tables are cloned."""
+        """The commands of a round: all nodes are built, some tables are cloned, an operation writes."""
         first, last = (f"2024-01-{_FIRST_DAY + round_ + days:02}" for days in (0, 4))
         build = ("build", "--event-time-start", first, "--event-time-end", last)
         clone = ("clone", "--full-refresh", "--target", "clone", "--state", "built", "--select", "as_append", "hooked")
-        return (cls(build, round_), cls(clone, round_))
+        operation = ("run-operation", "note", "--args", json.dumps({"round": round_}))
+        return (cls(build, round_), cls(clone, round_), cls(operation, round_))
 
     def given(self, run_id: str | None = None) -> tuple[str, ...]:
         """Its arguments, with the run id among its variables if there is one."""
