@@ -117,7 +117,7 @@ def test_what_came_later_is_undone_too_when_told(house: House, as_json: AsJson) 
 def test_a_table_is_left_out(house: House, as_json: AsJson) -> None:
     orders, payments = two_runs(house)
     house.append(orders, rows(20, 1))
-    assert as_json("rollback", "b", "--exclude", "main.orders")["excluded"] == ["silt.main.orders"]
+    assert as_json("rollback", "--exclude", "main.orders", "b")["excluded"] == ["silt.main.orders"]
     assert (count(orders), count(payments)) == (16, 10)
 
 

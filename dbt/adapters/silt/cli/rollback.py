@@ -37,7 +37,7 @@ def add(subparsers: Subparsers) -> None:
     )
     parser.add_argument("--drop-created", action="store_true", help="drop the tables that the run made")
     parser.add_argument(
-        "--exclude", metavar="TABLE", nargs="+", action="extend", default=[], help="leave these tables as they are"
+        "--exclude", metavar="TABLE", action="append", default=[], help="leave this table as it is; may be repeated"
     )
 
 
