@@ -59,7 +59,14 @@ def filled(house: House) -> House:
 
 @pytest.mark.parametrize(
     "arguments",
-    [("runs",), ("run", "nightly"), ("history", "main.künden"), ("show", "main.künden"), ("check",)],
+    [
+        ("runs",),
+        ("run", "nightly"),
+        ("history", "main.künden"),
+        ("show", "main.künden"),
+        ("check",),
+        ("rollback", "nightly", "--drop-created"),
+    ],
     ids=lambda arguments: arguments[0],
 )
 def test_it_needs_neither_spark_nor_dbt_nor_numpy_nor_pandas(filled: House, arguments: tuple[str, ...]) -> None:
