@@ -146,6 +146,7 @@ def test_without_a_project_the_current_folders_warehouse_is_taken(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        ([], "house is not there yet"),
         (["--target", "qa"], "has no target qa; it has: dev, prod, spark, remote"),
         (["--profile", "shops"], "there is no profile shops"),
         (["--target", "spark"], "is of the type spark, not silt"),

@@ -78,6 +78,7 @@ def place_of(arguments: Namespace) -> Place:
     project = profile.find_project(arguments)
     if project is not None:
         found = profile.warehouse_of(project, arguments)
+        _check_there(found.database, found.locations[found.database])
         return Place(_catalog(found.locations), found.locations, found.database, found.schema, project.target_path)
     for folder in (Path.cwd() / profile_places.WAREHOUSE, Path.cwd()):
         if _is_warehouse(folder):
@@ -159,6 +160,15 @@ def _local(name: str, location: str) -> str:
             remedy="Give the path of a folder",
         )
     return location.removeprefix("file://")
+
+
+def _check_there(database: str, location: str) -> None:
+    """A warehouse that is not there has no table, which must not read as if all were well."""
+    if not os.path.isdir(_local(database, location)):
+        raise InvalidSettingError(
+            f"the profile's warehouse {location} is not there yet",
+            remedy=f"Build something with dbt first. {_NO_WAREHOUSE}",
+        )
 
 
 def _is_warehouse(folder: Path) -> bool:
