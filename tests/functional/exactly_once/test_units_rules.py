@@ -271,3 +271,69 @@ class TestMicrobatches(Rules):
             self.batches("R1", "--full-refresh")
             assert self.versions(project, "batched") == {"batched": 6}
             assert self.count(project, "batched") == 6
+
+
+class TestOddHooks(Rules):
+    """Hooks of several statements, of a macro that runs them itself, outside of transactions; a run id of any kind."""
+
+    @pytest.fixture(scope="class")
+    def macros(self) -> dict[str, str]:
+        return {
+            "twice.sql": "{% macro twice(text) %}{% if execute %}{% for _ in range(2) %}"
+            '{% do run_query("insert into " ~ target.schema ~ ".audit values (\'" ~ text ~ "\')") %}'
+            "{% endfor %}{% endif %}{% endmacro %}"
+        }
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        several = f"{audit('several; a')}; {audit('several; b')}; {audit('several; b')}; select 1"
+        outside = '{"sql": "' + audit("outside") + '", "transaction": false}'
+        hooks = (
+            f'pre_hook=["{several}", before_begin("{audit("before")}")], '
+            f'post_hook=["{{{{ twice(\'called\') }}}}", after_commit("{audit("after")}"), {outside}, ""]'
+        )
+        head = "{{ config(materialized='incremental', incremental_strategy='append', " + hooks + ") }} "
+        return {"odd.sql": head + "select 1 as id {{ 'where raise_error(1) is null' if var('fail', false) }}"}
+
+    def test_are_applied_once_statement_by_statement(self, project: Any) -> None:
+        run_id = "scheduled__2026-03-01T00:00:00+00:00/'é%2F@{}\""
+        before = ["before", "several; a", "several; b", "several; b"]
+        all_of_them = sorted([*before, "called", "called", "after", "outside"])
+        for fail, expected in ((True, before), (False, all_of_them), (False, all_of_them)):
+            self.run(run_id, "--select", "odd", expect_pass=not fail, fail=fail)
+            assert self.audited(project) == expected
+        assert self.count(project, "odd") == 1
+
+
+class TestSideStatements(Rules):
+    """What a materialization commits beside its write follows from how the table is, and is harmless when repeated."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        described = "models: [{name: synced, description: first, columns: [{name: new, description: second}]}]"
+        return {"synced.sql": self.synced("1 as old"), "schema.yml": f"version: 2\n{described}\n"}
+
+    def synced(self, columns: str) -> str:
+        fail = "{{ \"select raise_error('killed')\" if var('fail_after', false) }}"
+        config = (
+            "materialized='incremental', incremental_strategy='append', on_schema_change='sync_all_columns', "
+            "persist_docs={'relation': true, 'columns': true}, post_hook=" + json.dumps(fail)
+        )
+        failing = " {{ 'where raise_error(1) is null' if var('fail', false) }}"
+        return "{{ config(" + config + ") }} select id, " + columns + " from {{ ref('rows') }}" + failing
+
+    def test_a_change_of_columns_and_comments_is_made_once_however_often_it_is_cut_off(self, project: Any) -> None:
+        self.run("R1", "--select", "synced")
+        write_file(self.synced("2 as new"), project.project_root, "models", "synced.sql")
+        for variables in ({"fail": True}, {"fail": True}, {"fail_after": True}, {"fail_after": True}):
+            self.run("R2", "--select", "synced", expect_pass=False, **variables)
+        version = self.snapshot(project, "synced").version
+        self.run("R2", "--select", "synced")
+        snapshot = self.snapshot(project, "synced")
+        assert (snapshot.version, snapshot.metadata.description) == (version, "first")
+        assert [(field.name, field.metadata.get("comment")) for field in snapshot.schema] == [
+            ("id", None),
+            ("new", "second"),
+        ]
+        rows = project.run_sql(f"select new, count(*) from {project.test_schema}.synced group by new", fetch="all")
+        assert dict(rows) == {None: 3, 2: 3}
