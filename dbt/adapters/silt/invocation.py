@@ -18,10 +18,12 @@ from dbt.flags import get_flags
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id, get_invocation_started_at
 
+from dbt import selected_resources
 from dbt.adapters.silt.credentials import SiltCredentials, parse_duration
 from dbt.adapters.silt.dbt_command import RETRY, DbtCommand
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.statements.effects import changes_something
+from dbt.adapters.silt.interrupted_results import enter_unfinished
 from dbt.adapters.silt.retries import PreviousResults, Retry
 from dbt.adapters.silt.run_registry import RunEntry, RunRegistry, variables_text
 from dbt.adapters.silt.runs import LogicalRun, Origin, RunSources, choose_run, resumable
@@ -167,12 +169,23 @@ class Invocation:
         if entered is not None:
             error = sys.exc_info()[1]
             failed = isinstance(error, click.ClickException) and error.exit_code == _FAILED
-            self._mark(entered, finished=error is self._around or failed)
+            finished = error is self._around or failed
+            interrupted = not finished and isinstance(error, (KeyboardInterrupt, SystemExit))
+            self._mark(entered, finished, interrupted and self._enter_unfinished())
 
-    def _mark(self, entered: str, finished: bool) -> None:
+    def _enter_unfinished(self) -> bool:
+        """Make the results that dbt has written at Ctrl-C whole; whether it has."""
+        selected = selected_resources.SELECTED_RESOURCES if self._retry is None else self._retry.previous.unfinished
+        try:
+            return enter_unfinished(self.target_path, self.id, selected)
+        except OSError as error:
+            logger.warning(f"The nodes that had not run are not in dbt's results, so `dbt retry` will refuse: {error}")
+            return False
+
+    def _mark(self, entered: str, finished: bool, has_results: bool) -> None:
         """What the run has done stands, and dbt has its results still to write: no reason to fail here."""
         try:
-            self._registry.end(entered, finished)
+            self._registry.end(entered, finished, has_results)
         except SiltError as error:
             logger.warning(
                 f"The end of this run is not on record, so `dbt retry` will take it for a killed one: {error}"

@@ -1,7 +1,7 @@
 """`dbt retry`: under which run id it works, and when it would not do what its reader expects.
 
-dbt repeats what `run_results.json` says. After a kill that file is of an older run; after Ctrl-C it lacks the nodes
-that had not run. Both are refused, with the command that continues the run instead.
+dbt repeats what `run_results.json` says. After a kill that file is of an older run: that is refused, with the command
+that continues the killed one. After Ctrl-C it is made whole (see `interrupted_results`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dbt.adapters.silt.run_registry import REGISTRY_FILE, RUN_ID_VARIABLE, RunEn
 from dbt.adapters.silt.runs import run_id_text
 
 RESULTS_FILE = "run_results.json"
+_REPEATED = frozenset(("error", "fail", "skipped", "runtime error", "partial success"))
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class PreviousResults:
         run_ids: those in the adapter responses of its nodes.
         relations: what its nodes write, by their quoted names.
         variables: its `--vars`, which a retry's own replace.
+        unfinished: the unique ids of the nodes that are repeated.
     """
 
     invocation_id: str
@@ -39,6 +41,7 @@ class PreviousResults:
     run_ids: tuple[str, ...] = ()
     relations: tuple[str, ...] = ()
     variables: Mapping[str, Any] = field(default_factory=dict)
+    unfinished: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> PreviousResults:
@@ -52,6 +55,7 @@ class PreviousResults:
             run_ids=tuple(dict.fromkeys(each["run_id"] for each in responses if each.get("run_id"))),
             relations=tuple(result["relation_name"] for result in results if result.get("relation_name")),
             variables=arguments.get("vars") or {},
+            unfinished=tuple(each["unique_id"] for each in results if each.get("status") in _REPEATED),
         )
 
     @classmethod
@@ -89,7 +93,7 @@ class Retry:
                 continues it.
         """
         for entry in entries:
-            if entry.invocation_id == self.previous.invocation_id and not entry.finished:
+            if entry.invocation_id == self.previous.invocation_id and not (entry.finished or entry.has_results):
                 self._refuse(entry, results, "which was stopped: its results lack the nodes that had not run")
         later = [each for each in entries if each.started > self.previous.generated_at]
         for entry in sorted(later, key=lambda each: each.started, reverse=True):

@@ -43,6 +43,7 @@ class RunEntry:
         started_at: when, in UTC, as ISO 8601.
         repeats: for `dbt retry`, the invocation id of the command whose results it repeats.
         finished: whether it came to its end, with or without failed nodes.
+        has_results: whether it was interrupted, and its results hold every node that it was to run.
         host, process: where it ran, for people to look for it.
         running: whether it is alive now; found out when the registry is read, and not written.
     """
@@ -56,6 +57,7 @@ class RunEntry:
     target: str = ""
     repeats: str | None = None
     finished: bool = False
+    has_results: bool = False
     host: str = ""
     process: int = 0
     running: bool = False
@@ -116,16 +118,18 @@ class RunRegistry:
                 own = replace(entry, process=os.getpid(), host=socket.gethostname())
                 self._write([*entries, own][-_KEPT_RUNS:])
 
-    def end(self, invocation_id: str, finished: bool) -> None:
+    def end(self, invocation_id: str, finished: bool, has_results: bool = False) -> None:
         """A run of this process is alive no more.
 
         Args:
-            finished: whether it came to its end; otherwise it was stopped before.
+            finished, has_results: see RunEntry; a run that is neither was stopped.
         """
         with self._locked():
-            if finished:
+            if finished or has_results:
                 self._write(
-                    replace(each, finished=True) if each.invocation_id == invocation_id else each
+                    replace(each, finished=finished, has_results=has_results)
+                    if each.invocation_id == invocation_id
+                    else each
                     for each in self._read()
                 )
             held = self._held.pop(invocation_id, None)

@@ -263,27 +263,20 @@ class TestStoppedRuns:
         assert run_dbt(["retry"]).results == [], "now the last run has left its results"
         assert (count(project, "appended"), count(project, "waiting")) == (8, 4)
 
-    def test_a_run_that_ctrl_c_ends_is_not_finished(
-        self, project: Any, hold: Path, selected: list[str], tmp_path: Path, orchestrator: pytest.MonkeyPatch
+    def test_a_run_that_ctrl_c_ends_is_continued_by_a_retry(
+        self, project: Any, hold: Path, selected: list[str], tmp_path: Path
     ) -> None:
         process = self._start(project, selected, hold, tmp_path)
         os.killpg(process.pid, signal.SIGINT)
         self._wait(process, lambda: "CANCEL" in (tmp_path / "output.log").read_text())
         hold.unlink()
         assert process.wait(timeout=120) != 0
-        with pytest.raises(BaseException, match="its results lack the nodes that had not run"):
-            run_dbt(["retry"])
         stopped = runs(project)[-1]
-
-        orchestrator.setenv("RESUME", "2 hours")
-        _, output = run_dbt_and_capture([*selected])
-        continuing = output.index(f"Continuing `{stopped['command']}`")
-        assert continuing < output.index(f"Run id {stopped['run_id']} (a run that did not finish)")
-        assert "skipped: already applied by run" in output
-        assert (count(project, "appended"), count(project, "waiting")) == (12, 6)
-        _, output = run_dbt_and_capture([*selected])
-        assert "Continuing" not in output
-        assert count(project, "appended") == 16
+        assert not stopped["finished"]
+        _, output = run_dbt_and_capture(["retry"])
+        assert shown(output) == [f"{stopped['run_id']} (the run that is retried)"]
+        assert (count(project, "appended"), count(project, "waiting")) == (12, 6), "each once more than before"
+        assert run_dbt(["retry"]).results == []
 
     def _start(self, project: Any, arguments: list[str], hold: Path, folder: Path) -> subprocess.Popen[bytes]:
         """dbt, seen from another folder, in a process group of its own; returns when its second model waits."""

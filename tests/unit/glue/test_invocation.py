@@ -110,7 +110,7 @@ def test_a_run_that_an_error_ends_is_not_finished(tmp_path: Path) -> None:
         finally:
             run.finish()
     [entry] = RunRegistry(tmp_path / "target").entries()
-    assert (entry.finished, entry.running) == (False, False)
+    assert (entry.finished, entry.has_results, entry.running) == (False, False, False)
 
 
 def test_a_run_within_a_programs_own_error_handling_is_finished(tmp_path: Path) -> None:

@@ -74,6 +74,9 @@ class TestCheck:
             check(retry("I2", 1), entry("I1", "R1", 30), entry("I2", "R2", 2, finished=False))
         assert "`dbt run --vars '{silt_run_id: R2}'`" in str(refusal.value)
 
+    def test_takes_the_results_of_an_interrupted_run_that_hold_what_had_not_run(self) -> None:
+        check(retry("I2", 1), entry("I1", "R1", 30), entry("I2", "R2", 2, finished=False, has_results=True))
+
     def test_says_so_where_the_later_run_is_still_running(self) -> None:
         with pytest.raises(InvalidSettingError, match="is still running") as refusal:
             check(retry("I1", 20), entry("I2", "R2", 2, finished=False, running=True))
