@@ -27,7 +27,6 @@ Each table remembers the application ids on its own. What is skipped stands in t
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -42,14 +41,7 @@ from dbt.adapters.silt.engine.commands.confs import configure
 from dbt.adapters.silt.engine.commands.shared_storage import SharedStorage
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings, never
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
-from dbt.adapters.silt.engine.kernel.errors import (
-    CommitStateUnknownError,
-    ConcurrentCreateError,
-    ConcurrentDropError,
-    ConcurrentModificationError,
-    InvalidSettingError,
-    SiltError,
-)
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.engine.kernel.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
@@ -62,10 +54,8 @@ from dbt.adapters.silt.engine.statements.opened import Text
 from dbt.adapters.silt.engine.statements.parse import parse
 from dbt.adapters.silt.engine.statements.pins import Pins
 from dbt.adapters.silt.engine.statements.reads import Memory
+from dbt.adapters.silt.engine.statements.reruns import Reruns
 from dbt.adapters.silt.engine.statements.resolve import Resolver
-from dbt.adapters.silt.engine.statements.route import route
-from dbt.adapters.silt.engine.statements.sites import takes_what_is_there
-from dbt.adapters.silt.engine.statements.targets import is_applied
 from dbt.adapters.silt.engine.statements.turns import Turns
 from dbt.adapters.silt.engine.statements.written import Written, effect_of, name_of
 
@@ -75,8 +65,6 @@ if TYPE_CHECKING:
 __all__ = ["Result", "Warehouse", "WarehouseSettings"]
 
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
-_FIRST_WAIT_SECONDS = 0.1
-_LONGEST_WAIT_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -340,55 +328,8 @@ class Warehouse:
         return Context(self.spark, self._namespace, resolver, settings)
 
     def _run(self, statement: Statement, settings: WriteSettings) -> Result:
-        """Runs the statement; again from a fresh snapshot where another writer won, within the bound.
-
-        Where the winner did this very work, whatever the loser failed by, the next run finds it done and is skipped.
-        """
-        attempt = 1
-        with contextlib.ExitStack() as turn:
-            while True:
-                context = self._context(_of_attempt(settings, attempt))
-                try:
-                    with spark_errors.mapped():
-                        result = route(statement, context)
-                except CommitStateUnknownError:
-                    raise
-                except SiltError as error:
-                    if attempt > self.settings.statement_attempts or not is_applied(context, statement):
-                        if not self._may_run_again(error, statement, attempt):
-                            raise
-                        self._wait(attempt)
-                        if attempt == 1:
-                            turn.enter_context(self._turns.of(error.table))
-                    attempt += 1
-                else:
-                    return _with_attempts(result, attempt)
-
-    def _may_run_again(self, error: SiltError, statement: Statement, attempt: int) -> bool:
-        """Whether a run of the statement from a fresh snapshot is what its user would ask for next."""
-        if not isinstance(error, ConcurrentModificationError) or isinstance(error, ConcurrentDropError):
-            return False
-        if isinstance(error, ConcurrentCreateError) and not takes_what_is_there(statement):
-            return False
-        return attempt < self.settings.statement_attempts and not self._rests_on_earlier_reads(error.table)
-
-    def _rests_on_earlier_reads(self, table: str | None) -> bool:
-        """Whether an earlier statement of the same work read the table: running the write alone again is no remedy."""
-        return self._memory is not None and any(log.name == table for log in self._memory.first)
-
-    def _wait(self, attempt: int) -> None:
-        longest = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2**attempt)
-        self.settings.clock.sleep(longest * self.settings.clock.jitter())
-
-
-def _of_attempt(settings: WriteSettings, attempt: int) -> WriteSettings:
-    return settings if attempt == 1 else replace(settings, commit=replace(settings.commit, statement_attempt=attempt))
-
-
-def _with_attempts(result: Result, attempts: int) -> Result:
-    if result.outcome is None or attempts == 1:
-        return result
-    return replace(result, outcome=replace(result.outcome, statement_attempts=attempts))
+        reruns = Reruns(self.settings.statement_attempts, self.settings.clock, self._turns)
+        return reruns.run(statement, settings, self._context)
 
 
 def _local(location: str) -> str:
