@@ -7,7 +7,7 @@
   {%- set kind = config.get('store_failures_as') or 'table' -%}
   {%- if kind not in ['table', 'view'] -%}
     {%- do exceptions.raise_compiler_error(
-      "'" ~ kind ~ "' is not a valid value for `store_failures_as`: it is one of 'table', 'view' and 'ephemeral'"
+      "'" ~ kind ~ "' is not a valid value for `store_failures_as`. Accepted values are: ['ephemeral', 'table', 'view']"
     ) -%}
   {%- endif -%}
   {%- set existing_relation = adapter.get_relation(database=database, schema=schema, identifier=model['alias']) -%}

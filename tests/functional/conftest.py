@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import SPARK_SETTINGS
+
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.import_plugin("dbt.tests.fixtures.project")
@@ -32,5 +34,9 @@ def silt_target(connect_server: str | None, tmp_path_factory: pytest.TempPathFac
         "threads": 4,
         "warehouse": str(tmp_path_factory.mktemp("warehouse")),
         **({"remote": connect_server} if connect_server else {"master": "local[2]"}),
-        "spark_conf": {"spark.sql.shuffle.partitions": "4", "spark.sql.session.timeZone": "UTC"},
+        "spark_conf": {
+            "spark.driver.extraJavaOptions": SPARK_SETTINGS["spark.driver.extraJavaOptions"],
+            "spark.sql.shuffle.partitions": "4",
+            "spark.sql.session.timeZone": "UTC",
+        },
     }

@@ -41,7 +41,8 @@ class DbtCommand:
         context = click.get_current_context(silent=True)
         seen = {} if context is None else context.obj or {}
         name = RETRY if context is not None and context.info_name == RETRY else which
-        arguments = seen.get("dbt_runner_command_args", sys.argv[1:])
+        # A program may give its runner numbers, too.
+        arguments = [str(each) for each in seen.get("dbt_runner_command_args", sys.argv[1:])]
         state = getattr(seen.get("flags"), "STATE", None) if name == RETRY else None
         return cls(name, command_line(name, dbt_program(), arguments), os.getcwd(), state)
 

@@ -74,7 +74,7 @@ def clone(
     """
     base, log = place.base, place.log
     if base is not None and mode is CreateMode.IF_NOT_EXISTS:
-        return Outcome(OPERATION, log.name, base.version)
+        return Outcome(OPERATION, log.name, base.version, attempts=0)
     check_mode(place, mode)
     _check_source(place, source)
     metadata, protocol = _described(place, source.snapshot, options)

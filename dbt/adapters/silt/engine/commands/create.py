@@ -98,7 +98,7 @@ def create(
     name, base = place.log.name, place.base
     operation = _operation_name(mode, query)
     if base is not None and mode is CreateMode.IF_NOT_EXISTS:
-        return Outcome(operation, name, base.version, rows_inserted=0)
+        return Outcome(operation, name, base.version, rows_inserted=0, attempts=0)
     check_mode(place, mode)
     metadata, protocol = _described(place, definition, query)
     schema = StructType.from_json(metadata.schema_string)

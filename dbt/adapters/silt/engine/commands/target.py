@@ -73,7 +73,7 @@ class Outcome:
         rows_inserted, rows_updated, rows_deleted: None where not known or of no meaning.
         files_added, files_removed: by the commit.
         files_skipped: files of the table that the statement did not need to open.
-        attempts: to commit.
+        attempts: to commit; 0 where nothing was to be committed.
         statement_attempts: runs of the whole statement.
         skipped: the work had been done before, and was not done again.
         recorded: where it was skipped, the version of its application id that the table holds.
