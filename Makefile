@@ -27,7 +27,7 @@ demo: $(SHARED) ## a year of flights: two months land, build, and build again
 	@cd sample_project && $(subst $(VENV),../$(VENV),$(WITH_JAVA)) ../$(BIN)/python demo.py
 
 test: check $(SHARED) ## check, then all tests, and a few of them over Spark Connect
-	@$(WITH_JAVA) $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder
+	@$(WITH_JAVA) $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope
 	@$(WITH_JAVA) $(BIN)/python -m pytest --connect -m connect
 
 test-connect: $(SHARED) ## all of the engine's tests on Spark, over Spark Connect
