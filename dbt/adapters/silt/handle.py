@@ -184,9 +184,9 @@ class SiltHandle:
         Raises:
             DbtRuntimeError: the connection was cancelled.
         """
-        self._check_not_cancelled()
         self._idle.clear()
         try:
+            self._check_not_cancelled()
             with self._tagged(self.runner.job_tags()):
                 yield
         except (PySparkException, Py4JJavaError):

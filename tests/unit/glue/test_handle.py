@@ -69,7 +69,6 @@ def test_jobs_are_tagged_in_a_statement_and_no_longer_after_it(spark: SparkSessi
     assert spark.getTags() == set()
 
 
-@pytest.mark.connect
 def test_a_connection_that_is_cancelled_stops_its_jobs_and_runs_nothing_more(
     spark: SparkSession, tmp_path: Path
 ) -> None:
