@@ -10,7 +10,6 @@ import pytest
 from dbt.adapters.silt.engine.catalog import rollback
 from dbt.adapters.silt.engine.catalog.rollback import Rollback
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, RollbackRefusedError
-from dbt.adapters.silt.engine.kernel.lineage import commit_info
 from dbt.adapters.silt.engine.kernel.memory_store import MemoryStore
 from tests.simulation.interleaving import Scheduler, YieldingStore, random_order
 from tests.unit.catalog.works import Works, settings_of, work_of
@@ -93,7 +92,7 @@ def test_of_two_rollbacks_of_the_same_work_each_table_is_put_back_by_one(seed: i
     works.roll_back("B")
     assert works.rows() == BEFORE
     for identifier in BEFORE:
-        operations = [commit_info(commit).operation for commit in works.log(identifier).commits()]
+        operations = [commit.info.operation for commit in works.log(identifier).commits()]
         assert operations == ["CREATE TABLE", "WRITE", "RESTORE"]
 
 

@@ -49,8 +49,7 @@ class CommitFacts:
     @classmethod
     def of(cls, commit: Commit) -> CommitFacts | None:
         """What a commit says; None where another writer made it."""
-        found = next((action for action in commit.actions if isinstance(action, CommitInfo)), None)
-        return None if found is None else cls.of_info(found)
+        return cls.of_info(commit.info)
 
     @classmethod
     def of_info(cls, info: CommitInfo) -> CommitFacts | None:
@@ -100,11 +99,10 @@ def find_run_id(logs: Iterable[DeltaLog], invocation_id: str, since: datetime) -
     earliest = int(since.timestamp() * 1000)
     for log in logs:
         for commit in log.newest_commits():
-            info = next((action for action in commit.actions if isinstance(action, CommitInfo)), None)
-            facts = None if info is None else CommitFacts.of_info(info)
+            facts, committed_ms = CommitFacts.of(commit), commit.info.timestamp
             if facts is not None and facts.invocation_id == invocation_id and facts.run_id:
                 return facts.run_id
-            if info is not None and info.timestamp is not None and info.timestamp < earliest:
+            if committed_ms is not None and committed_ms < earliest:
                 break
     return None
 

@@ -18,7 +18,6 @@ from dbt.adapters.silt.engine.catalog.rollback import Rollback, RollbackSettings
 from dbt.adapters.silt.engine.catalog.traces import Work
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, RelationNotFoundError, RunNotFoundError
 from dbt.adapters.silt.engine.kernel.history import Commit
-from dbt.adapters.silt.engine.kernel.lineage import commit_info
 from dbt.adapters.silt.journal import CommitJournal, JournalEntry
 from dbt.adapters.silt.run_history import TableHistory, histories
 from dbt.adapters.silt.run_registry import RunEntry, RunRegistry
@@ -127,7 +126,7 @@ def work_of(run_id: str) -> Work:
 
 def author(commit: Commit) -> str:
     """Who made a commit, in words."""
-    facts, engine = CommitFacts.of(commit), commit_info(commit).engine_info or "another writer"
+    facts, engine = CommitFacts.of(commit), commit.info.engine_info or "another writer"
     if facts is None:
         return engine
     run_id = _run_id(facts)

@@ -16,7 +16,6 @@ from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.expressions import TRUE
 from dbt.adapters.silt.engine.kernel.history import Commit
-from dbt.adapters.silt.engine.kernel.lineage import commit_info
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.store import Store
@@ -35,12 +34,12 @@ def work_of(author: str) -> Work:
     return Work(
         is_commit=lambda commit: author_of(commit) == author,
         is_unit=lambda app_id: app_id.startswith(f"{author}/"),
-        undoes=lambda commit: commit_info(commit).extra.get(_UNDONE) == author,
+        undoes=lambda commit: commit.info.extra.get(_UNDONE) == author,
     )
 
 
 def author_of(commit: Commit) -> str:
-    return str(commit_info(commit).extra.get(_AUTHOR))
+    return str(commit.info.extra.get(_AUTHOR))
 
 
 def settings_of(author: str, **options: bool) -> RollbackSettings:

@@ -14,7 +14,6 @@ from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.rollback import PutBack, Rollback
 from dbt.adapters.silt.engine.kernel.errors import RollbackRefusedError
 from dbt.adapters.silt.engine.kernel.history import Commit
-from dbt.adapters.silt.engine.kernel.lineage import commit_info
 from dbt.adapters.silt.rollback import ProjectRecords, RollbackRequest, RunRollback, author, roll_back_run
 from dbt.adapters.silt.run_registry import RUN_ID_VARIABLE
 
@@ -132,7 +131,7 @@ def _commit_json(commit: Commit) -> dict[str, Any]:
     return {
         "version": commit.version,
         "committed_at": iso(commit.timestamp_ms),
-        "operation": commit_info(commit).operation,
+        "operation": commit.info.operation,
         "author": author(commit),
     }
 

@@ -14,7 +14,7 @@ from dbt.adapters.silt.engine.catalog import traces
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.traces import Changed, Findings, Problem, Work
-from dbt.adapters.silt.engine.kernel import lineage, restore
+from dbt.adapters.silt.engine.kernel import restore
 from dbt.adapters.silt.engine.kernel.actions import Json
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentModificationError,
@@ -160,7 +160,7 @@ def _check_ended(catalog: Catalog, put_back: Iterable[PutBack], work: Work, sett
 
 
 def _why_not_dropped(created: Changed) -> Iterator[Problem]:
-    if lineage.commit_info(created.first).operation == _CONVERT:
+    if created.first.info.operation == _CONVERT:
         problem = "it was made of files that were there before it (CONVERT TO DELTA), which a drop would delete"
         yield Problem(created.name, UnsupportedStatementError(problem, table=str(created.name)))
 
@@ -215,7 +215,7 @@ def _refused(
 
 
 def _described(commit: Commit, settings: RollbackSettings) -> str:
-    operation = lineage.commit_info(commit).operation or "a change"
+    operation = commit.info.operation or "a change"
     return f"{operation} by {settings.author(commit)}, {_utc(commit.timestamp_ms)}"
 
 
@@ -224,7 +224,7 @@ def _facts(name: RelationName, commit: Commit, settings: RollbackSettings) -> di
         "table": str(name),
         "version": commit.version,
         "timestamp_ms": commit.timestamp_ms,
-        "operation": lineage.commit_info(commit).operation,
+        "operation": commit.info.operation,
         "author": settings.author(commit),
     }
 

@@ -201,7 +201,7 @@ def _column_row(field: StructField) -> tuple[object, ...]:
 
 
 def _history_row(commit: Commit) -> tuple[object, ...]:
-    info = next((action for action in commit.actions if isinstance(action, CommitInfo)), CommitInfo())
+    info = commit.info
     return (
         commit.version,
         _time(commit.timestamp_ms),

@@ -28,6 +28,11 @@ class Commit:
     timestamp_ms: int
     actions: tuple[Action, ...]
 
+    @property
+    def info(self) -> CommitInfo:
+        """What it says of itself; empty where it says nothing."""
+        return next((action for action in self.actions if isinstance(action, CommitInfo)), CommitInfo())
+
 
 def commits(
     store: Store, listing: LogListing, properties: TableProperties, start: int, end: int | None, table: str

@@ -51,7 +51,7 @@ def restored_version(log: DeltaLog, commit: Commit) -> int | None:
 
     Other engines' RESTORE keeps the transaction identifiers of the work that it undoes: it is a change like any other.
     """
-    info = commit_info(commit)
+    info = commit.info
     if info.operation != RESTORE or not (info.engine_info or "").startswith(f"{_ENGINE}/"):
         return None
     version, timestamp = (info.operation_parameters.get(name) for name in ("version", "timestamp"))
@@ -75,11 +75,6 @@ def is_change(commit: Commit) -> bool:
 def has_actions(commit: Commit) -> bool:
     """Whether the commit does more than say that something took place."""
     return any(not isinstance(action, CommitInfo) for action in commit.actions)
-
-
-def commit_info(commit: Commit) -> CommitInfo:
-    """The commit's commitInfo; an empty one where it has none."""
-    return next((action for action in commit.actions if isinstance(action, CommitInfo)), CommitInfo())
 
 
 def _version_at(log: DeltaLog, timestamp: object) -> int | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from dbt.adapters.silt.engine.kernel.actions import CommitInfo, Json, SetTransaction
+from dbt.adapters.silt.engine.kernel.actions import Json, SetTransaction
 from dbt.adapters.silt.engine.kernel.history import Commit
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
 
@@ -41,7 +41,7 @@ def find(log: DeltaLog, app_id: str) -> Recorded | None:
 
 
 def _empties(commit: Commit) -> bool:
-    info = next((action for action in commit.actions if isinstance(action, CommitInfo)), CommitInfo())
+    info = commit.info
     if info.operation == _DELETE:
         return info.operation_parameters.get("predicate") in _NO_CONDITIONS
     return info.operation == _TRUNCATE

@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.kernel import deletion_vectors
-from dbt.adapters.silt.engine.kernel.actions import AddCDCFile, CommitInfo, DeletionVector, RemoveFile
+from dbt.adapters.silt.engine.kernel.actions import AddCDCFile, DeletionVector, RemoveFile
 from dbt.adapters.silt.engine.kernel.errors import SiltError, UnsupportedStatementError, VersionNotFoundError
 from dbt.adapters.silt.engine.kernel.local_store import is_temporary_name
 from dbt.adapters.silt.engine.kernel.log import DeltaLog
@@ -157,7 +157,7 @@ def running_since(log: DeltaLog) -> int | None:
     """The version in which a VACUUM says that it begins, if it has not ended; after a day it is taken for killed."""
     oldest_ms = log.clock.now_ms() - _LONGEST_MS
     for commit in log.newest_commits():
-        info = next((action for action in commit.actions if isinstance(action, CommitInfo)), CommitInfo())
+        info = commit.info
         if info.operation == START and commit.timestamp_ms >= oldest_ms:
             return commit.version
         if info.operation == END or commit.timestamp_ms < oldest_ms:
