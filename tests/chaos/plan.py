@@ -83,7 +83,7 @@ def plan(seed: int, story: int, round_: int, lives: Sequence[Life], kills: int =
     chance = random.Random(f"{seed}/{story}/{round_}")
     ways = list(Way)
     way = ways[(story * ROUNDS + round_ - 1) % len(ways)]
-    first = _first(chance, way, round_)
+    first = chance.choice(list(First)) if way is Way.RETRY else First.NOTHING
     begin = 0.0 if first is First.NOTHING else chance.uniform(0.05, 0.3)
     interrupt = _at_step(Step.JOURNAL, lives[0], begin, signal.SIGINT)
     commands = [0 if chance.random() < 0.85 else chance.randrange(len(lives)) for _ in range(KILLS_PER_ROUND)]
@@ -93,13 +93,6 @@ def plan(seed: int, story: int, round_: int, lives: Sequence[Life], kills: int =
         for moment in _moments(chance, life, commands.count(number), begin if number == 0 else 0.0)
     ]
     return RoundPlan(story, round_, way, first, tuple(moments[:kills]), interrupt if first is First.INTERRUPT else None)
-
-
-def _first(chance: random.Random, way: Way, round_: int) -> First:
-    if way is not Way.RETRY:
-        return First.NOTHING
-    # A retry needs the results of some run: in the first round there are none unless a run has ended there.
-    return chance.choice((First.FAILING_HOOK, First.INTERRUPT, *([First.NOTHING] if round_ > 1 else [])))
 
 
 def _moments(chance: random.Random, life: Life, number: int, done: float) -> Iterator[Moment]:

@@ -16,6 +16,7 @@ from dbt.adapters.silt import profile_places
 from dbt.adapters.silt.engine.catalog.names import check_identifier
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, InvalidSettingError
 from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
+from dbt.adapters.silt.missing_results import explain_missing_results
 from dbt.adapters.silt.runs import run_id_text
 
 
@@ -66,6 +67,7 @@ class SiltCredentials(Credentials):
                 raise ValidationError(f"`{name}` is at least 1, not {getattr(self, name)}")
         if self.resume:
             parse_duration(self.resume)
+        explain_missing_results()
 
     @property
     def type(self) -> str:

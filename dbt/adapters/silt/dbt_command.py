@@ -24,12 +24,15 @@ class DbtCommand:
         line: the line that does the same again, without its `--vars`.
         directory: the folder that it was typed in.
         state: the folder whose results a retry repeats, relative to the project, if one is named.
+        announces_end: whether dbt fires `CommandCompleted` when it is over, its results written: not where a program
+            uses the adapter by itself.
     """
 
     name: str
     line: str
     directory: str
     state: Path | None = None
+    announces_end: bool = False
 
     @classmethod
     def current(cls, which: str) -> DbtCommand:
@@ -44,7 +47,8 @@ class DbtCommand:
         # A program may give its runner numbers, too.
         arguments = [str(each) for each in seen.get("dbt_runner_command_args", sys.argv[1:])]
         state = getattr(seen.get("flags"), "STATE", None) if name == RETRY else None
-        return cls(name, command_line(name, dbt_program(), arguments), os.getcwd(), state)
+        line = command_line(name, dbt_program(), arguments)
+        return cls(name, line, os.getcwd(), state, announces_end="flags" in seen)
 
 
 def command_line(command: str, program: str, arguments: Sequence[str]) -> str:

@@ -15,6 +15,8 @@ from typing import Any
 import click
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.flags import get_flags
+from dbt_common.events.base_types import EventMsg
+from dbt_common.events.event_manager_client import add_callback_to_manager
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id, get_invocation_started_at
 
@@ -60,6 +62,7 @@ class Invocation:
         self._run: LogicalRun | None = None
         self._entered: str | None = None
         self._ended = False
+        self._is_over = False
         self._around = sys.exc_info()[1]
         # `dbt debug` knows the project by its flag alone.
         given = getattr(config, "project_root", None) or getattr(get_flags(), "PROJECT_DIR", None)
@@ -67,6 +70,8 @@ class Invocation:
         self.target_path = Path(getattr(config, "project_target_path", None) or self.project_root / "target")
         self._registry = RunRegistry(self.target_path)
         self._typed = DbtCommand.current(str(self._flag("which")))
+        if self._typed.announces_end:
+            add_callback_to_manager(self._hear)
         self._state = None if self._typed.state is None else self.project_root / self._typed.state
         self._retry = self._retried() if self.writes and self._typed.name == RETRY else None
 
@@ -163,15 +168,26 @@ class Invocation:
             logger.info(line)
 
     def finish(self) -> None:
-        """Mark the run as one that came to its end, unless what ends it is an error or Ctrl-C."""
+        """The connections are closed: mark the run as one that came to its end, unless an error or Ctrl-C ends it.
+
+        dbt closes them before it writes its results, and again when the command is over. A run that is killed between
+        the two must not look finished: nothing would continue it.
+        """
         with self._lock:
-            entered, self._entered, self._ended = self._entered, None, True
+            self._ended = True
+            if self._typed.announces_end and not self._is_over:
+                return
+            entered, self._entered = self._entered, None
         if entered is not None:
             error = sys.exc_info()[1]
             failed = isinstance(error, click.ClickException) and error.exit_code == _FAILED
             finished = error is self._around or failed
-            interrupted = not finished and isinstance(error, (KeyboardInterrupt, SystemExit))
+            cause = getattr(error, "exception", error)  # dbt wraps what ends a command
+            interrupted = not finished and isinstance(cause, (KeyboardInterrupt, SystemExit))
             self._mark(entered, finished, interrupted and self._enter_unfinished())
+
+    def _hear(self, event: EventMsg) -> None:
+        self._is_over = self._is_over or event.info.name == "CommandCompleted"
 
     def _enter_unfinished(self) -> bool:
         """Make the results that dbt has written at Ctrl-C whole; whether it has."""

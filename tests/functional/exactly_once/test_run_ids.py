@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -16,6 +17,8 @@ from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
+
+from dbt.adapters.silt.run_registry import RunEntry, RunRegistry
 
 FAILING_HOOK = "{% if var('fail', false) %}select raise_error('boom'){% else %}select 1{% endif %}"
 APPENDED = "{{ config(materialized='incremental', post_hook=\"" + FAILING_HOOK + '") }}\nselect id from range(4)'
@@ -221,6 +224,35 @@ def model(dbt, session):
         time.sleep(0.02)
     return session.range(2)
 """
+
+
+class TestFirstRunKilled:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"appended.sql": APPENDED}
+
+    def test_a_retry_without_any_results_prints_the_command_that_continues_the_run(
+        self, project: Any, tmp_path: Path
+    ) -> None:
+        place = ["--target-path", str(tmp_path)]
+        registry = RunRegistry(tmp_path)
+        registry.enter(RunEntry("I1", "R1", "dbt run --threads 2", str(Path.cwd()), "2026-01-01T00:00:00+00:00"))
+        assert "Run R1" in self._refused(place) and "is still running" in self._refused(place)
+        registry.end("I1", finished=False)
+        [command] = re.findall(r"Continue that run with `([^`]*)`", self._refused(place))
+        assert shlex.split(command) == ["dbt", "run", "--threads", "2", "--vars", "{silt_run_id: R1}"]
+        run_dbt([*shlex.split(command)[1:], *place])
+        assert run_dbt(["retry", *place]).results == []
+
+    def test_a_retry_where_nothing_was_run_is_refused_in_dbts_own_words(self, project: Any, tmp_path: Path) -> None:
+        refusal = self._refused(["--target-path", str(tmp_path)])
+        assert "Could not find previous run" in refusal and "Run R1" not in refusal
+
+    def _refused(self, place: list[str]) -> str:
+        events: list[Any] = []
+        with pytest.raises(BaseException, match="Could not find previous run"):
+            run_dbt(["retry", *place], callbacks=[events.append])
+        return "\n".join(event.info.msg for event in events)
 
 
 class TestStoppedRuns:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import json
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import click
 import pytest
+from dbt.events.types import CommandCompleted
+from dbt_common.events.event_manager_client import cleanup_event_logger
+from dbt_common.events.functions import fire_event
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id, reset_invocation_id
 
@@ -111,6 +114,27 @@ def test_a_run_that_an_error_ends_is_not_finished(tmp_path: Path) -> None:
             run.finish()
     [entry] = RunRegistry(tmp_path / "target").entries()
     assert (entry.finished, entry.has_results, entry.running) == (False, False, False)
+
+
+@pytest.fixture
+def command_is_over() -> Iterator[Callable[[], None]]:
+    """What dbt fires at the end of each command."""
+    yield lambda: fire_event(CommandCompleted(command="run", success=True))
+    cleanup_event_logger()
+
+
+def test_a_run_of_dbts_command_is_finished_when_its_results_are_written_and_not_before(
+    tmp_path: Path, command_is_over: Callable[[], None]
+) -> None:
+    with typed("run"):
+        run = invocation(config(tmp_path))
+        run.start()
+    run.finish()
+    [entry] = RunRegistry(tmp_path / "target").entries()
+    assert (entry.finished, entry.running) == (False, True), "a kill now would leave no results"
+    command_is_over()
+    run.finish()
+    assert entered(tmp_path) == [(get_invocation_id(), True)]
 
 
 def test_a_run_within_a_programs_own_error_handling_is_finished(tmp_path: Path) -> None:
