@@ -1,3 +1,15 @@
+{#-- The query of a model's rows. The code of a python model is run for it: its rows are then in a temporary view. --#}
+{% macro silt_model_query(view) %}
+  {%- if model['language'] == 'sql' -%}
+    {{ return(sql) }}
+  {%- endif -%}
+  {%- call statement('python_model', language='python') -%}
+    {{ silt_python_code(compiled_code, view) }}
+  {%- endcall -%}
+  {{ return('select * from ' ~ view) }}
+{% endmacro %}
+
+
 {#-- A python model's code; where its rows go: a temporary view, which the model's statement then reads; and, for a microbatch,
      what stands for each of its inputs: dbt's own `ref` for python models leaves the batch's filter out. --#}
 {% macro silt_python_code(compiled_code, view) -%}

@@ -7,13 +7,7 @@
 
   {{ silt_run_pre_hooks(pre_hooks) }}
 
-  {%- set query = sql -%}
-  {%- if model['language'] == 'python' -%}
-    {%- call statement('python_model', language='python') -%}
-      {{ silt_python_code(compiled_code, make_temp_relation(target_relation)) }}
-    {%- endcall -%}
-    {%- set query = 'select * from ' ~ make_temp_relation(target_relation) -%}
-  {%- endif -%}
+  {%- set query = silt_model_query(make_temp_relation(target_relation)) -%}
   {%- if config.get('contract').enforced -%}
     {%- do get_assert_columns_equivalent(query) -%}
   {%- endif -%}

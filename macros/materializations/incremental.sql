@@ -15,13 +15,7 @@
     {%- do silt_skip(applied) -%}
   {%- else -%}
     {%- set temp_relation = make_temp_relation(target_relation) -%}
-    {%- set query = sql -%}
-    {%- if model['language'] == 'python' -%}
-      {%- call statement('python_model', language='python') -%}
-        {{ silt_python_code(compiled_code, temp_relation) }}
-      {%- endcall -%}
-      {%- set query = 'select * from ' ~ temp_relation -%}
-    {%- endif -%}
+    {%- set query = silt_model_query(temp_relation) -%}
 
     {%- if rebuild -%}
       {%- call silt_write(unit) -%}

@@ -9,13 +9,7 @@
   {%- if applied is not none -%}
     {%- do silt_skip(applied) -%}
   {%- else -%}
-    {%- set query = sql -%}
-    {%- if model['language'] == 'python' -%}
-      {%- call statement('python_model', language='python') -%}
-        {{ silt_python_code(compiled_code, make_temp_relation(target_relation)) }}
-      {%- endcall -%}
-      {%- set query = 'select * from ' ~ make_temp_relation(target_relation) -%}
-    {%- endif -%}
+    {%- set query = silt_model_query(make_temp_relation(target_relation)) -%}
     {%- call silt_write(unit) -%}
       {{ create_table_as(False, target_relation, query) }}
     {%- endcall -%}
