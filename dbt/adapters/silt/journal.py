@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Final
 
+from dbt.adapters.silt.engine.kernel.errors import StorageError
+
 COMMITS_FILE: Final = "silt_commits.jsonl"
 
 
@@ -116,12 +118,14 @@ class CommitJournal:
         """All that the file says; nothing where there is none.
 
         Raises:
-            OSError: the file is there and cannot be read.
+            StorageError: the file is there and cannot be read.
         """
         try:
             text = self.path.read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
             return Journal()
+        except OSError as error:
+            raise StorageError(f"{self.path} cannot be read: {error.strerror or error}") from error
         *lines, rest = text.split("\n")
         parsed = {number: JournalEntry.from_json(line) for number, line in enumerate(lines, 1) if line.strip()}
         return Journal(

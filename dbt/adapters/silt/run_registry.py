@@ -21,7 +21,7 @@ from typing import Any
 
 import yaml
 
-from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError, StorageError
 
 RUN_ID_VARIABLE = "silt_run_id"
 REGISTRY_FILE = "silt_runs.json"
@@ -96,6 +96,7 @@ class RunRegistry:
 
         Raises:
             InvalidSettingError: the file is not what this class wrote.
+            StorageError: it cannot be read.
         """
         return tuple(replace(each, running=self._is_running(each)) for each in self._read())
 
@@ -144,6 +145,8 @@ class RunRegistry:
             return tuple(RunEntry(**{name: run[name] for name in run if name in known}) for run in runs)
         except FileNotFoundError:
             return ()
+        except OSError as error:
+            raise StorageError(f"{self._path} cannot be read: {error.strerror or error}") from error
         except (ValueError, KeyError, TypeError) as error:
             raise InvalidSettingError(
                 f"{self._path} cannot be read ({error})", remedy="Remove it: runs before now can then not be retried"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.journal import COMMITS_FILE, CommitJournal, Journal, JournalEntry
 
 TIME = "2026-03-01T12:00:00.000+00:00"
@@ -63,6 +64,12 @@ def test_what_a_killed_writer_left_does_not_spoil_the_next_line(journal: CommitJ
 
 def test_fields_of_a_later_version_are_passed_over(journal: CommitJournal) -> None:
     assert JournalEntry.from_json(json.dumps({**json.loads(entry(1).to_json()), "colour": "blue"})) == entry(1)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / COMMITS_FILE).mkdir()
+    with pytest.raises(StorageError, match=f"{COMMITS_FILE} cannot be read: Is a directory"):
+        CommitJournal(tmp_path).read()
 
 
 def test_the_lines_of_two_processes_stay_whole(tmp_path: Path) -> None:

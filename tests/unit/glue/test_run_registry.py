@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError, StorageError
 from dbt.adapters.silt.run_registry import REGISTRY_FILE, RunEntry, RunRegistry, variables_text
 
 
@@ -61,6 +61,12 @@ def test_a_damaged_file_is_an_error_and_never_an_empty_answer(tmp_path: Path) ->
         RunRegistry(tmp_path).entries()
     with pytest.raises(InvalidSettingError, match="Remove it"):
         RunRegistry(tmp_path).enter(entry("I1", "R1"))
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / REGISTRY_FILE).mkdir()
+    with pytest.raises(StorageError, match=f"{REGISTRY_FILE} cannot be read: Is a directory"):
+        RunRegistry(tmp_path).entries()
 
 
 def test_reads_what_a_later_version_has_noted_besides(tmp_path: Path) -> None:

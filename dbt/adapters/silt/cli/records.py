@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbt.adapters.silt.cli.lazily import lazily
-from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.journal import CommitJournal, JournalEntry
 from dbt.adapters.silt.run_history import Run
 
@@ -55,12 +54,8 @@ def read_records(target_path: Path | None) -> Records:
     """
     if target_path is None:
         return Records()
-    try:
-        journal = CommitJournal(target_path).read()
-    except OSError as error:
-        raise StorageError(f"the journal in {target_path} cannot be read: {error}") from error
     entries: dict[str, list[JournalEntry]] = defaultdict(list)
-    for entry in journal.entries:
+    for entry in CommitJournal(target_path).read().entries:
         entries[entry.run_id or entry.invocation_id or ""].append(entry)
     commands: dict[str, list[RunEntry]] = defaultdict(list)
     for command in run_registry.RunRegistry(target_path).entries():
