@@ -172,9 +172,11 @@ class SiltAdapter(
     def cache_added(self, relation: BaseRelation | None) -> str:
         """Remember the relation as it is now: it may have been of another kind before."""
         self.connections.end_node()
-        if relation is not None:
-            self.cache.drop(relation)
-        return super().cache_added(relation)
+        # In one step: a batch of the same model that found no table in between would make it anew.
+        with self.cache.lock:
+            if relation is not None:
+                self.cache.drop(relation)
+            return super().cache_added(relation)
 
     @available.parse(lambda *a, **k: "false")
     def rows_differ(self, new: str, sql: str, old: str, relation: BaseRelation) -> str:
