@@ -11,7 +11,7 @@ from tests.chaos.state import Difference, State
 from tests.chaos.workplace import Command
 
 KILLS = int(os.environ.get("SILT_KILLS", "20"))
-SEED = int(os.environ.get("SILT_KILL_SEED", "20130101"))
+SEED = int(os.environ.get("SILT_KILL_SEED", "20130111"))
 
 
 @pytest.fixture(scope="module")
