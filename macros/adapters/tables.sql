@@ -14,11 +14,8 @@
 {%- endmacro %}
 
 
-{#-- `create or replace` only over a table that was seen: a `create` that finds a table made since by another run fails,
-     where `or replace` would silently throw away that run's rows. `replaces`: what another run made may be thrown away. --#}
-{% macro silt_create_table(relation, sql, columns='', replaces=false) -%}
-  {%- set existing = load_cached_relation(relation) -%}
-  create {{ 'or replace ' if replaces or existing is not none }}table {{ relation }}
+{% macro silt_create_table(relation, sql, columns='') -%}
+  create {{ silt_or_replace(relation) }}table {{ relation }}
   {%- if columns | trim %} (
     {{ columns | trim }}
   ){% endif %}
@@ -27,6 +24,15 @@
   {{- silt_properties_clause() }}
   as
   {{ sql }}
+{%- endmacro %}
+
+
+{#-- `create or replace` only over a table that was seen: a `create` that finds a table made since by another run fails,
+     where `or replace` would silently throw away that run's rows. A materialization that has looked says what it saw
+     (`replaces`): by now another thread may have noted a table, which this node's query knows nothing of. --#}
+{% macro silt_or_replace(relation) -%}
+  {%- set seen = (load_cached_relation(relation) is not none) if (relation.replaces is none) else relation.replaces -%}
+  {{ 'or replace ' if seen }}
 {%- endmacro %}
 
 

@@ -26,7 +26,7 @@
     {%- do silt_skip(applied) -%}
   {%- else -%}
     {%- call silt_write(unit) -%}
-      {{ create_or_replace_clone(target_relation, source) }}
+      {{ create_or_replace_clone(target_relation.incorporate(replaces=existing_relation is not none), source) }}
     {%- endcall -%}
   {%- endif -%}
 
@@ -53,9 +53,7 @@
 {% endmacro %}
 
 
-{#-- `create or replace` only over a relation that was seen, as for any table; the clone names its source's files, and has no
-     copies of them. --#}
+{#-- The clone names its source's files, and has no copies of them. --#}
 {% macro silt__create_or_replace_clone(this_relation, defer_relation) -%}
-  {%- set existing = load_cached_relation(this_relation) -%}
-  create {{ 'or replace ' if existing is not none }}table {{ this_relation }} shallow clone {{ defer_relation }}
+  create {{ silt_or_replace(this_relation) }}table {{ this_relation }} shallow clone {{ defer_relation }}
 {%- endmacro %}

@@ -19,7 +19,7 @@
 
     {%- if rebuild -%}
       {%- call silt_write(unit) -%}
-        {{ create_table_as(False, target_relation, silt_first_rows(strategy, query)) }}
+        {{ create_table_as(False, target_relation.incorporate(replaces=existing_relation is not none), silt_first_rows(strategy, query)) }}
       {%- endcall -%}
     {%- else -%}
       {%- if model['language'] == 'sql' and not silt_is_own_strategy(strategy, strategy_macro) -%}

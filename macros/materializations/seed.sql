@@ -21,7 +21,7 @@
     {%- set staged = adapter.stage_seed(model['name'], agate_table, view, config.get('column_types')) -%}
     {%- set query = silt_seed_query(agate_table, view) -%}
     {%- call silt_write(unit, staged) -%}
-      {{ silt_create_table(target_relation, query, silt_documented_columns(query)) }}
+      {{ silt_create_table(target_relation.incorporate(replaces=existing_relation is not none), query, silt_documented_columns(query)) }}
     {%- endcall -%}
   {%- endif -%}
 

@@ -11,7 +11,7 @@
   {%- else -%}
     {%- set query = silt_model_query(make_temp_relation(target_relation)) -%}
     {%- call silt_write(unit) -%}
-      {{ create_table_as(False, target_relation, query) }}
+      {{ create_table_as(False, target_relation.incorporate(replaces=existing_relation is not none), query) }}
     {%- endcall -%}
   {%- endif -%}
 

@@ -18,7 +18,7 @@
   {%- if kind == 'view' -%}
     {%- set creation = get_create_view_as_sql(target_relation, failures) -%}
   {%- else -%}
-    {%- set creation = silt_create_table(target_relation, failures, replaces=true) -%}
+    {%- set creation = silt_create_table(target_relation.incorporate(replaces=true), failures) -%}
   {%- endif -%}
   {%- if flags.REQUIRE_SQL_HEADER_IN_TEST_CONFIGS -%}
     {%- set creation = silt_with_header(creation) -%}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from threading import Thread
 from typing import Any, ClassVar
 
 import pytest
@@ -160,35 +159,3 @@ class TestABatchThatFails:
         with patch_microbatch_end_time(NOW):
             _, output = run_dbt_and_capture(["run", "--select", "textual"], expect_pass=False)
         assert "`event_time` names at, which is of type string: cast it to a timestamp or a date" in output
-
-
-class TestBatchesSideBySide:
-    @pytest.fixture(scope="class")
-    def models(self) -> dict[str, str]:
-        return {"events.sql": EVENTS}
-
-    def test_a_table_is_seen_by_other_batches_also_while_one_of_them_notes_it(
-        self, project: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        run("--select", "events")
-        adapter, place = project.adapter, (project.database, project.test_schema, "events")
-        with adapter.connection_named("the first batch"):
-            relation = adapter.get_relation(*place)
-        others: list[Thread] = []
-        found: list[Any] = []
-
-        def look() -> None:
-            with adapter.connection_named("another batch"):
-                found.append(adapter.get_relation(*place))
-
-        def drop_and_let_others_look(dropped: Any) -> None:
-            drop(dropped)
-            others.append(Thread(target=look))
-            others[-1].start()
-            others[-1].join(timeout=1)  # it waits for the cache, or finds it without the table
-
-        drop = adapter.cache.drop
-        monkeypatch.setattr(adapter.cache, "drop", drop_and_let_others_look)
-        adapter.cache_added(relation)
-        others[-1].join()
-        assert found == [relation]

@@ -112,8 +112,10 @@ class SiltAdapter(
     # Relations
 
     def list_relations(self, database: str | None, schema: str) -> list[BaseRelation]:
-        # dbt asks by the names of its files, which some file systems spell with letters and accents apart.
-        return super().list_relations(database or self._own_database, normalize(schema))
+        # In one step: with its first relation a schema counts as known, and the rest of them as not there.
+        with self.cache.lock:
+            # dbt asks by the names of its files, which some file systems spell with letters and accents apart.
+            return super().list_relations(database or self._own_database, normalize(schema))
 
     def get_relation(self, database: str, schema: str, identifier: str) -> BaseRelation | None:
         """The table or view of that name; a function may have the same, and is never in the way of a model."""

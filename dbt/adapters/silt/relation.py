@@ -46,6 +46,8 @@ class SiltRelation(SparkRelation):
         external: what reads the files of a source that is on files.
         external_location: where they are.
         external_format: `delta`, or the files' format.
+        replaces: whether a table that is made under this name may take the place of another; None if that is for the
+            cache of relations to say.
     """
 
     quote_policy: Policy = field(default_factory=SiltQuotePolicy)
@@ -56,6 +58,7 @@ class SiltRelation(SparkRelation):
     external: str | None = None
     external_location: str | None = None
     external_format: str | None = None
+    replaces: bool | None = None
     renameable_relations = frozenset({RelationType.Table, RelationType.View})
     replaceable_relations = frozenset({RelationType.Table, RelationType.View})
 

@@ -1,0 +1,109 @@
+"""Nodes that run side by side share what dbt knows of relations: none takes a table for absent and replaces it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Thread
+from typing import Any
+
+import pytest
+from dbt.adapters.cache import RelationsCache
+from dbt.tests.util import run_dbt, run_dbt_and_capture
+
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.impl import SiltAdapter
+
+SNAPSHOT = """
+snapshots:
+  - name: as_snapshot
+    relation: ref('as_table')
+    config: {unique_key: id, strategy: check, check_cols: all}
+"""
+
+
+class TestRelationsOfThreads:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "as_table.sql": "{{ config(materialized='table') }} select 1L as id",
+            "as_incremental.sql": "{{ config(materialized='incremental') }} select id from {{ ref('as_table') }}",
+            "snapshots.yml": SNAPSHOT,
+        }
+
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        return {"as_seed.csv": "id\n1\n"}
+
+    @pytest.fixture(scope="class", autouse=True)
+    def built(self, project: Any) -> None:
+        run_dbt(["build"])
+
+    def test_a_table_is_seen_also_while_another_thread_notes_it(
+        self, project: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        relation = look(project, "as_table")()
+        seen = look_in_the_middle_of(monkeypatch, "drop", look(project, "as_table"))
+        project.adapter.cache_added(relation)
+        assert seen() == [relation]
+
+    def test_a_table_is_seen_also_while_another_thread_lists_its_schema(
+        self, project: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        names = ("as_incremental", "as_seed", "as_snapshot", "as_table")
+        project.adapter.cache.drop_schema(project.database, project.test_schema)
+        seen = [look_in_the_middle_of(monkeypatch, "add", look(project, name)) for name in names]
+        look(project, "as_table")()
+        assert [[relation.identifier for relation in found()] for found in seen] == [[name] * 4 for name in names]
+
+    @pytest.mark.parametrize("name", ["as_table", "as_incremental", "as_snapshot", "as_seed"])
+    def test_a_table_that_was_not_there_when_its_node_began_is_not_replaced(
+        self, project: Any, name: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        place = RelationName(project.database, project.test_schema, name)
+        before = project.adapter.connections.catalog.table(place).snapshot().version
+        looks = []
+
+        def absent_at_first(adapter: SiltAdapter, database: str, schema: str, identifier: str) -> Any:
+            looks.append(identifier)
+            return None if looks.count(name) == 1 == len(looks) else get_relation(adapter, database, schema, identifier)
+
+        get_relation = SiltAdapter.get_relation
+        monkeypatch.setattr(SiltAdapter, "get_relation", absent_at_first)
+        _, output = run_dbt_and_capture(["build", "--select", name], expect_pass=False)
+        assert looks[0] == name
+        assert "run it again" in output.lower()
+        assert project.adapter.connections.catalog.table(place).snapshot().version == before
+
+
+def look(project: Any, name: str) -> Callable[[], Any]:
+    """What a node asks first: whether its table is there."""
+
+    def found() -> Any:
+        with project.adapter.connection_named("another node"):
+            return project.adapter.get_relation(project.database, project.test_schema, name)
+
+    return found
+
+
+def look_in_the_middle_of(
+    monkeypatch: pytest.MonkeyPatch, step: str, look: Callable[[], Any]
+) -> Callable[[], list[Any]]:
+    """Lets another thread look each time behind that step of a change of dbt's cache; gives what it finds."""
+    threads: list[Thread] = []
+    found: list[Any] = []
+    original = getattr(RelationsCache, step)
+
+    def with_another_thread(cache: RelationsCache, relation: Any) -> None:
+        original(cache, relation)
+        threads.append(Thread(target=lambda: found.append(look())))
+        threads[-1].start()
+        threads[-1].join(timeout=0.5)  # it waits for the cache, or finds it half changed
+
+    monkeypatch.setattr(RelationsCache, step, with_another_thread)
+
+    def seen() -> list[Any]:
+        for thread in threads:
+            thread.join()
+        return found
+
+    return seen
