@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -91,6 +92,8 @@ class Watch:
 def main() -> NoReturn:
     """Runs dbt as its own command would."""
     assert os.getpgrp() == os.getpid(), "it kills its process group: give it one of its own"
+    # What a shell starts in the background ignores Ctrl-C, and so would all that it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     at = sys.argv.index("--")
     own, arguments = sys.argv[1:at], sys.argv[at + 1 :]
     watch = Watch(own[0], Moment.from_json(own[1]) if len(own) > 1 else None)
