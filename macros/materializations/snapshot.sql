@@ -30,7 +30,7 @@
       {%- endcall -%}
     {%- else -%}
       {%- call silt_write(unit) -%}
-        {{ create_table_as(False, target_relation.incorporate(replaces=target_exists), build_snapshot_table(strategy, model['compiled_code'])) }}
+        {{ create_table_as(False, target_relation.incorporate(replaces=false), build_snapshot_table(strategy, model['compiled_code'])) }}
       {%- endcall -%}
     {%- endif -%}
   {%- endif -%}

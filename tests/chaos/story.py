@@ -204,8 +204,10 @@ class Round:
                 self._fault(f"the failing hook ended the run with {ended.code}", ended)
         else:
             self._told.interrupts += 1
-            if not ended.struck or ended.code == 0:
-                self._fault("Ctrl-C was never pressed" if not ended.struck else "Ctrl-C did not end the build", ended)
+            if not ended.struck:
+                self._fault("Ctrl-C was never pressed", ended)
+            elif ended.code == 0:
+                self._fault("Ctrl-C did not end the build", ended)
         self._tell(f"  {first.value}, ended with {ended.code}")
 
     def _note_kill(self, number: int, command: Command, moment: Moment, ended: Ended) -> None:

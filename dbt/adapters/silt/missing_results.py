@@ -11,8 +11,8 @@ from dbt_common.events.event_manager_client import add_callback_to_manager
 
 from dbt.adapters.silt.dbt_command import RETRY
 from dbt.adapters.silt.engine.kernel.errors import SiltError
-from dbt.adapters.silt.retries import PreviousResults
-from dbt.adapters.silt.run_registry import RunEntry, RunRegistry
+from dbt.adapters.silt.retries import RESULTS_FILE
+from dbt.adapters.silt.run_registry import RunRegistry
 
 logger = AdapterLogger("Silt")
 
@@ -35,20 +35,13 @@ def continuing_advice(target: Path, directory: str) -> str | None:
         directory: the folder that the command is typed in.
 
     Raises:
-        InvalidSettingError: the registry of runs cannot be read.
+        InvalidSettingError: the registry of runs is damaged.
+        StorageError: it cannot be read.
     """
     last = max(RunRegistry(target).entries(), key=lambda each: each.started, default=None)
-    if last is None or last.finished or PreviousResults.read(target) is not None:
+    if last is None or last.finished or (target / RESULTS_FILE).exists():
         return None
-    return _advice(last, directory)
-
-
-def _advice(last: RunEntry, directory: str) -> str:
-    started = f"Run {last.run_id}, started at {last.started_at},"
-    if last.running:
-        return f"{started} is still running (process {last.process} of {last.host}). Wait for its end"
-    command = last.continuing_command(directory)
-    return f"{started} was killed or broken off: it left no results. Continue that run with `{command}`"
+    return f"Run {last.run_id}, started at {last.started_at}, {last.ending}. {last.remedy(directory)}"
 
 
 def _hear(event: EventMsg) -> None:

@@ -99,8 +99,9 @@ class Retry:
         for entry in sorted(later, key=lambda each: each.started, reverse=True):
             # A retry of the same results that was killed has left them as they were.
             if self.previous.invocation_id != entry.repeats and self.own.invocation_id != entry.invocation_id:
-                why = "left no results" if entry.finished else "was killed or broken off: it left no results"
-                self._refuse(entry, results, f"but run {entry.run_id}, started later at {entry.started_at}, {why}")
+                self._refuse(
+                    entry, results, f"but run {entry.run_id}, started later at {entry.started_at}, {entry.ending}"
+                )
 
     def run_id(self, entries: Sequence[RunEntry], of_commits: Callable[[PreviousResults], str | None]) -> str:
         """The run id of what is retried.
@@ -129,16 +130,11 @@ class Retry:
         )
 
     def _refuse(self, entry: RunEntry, results: str, why: str) -> NoReturn:
-        remedy = f"add `--state {shlex.quote(results)}` to repeat what the results say all the same"
         if entry.running:
-            why = f"but run {entry.run_id} is still running (process {entry.process} of {entry.host})"
-            remedy = f"Wait for its end, or {remedy}"
-        elif entry.finished:
-            remedy = f"Run it again, or {remedy}"
-        else:
-            remedy = f"Continue that run with `{entry.continuing_command(self.own.directory)}`, or {remedy}"
+            why = f"but run {entry.run_id} {entry.ending}"
+        otherwise = f"add `--state {shlex.quote(results)}` to repeat what the results say all the same"
         raise InvalidSettingError(
             f"`dbt retry` would repeat run {self.previous.invocation_id}, {why}",
-            remedy=remedy,
+            remedy=f"{entry.remedy(self.own.directory)}, or {otherwise}",
             details={"run_id": entry.run_id},
         )

@@ -72,6 +72,19 @@ class RunEntry:
         variables = yaml.safe_load(self.variables) or {}
         return self.command, self.target, {name: each for name, each in variables.items() if name != RUN_ID_VARIABLE}
 
+    @property
+    def ending(self) -> str:
+        """Why there are no results of it, as words behind its name."""
+        if self.running:
+            return f"is still running (process {self.process} of {self.host})"
+        return "left no results" if self.finished else "was killed or broken off: it left no results"
+
+    def remedy(self, directory: str) -> str:
+        """What someone in that folder does who wants its work done."""
+        if self.running:
+            return "Wait for its end"
+        return "Run it again" if self.finished else f"Continue that run with `{self.continuing_command(directory)}`"
+
     def continuing_command(self, directory: str) -> str:
         """The line for a shell in that folder that continues this run: what landed is skipped."""
         variables = {**(yaml.safe_load(self.variables) or {}), RUN_ID_VARIABLE: self.run_id}
