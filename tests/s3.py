@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from moto.server import ThreadedMotoServer
 
-from dbt.adapters.silt.engine.kernel.object_store import ObjectStore
+from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 
 BUCKET = "warehouse"
 

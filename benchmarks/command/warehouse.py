@@ -9,7 +9,8 @@ from pathlib import Path
 from dbt.adapters.silt.commit_facts import CommitFacts
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.kernel.actions import (
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.table.actions import (
     Action,
     AddFile,
     CommitInfo,
@@ -18,10 +19,9 @@ from dbt.adapters.silt.engine.kernel.actions import (
     SetTransaction,
     serialize,
 )
-from dbt.adapters.silt.engine.kernel.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.paths import commit_path
-from dbt.adapters.silt.engine.kernel.schema import PrimitiveType, StructField, StructType
-from dbt.adapters.silt.engine.kernel.transaction import ENGINE_INFO
+from dbt.adapters.silt.engine.kernel.table.paths import commit_path
+from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.transaction.commit import ENGINE_INFO
 
 DATABASE, SCHEMA = "silt", "main"
 _TABLE = StructType(tuple(StructField(f"column_{n}", PrimitiveType("long")) for n in range(20)))

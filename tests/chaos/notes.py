@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from dbt.adapters.silt.engine.kernel.actions import SetTransaction
-from dbt.adapters.silt.engine.kernel.file_check import check_files
-from dbt.adapters.silt.engine.kernel.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.log_check import check_log
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.maintenance.file_check import check_files
+from dbt.adapters.silt.engine.kernel.maintenance.log_check import check_log
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.journal import CommitJournal, JournalEntry
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
-from dbt.adapters.silt.engine.kernel.actions import SetTransaction
-from dbt.adapters.silt.engine.kernel.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 
 _CLOCK_COLUMNS = {
     "by_timestamp": ("dbt_valid_to",),

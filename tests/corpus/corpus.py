@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import MissingLogVersionError, UnsupportedFeatureError
-from dbt.adapters.silt.engine.kernel.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 MANIFEST = CORPUS / "manifest.json"

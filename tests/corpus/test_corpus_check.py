@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.silt.engine.kernel.file_check import check_files
-from dbt.adapters.silt.engine.kernel.log_check import check_log
-from dbt.adapters.silt.engine.kernel.problems import ProblemKind
+from dbt.adapters.silt.engine.kernel.maintenance.file_check import check_files
+from dbt.adapters.silt.engine.kernel.maintenance.log_check import check_log
+from dbt.adapters.silt.engine.kernel.maintenance.problems import ProblemKind
 from tests.corpus.corpus import entries, log_of, needs_corpus, readable
 
 pytestmark = needs_corpus

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.silt.engine.kernel.schema import ArrayType, DataType, MapType, StructType
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, StructType
 from tests.corpus.corpus import REFUSED, entries, log_of, needs_corpus, readable
 
 READ = readable()

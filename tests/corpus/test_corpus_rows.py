@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands import scan, spark_errors
 from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from tests.corpus.corpus import CORPUS, log_of, needs_corpus, readable
 
 pytestmark = needs_corpus

@@ -17,12 +17,12 @@ import pytest
 
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import SiltError
-from dbt.adapters.silt.engine.kernel.expressions import Column, Comparison, IsNull, Or
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.memory_store import MemoryStore
-from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER, decode_path
-from dbt.adapters.silt.engine.kernel.skipping import fully_matched, prune
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.scan.skipping import fully_matched, prune
+from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
+from dbt.adapters.silt.engine.kernel.table.expressions import Column, Comparison, IsNull, Or
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, decode_path
 from tests.corpus import naive_reader
 from tests.corpus.mutations import Files, mutate
 

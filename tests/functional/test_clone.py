@@ -12,7 +12,7 @@ import pytest
 from dbt.tests.util import get_connection, run_dbt
 
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 
 EVENTS = """
 {{ config(materialized='incremental', unique_key='id', persist_docs={'relation': true}) }}

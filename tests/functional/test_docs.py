@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from dbt.tests.util import get_artifact, get_connection, run_dbt, run_dbt_and_capture
 
-from dbt.adapters.silt.engine.kernel.actions import AddFile, CommitInfo, Metadata, Protocol, serialize
-from dbt.adapters.silt.engine.kernel.paths import commit_name
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, Metadata, Protocol, serialize
+from dbt.adapters.silt.engine.kernel.table.paths import commit_name
 
 SCHEMA_YML = """
 version: 2

@@ -9,7 +9,7 @@ import pytest
 from dbt.tests.util import get_artifact, run_dbt, run_dbt_and_capture, write_file
 
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 
 
 def snapshot_of(project: Any, name: str) -> Snapshot:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dbt.adapters.silt.engine.kernel.actions import Metadata, Protocol, serialize
-from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER, commit_name
-from dbt.adapters.silt.engine.kernel.schema import PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.actions import Metadata, Protocol, serialize
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_name
+from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 from tests.unit.warehouse.house import House
 
 TABLE = "t"

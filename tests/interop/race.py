@@ -20,14 +20,14 @@ import deltalake
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dbt.adapters.silt.engine.kernel.actions import AddFile, CommitInfo, SetTransaction
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError
-from dbt.adapters.silt.engine.kernel.expressions import Column, Comparison
-from dbt.adapters.silt.engine.kernel.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER, decode_path
-from dbt.adapters.silt.engine.kernel.transaction import CommitSettings, Committed
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, SetTransaction
+from dbt.adapters.silt.engine.kernel.table.expressions import Column, Comparison
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, decode_path
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, Committed
 from tests.simulation.rows_table import Rows, RowsTable
 
 APPENDS, UPDATES = "appends", "updates"

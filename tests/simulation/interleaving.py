@@ -11,8 +11,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from dbt.adapters.silt.engine.kernel.memory_store import Fault, FaultyStore
-from dbt.adapters.silt.engine.kernel.store import Store
+from dbt.adapters.silt.engine.kernel.storage.memory_store import Fault, FaultyStore
+from dbt.adapters.silt.engine.kernel.storage.store import Store
 
 T = TypeVar("T")
 Task = Callable[[], Any]

@@ -18,14 +18,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbt.adapters.silt.engine.kernel.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, ConcurrentTransactionError
-from dbt.adapters.silt.engine.kernel.expressions import And, Column, Comparison
-from dbt.adapters.silt.engine.kernel.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER
-from dbt.adapters.silt.engine.kernel.transaction import CommitSettings, Committed
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
+from dbt.adapters.silt.engine.kernel.table.expressions import And, Column, Comparison
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, Committed
 from tests.simulation.rows_table import Rows, RowsTable
 
 ACCOUNTS = 40

@@ -6,25 +6,20 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from dbt.adapters.silt.engine.kernel import skipping, transaction
-from dbt.adapters.silt.engine.kernel.actions import AddFile, Metadata, SetTransaction
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError
-from dbt.adapters.silt.engine.kernel.expressions import TRUE, Expression, evaluate
-from dbt.adapters.silt.engine.kernel.features import protocol_for
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER
-from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
-from dbt.adapters.silt.engine.kernel.schema import PrimitiveType, StructField, StructType
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.store import Store
-from dbt.adapters.silt.engine.kernel.transaction import (
-    Changes,
-    CommitSettings,
-    Committed,
-    Operation,
-    ReadSet,
-)
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.scan import skipping
+from dbt.adapters.silt.engine.kernel.storage.store import Store
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata, SetTransaction
+from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression, evaluate
+from dbt.adapters.silt.engine.kernel.table.features import protocol_for
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
+from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.transaction import commit
+from dbt.adapters.silt.engine.kernel.transaction.commit import Changes, CommitSettings, Committed, Operation, ReadSet
 
 SCHEMA = StructType((StructField("id", PrimitiveType("long")), StructField("amount", PrimitiveType("long"))))
 ALL = slice(None)
@@ -121,7 +116,7 @@ class RowsTable:
         return self._commit(base, Changes(Operation("SET TBLPROPERTIES"), metadata=metadata), reads)
 
     def _commit(self, base: Snapshot | None, changes: Changes, reads: ReadSet) -> Committed:
-        return transaction.commit(self.log, base, changes, reads, self.settings)
+        return commit.commit(self.log, base, changes, reads, self.settings)
 
     def _write(self, rows: Rows, data_change: bool = True) -> AddFile:
         path = f"part-{self.log.clock.new_id()}.json.data"

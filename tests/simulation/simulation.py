@@ -21,7 +21,6 @@ from unittest import mock
 from dbt.adapters.silt.engine.catalog import locks
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.kernel import cut, vacuum
 from dbt.adapters.silt.engine.kernel.errors import (
     CommitAttemptsExhaustedError,
     CommitStateUnknownError,
@@ -34,11 +33,13 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SiltError,
     VersionNotFoundError,
 )
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.store import ObjectMissing
-from dbt.adapters.silt.engine.kernel.transaction import CommitSettings
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.maintenance import vacuum
+from dbt.adapters.silt.engine.kernel.scan import consistent_cut
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from tests.simulation import statements
 from tests.simulation.oracle import (
     ATTEMPT,
@@ -394,7 +395,7 @@ def _live(process: Process, todo: list[Callable[[], None]]) -> None:
 
 
 def _cut(logs: list[DeltaLog]) -> list[Snapshot]:
-    return list(cut.consistent_cut(logs).values())
+    return list(consistent_cut.consistent_cut(logs).values())
 
 
 def _seen(log: DeltaLog, snapshot: Snapshot) -> Seen:

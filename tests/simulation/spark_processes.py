@@ -20,10 +20,10 @@ from pathlib import Path
 import deltalake
 import pyarrow as pa
 
-from dbt.adapters.silt.engine.kernel.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
-from dbt.adapters.silt.engine.kernel.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
 from dbt.adapters.silt.session import SessionSettings, open_session, stop_spark
 from tests.simulation.processes import ACCOUNTS, BALANCE, Outcome, on_threads

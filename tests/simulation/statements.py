@@ -6,9 +6,9 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from dbt.adapters.silt.engine.kernel.actions import SetTransaction
-from dbt.adapters.silt.engine.kernel.expressions import TRUE, And, Column, Comparison, Expression
-from dbt.adapters.silt.engine.kernel.transaction import Committed
+from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
+from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Column, Comparison, Expression
+from dbt.adapters.silt.engine.kernel.transaction.commit import Committed
 from tests.simulation.rows_table import Rows, RowsTable
 
 NEW, SHARED = 1000, 5000

@@ -6,13 +6,13 @@ import pytest
 
 from dbt.adapters.silt.engine.commands.restore import RestorePoint, restore
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.kernel.actions import SetTransaction
-from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError
-from dbt.adapters.silt.engine.kernel.expressions import TRUE
-from dbt.adapters.silt.engine.kernel.memory_store import MemoryStore
-from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
-from dbt.adapters.silt.engine.kernel.transaction import CommitSettings, Committed, commit
+from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
+from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
+from dbt.adapters.silt.engine.kernel.table.expressions import TRUE
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, Committed, commit
 from tests.simulation.interleaving import Scheduler, YieldingStore, random_order
 from tests.simulation.rows_table import Writer
 

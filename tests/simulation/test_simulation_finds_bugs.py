@@ -9,13 +9,16 @@ from unittest import mock
 
 import pytest
 
-from dbt.adapters.silt.engine.kernel import attempt, conflicts, cut, log, transaction, vacuum
 from dbt.adapters.silt.engine.kernel.errors import StorageError
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.memory_store import MemoryFolder
-from dbt.adapters.silt.engine.kernel.paths import commit_name
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.store import PinnedFolder, PutResult, Store
+from dbt.adapters.silt.engine.kernel.log import log
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.maintenance import vacuum
+from dbt.adapters.silt.engine.kernel.scan import consistent_cut
+from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryFolder
+from dbt.adapters.silt.engine.kernel.storage.store import PinnedFolder, PutResult, Store
+from dbt.adapters.silt.engine.kernel.table.paths import commit_name
+from dbt.adapters.silt.engine.kernel.transaction import attempt, commit, conflicts
 from tests.simulation.oracle import Violation
 from tests.simulation.simulation import simulate
 
@@ -52,7 +55,7 @@ def test_a_conflict_check_that_is_left_out_is_found(check: str) -> None:
 
 
 def test_a_rule_for_all_rows_at_the_tables_own_level_is_found() -> None:
-    with mock.patch.object(transaction, "effective_isolation_level", lambda level, _: level):
+    with mock.patch.object(commit, "effective_isolation_level", lambda level, _: level):
         assert "rows were overlooked" in first_violation()
 
 
@@ -66,7 +69,7 @@ def test_an_unknown_answer_taken_for_a_conflict_is_found() -> None:
             return attempt.Conflict()
         return attempt.Landed() if put is PutResult.CREATED else attempt.Conflict()
 
-    with mock.patch.object(transaction, "attempt", hasty):
+    with mock.patch.object(commit, "attempt", hasty):
         first_violation()
 
 
@@ -93,7 +96,7 @@ def test_tables_that_are_pinned_without_another_look_are_found() -> None:
     def hasty_cut(logs: Iterable[DeltaLog]) -> dict[DeltaLog, Snapshot]:
         return {log: log.snapshot() for log in logs}
 
-    with mock.patch.object(cut, "consistent_cut", hasty_cut):
+    with mock.patch.object(consistent_cut, "consistent_cut", hasty_cut):
         assert "no moment" in first_violation()
 
 

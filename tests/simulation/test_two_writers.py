@@ -11,10 +11,10 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentDeleteReadError,
     ConcurrentModificationError,
 )
-from dbt.adapters.silt.engine.kernel.expressions import TRUE, And, Column, Comparison, Expression
-from dbt.adapters.silt.engine.kernel.memory_store import Fault, FaultKind, MemoryStore
-from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
-from dbt.adapters.silt.engine.kernel.transaction import Committed
+from dbt.adapters.silt.engine.kernel.storage.memory_store import Fault, FaultKind, MemoryStore
+from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Column, Comparison, Expression
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
+from dbt.adapters.silt.engine.kernel.transaction.commit import Committed
 from tests.simulation.interleaving import Scheduler, YieldingStore, every_order
 from tests.simulation.rows_table import Rows, Writer, until_it_lands
 

@@ -15,9 +15,9 @@ from typing import TypeVar
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import StorageError
-from dbt.adapters.silt.engine.kernel.faulty_store import Fault, FaultKind, FaultyStore
-from dbt.adapters.silt.engine.kernel.memory_store import MemoryStore
-from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER, LogFileKind, parse_log_name
+from dbt.adapters.silt.engine.kernel.storage.faulty_store import Fault, FaultKind, FaultyStore
+from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, LogFileKind, parse_log_name
 from tests.simulation.interleaving import Scheduler, Task
 
 T = TypeVar("T")

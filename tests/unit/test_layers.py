@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -18,39 +19,23 @@ MODULES = {
     for file in sorted((ROOT / "dbt" / "adapters" / "silt").rglob("*.py"))
 }
 
-# DESIGN section 2, the lowest floor first; catalog and commands stand side by side.
-FLOORS = {"kernel": 0, "catalog": 1, "commands": 1, "statements": 2, "warehouse": 3}
-GLUE = 4
-
-# Inside the kernel a module imports from the lines above its own only.
-KERNEL = (
-    ("clock", "errors", "json_fields", "problems"),
-    ("actions",),
-    ("expressions", "literals", "paths", "rows_changed", "struct_stats", "z85"),
-    ("properties", "schema"),
-    ("keys", "type_widening"),
-    ("changes", "clustering", "column_mapping", "domains", "features", "store"),
-    ("enablement", "in_commit_timestamps"),
-    ("columns", "faulty_store", "footers", "local_store", "log_segment", "stats_json"),
-    ("checkpoint_read", "deletion_vectors", "memory_store", "object_store", "statistics"),
-    ("data_files", "row_counts"),
-    ("parquet_schema",),
-    ("commit_file",),
-    ("compaction",),
-    ("bounds", "replay"),
-    ("log_check", "parsed_values"),
-    ("snapshot",),
-    ("checkpoint_rows",),
-    ("checkpoint", "checksum", "history", "row_tracking", "skipping"),
-    ("cleanup", "commit_heads"),
-    ("log", "validation"),
-    ("attempt", "change_feed", "extremes", "contenders", "file_check", "freshness", "vacuum"),
-    ("memory",),
-    ("conflicts", "cut"),
-    ("transaction",),
-    ("restore",),
-    ("lineage",),
+# The folders, the lowest floor first. A module imports from its own folder and from the floors below it. A file of the
+# package's root, of the engine's and of the kernel's stands for itself.
+FLOORS = (
+    ("__version__", "engine/kernel/errors", "engine/kernel/identifiers"),
+    ("engine/kernel/clock",),
+    ("engine/kernel/table", "engine/kernel/storage"),
+    ("engine/kernel/files",),
+    ("engine/kernel/log",),
+    ("engine/kernel/scan", "engine/kernel/maintenance"),
+    ("engine/kernel/transaction",),
+    ("engine/catalog", "engine/commands"),
+    ("engine/statements",),
+    ("engine/warehouse",),
+    ("",),
 )
+# The folders whose files are placed one by one.
+ROOTS = ("engine", "engine/kernel")
 
 # Of the modules that read and rewrite SQL text, those that hand a session on or ask it something.
 STATEMENTS_WITH_SPARK = ("context", "inserts", "namespace", "pins", "resolve", "route", "table_changes")
@@ -80,41 +65,43 @@ def imports(module: str) -> set[str]:
     return {name for node in ast.walk(tree(module)) for name in imported(node)}
 
 
-def floor(module: str) -> int:
-    if module == f"{PACKAGE}.__version__":
-        return -1
-    return GLUE if place(module) is None else FLOORS[str(place(module))]
+FLOOR_OF = {folder: height for height, folders in enumerate(FLOORS) for folder in folders}
 
 
-def place(module: str) -> str | None:
+def room(module: str) -> str:
+    """The folder of a module, as FLOORS names it."""
+    path = MODULES[module].relative_to(ROOT / "dbt" / "adapters" / "silt")
+    folder = path.parent.as_posix() if path.parts[0] == "engine" else ""
+    file = path.with_suffix("").as_posix()
+    return file if folder in ROOTS or file in FLOOR_OF else folder
+
+
+def part(module: str) -> str | None:
     """The part of the engine that the module belongs to; None for the glue, and for the packages themselves."""
     inner = module.removeprefix(f"{PACKAGE}.engine.")
     return inner.split(".")[0] if inner != module else None
 
 
 def ours() -> list[str]:
-    return [module for module in MODULES if module not in (PACKAGE, f"{PACKAGE}.engine")]
+    """All modules; a package's own file stands for none of its folder's."""
+    return [module for module, file in MODULES.items() if file.name != "__init__.py"]
+
+
+def test_every_folder_has_its_floor_and_every_floor_its_folders() -> None:
+    assert {room(module) for module in ours()} == set(FLOOR_OF)
 
 
 @pytest.mark.parametrize("module", ours())
 def test_arrows_point_down(module: str) -> None:
+    here = room(module)
     for target in imports(module) & set(ours()):
-        assert floor(target) <= floor(module), f"{module} imports {target} of a floor above"
-        sideways = floor(target) == floor(module) and place(target) != place(module)
-        assert not sideways, f"{module} imports {target} beside it"
+        there = room(target)
+        assert there == here or FLOOR_OF[there] < FLOOR_OF[here], f"{module} imports {target}, which is not below it"
 
 
-def test_every_module_of_the_kernel_has_its_place() -> None:
-    prefix = f"{PACKAGE}.engine.kernel."
-    there = {module.removeprefix(prefix) for module in MODULES if module.startswith(prefix)}
-    assert there == {name for line in KERNEL for name in line}
-
-
-@pytest.mark.parametrize(("line", "name"), [(line, name) for line, names in enumerate(KERNEL) for name in names])
-def test_arrows_inside_the_kernel_point_down(line: int, name: str) -> None:
-    prefix = f"{PACKAGE}.engine.kernel."
-    above = {f"{prefix}{other}" for names in KERNEL[line:] for other in names}
-    assert not imports(prefix + name) & above
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    graph = {module: imports(module) & set(ours()) for module in ours()}
+    tuple(TopologicalSorter(graph).static_order())  # raises CycleError
 
 
 def verbs() -> list[str]:
@@ -122,7 +109,7 @@ def verbs() -> list[str]:
     return [
         module
         for module in ours()
-        if place(module) == "commands"
+        if part(module) == "commands"
         for node in tree(module).body
         if isinstance(node, ast.FunctionDef)
         and not node.name.startswith("_")
@@ -138,12 +125,10 @@ def test_no_verb_imports_another() -> None:
     assert arrows == []
 
 
-@pytest.mark.parametrize(
-    "module", [module for module in ours() if place(module) in ("kernel", "catalog", "statements")]
-)
+@pytest.mark.parametrize("module", [module for module in ours() if part(module) in ("kernel", "catalog", "statements")])
 def test_spark_is_known_only_where_it_runs(module: str) -> None:
     uses = {name for name in imports(module) if name.split(".")[0] in ("pyspark", "py4j")}
-    allowed = place(module) == "statements" and module.rpartition(".")[2] in STATEMENTS_WITH_SPARK
+    allowed = part(module) == "statements" and module.rpartition(".")[2] in STATEMENTS_WITH_SPARK
     assert allowed or not uses
 
 
@@ -163,7 +148,7 @@ def test_only_the_session_looks_behind_sparks_public_api(module: str) -> None:
     assert not used & set(PRIVATE_SPARK)
 
 
-@pytest.mark.parametrize("module", [module for module in ours() if place(module) is not None])
+@pytest.mark.parametrize("module", [module for module in ours() if part(module) is not None])
 def test_the_engine_knows_no_dbt(module: str) -> None:
     foreign = {
         name for name in imports(module) if name.split(".")[0] in ("dbt", "dbt_common", "dbt_semantic_interfaces")

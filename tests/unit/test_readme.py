@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.engine.kernel.actions import Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedFeatureError
-from dbt.adapters.silt.engine.kernel.features import check_readable, check_writable, feature_names
+from dbt.adapters.silt.engine.kernel.table.actions import Metadata, Protocol
+from dbt.adapters.silt.engine.kernel.table.features import check_readable, check_writable, feature_names
 
 README = Path(__file__).parents[2] / "README.md"
 

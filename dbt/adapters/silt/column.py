@@ -18,7 +18,7 @@ from dbt_common.utils.encoding import ForgivingJSONEncoder
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from dbt.adapters.silt.engine.kernel.errors import TypeMismatchError
-from dbt.adapters.silt.sql_text import quote
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 
 _LARGEST_BIGINT = 2**63 - 1
 _DECIMAL_DIGITS = 38

@@ -11,10 +11,10 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Final
 
-from dbt.adapters.silt.engine.kernel import memory
-from dbt.adapters.silt.engine.kernel.actions import CommitInfo, Json
-from dbt.adapters.silt.engine.kernel.history import Commit
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log import transaction_ids
+from dbt.adapters.silt.engine.kernel.log.history import Commit
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Json
 
 INFO_KEY: Final = "dbt"
 """The field of `commitInfo` that holds them."""
@@ -82,7 +82,7 @@ class EarlierCommit:
 
 def find_unit(log: DeltaLog, app_id: str) -> EarlierCommit | None:
     """The newest commit that holds a unit of work; None if its commit file was cleaned up since."""
-    found = memory.find(log, app_id)
+    found = transaction_ids.find(log, app_id)
     if found is None:
         return None
     return EarlierCommit(found.commit.version, CommitFacts.of(found.commit) or CommitFacts(), found.emptied_at)

@@ -24,8 +24,8 @@ from dbt.adapters.silt.commits import SiltResponse
 from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import SiltError
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.statements.tokens import identifiers
 from dbt.adapters.silt.engine.statements.written import Written
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse

@@ -8,7 +8,7 @@ from typing import Any
 from dbt_common.contracts.constraints import ConstraintType, ModelLevelConstraint
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.silt.sql_text import quote, string_literal, unquote
+from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal, unquote
 
 Render = Callable[[dict[str, Any]], str | None]
 """Gives a model's constraint as SQL, None where it is left out, and warns of what is not enforced."""

@@ -15,7 +15,7 @@ from dbt_common.dataclass_schema import ValidationError
 from dbt.adapters.silt import profile_places
 from dbt.adapters.silt.engine.catalog.names import check_identifier
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, InvalidSettingError
-from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.missing_results import explain_missing_results
 from dbt.adapters.silt.runs import run_id_text
 

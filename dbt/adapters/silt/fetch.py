@@ -20,7 +20,7 @@ from pyspark.sql.types import (
 )
 
 from dbt.adapters.silt.column import unique_names
-from dbt.adapters.silt.sql_text import quote
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 
 _NOT_IN_ARROW = (CalendarIntervalType, YearMonthIntervalType, VariantType, NullType)
 _NESTED = (ArrayType, MapType, StructType)

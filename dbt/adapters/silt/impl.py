@@ -31,7 +31,8 @@ from dbt.adapters.silt.engine.commands.types import spark_schema
 from dbt.adapters.silt.engine.kernel.errors import (
     SchemaNotFoundError,
 )
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal, unquote
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.external.files import ExternalFiles, ExternalTarget, external_target, write_external
 from dbt.adapters.silt.handle import split_statements
 from dbt.adapters.silt.incremental.config import IncrementalConfig
@@ -45,7 +46,6 @@ from dbt.adapters.silt.relation import SiltRelation
 from dbt.adapters.silt.rollback_methods import RollbackMethods
 from dbt.adapters.silt.row_comparison import rows_differ
 from dbt.adapters.silt.seed_methods import SeedMethods
-from dbt.adapters.silt.sql_text import quote, string_literal, unquote
 from dbt.adapters.silt.text_table import text_table
 from dbt.adapters.silt.unit_methods import UnitMethods
 

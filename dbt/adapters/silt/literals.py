@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from dbt.adapters.silt.engine.kernel.identifiers import string_literal
 from dbt.adapters.silt.engine.statements.tokens import Kind, string_value, tokenize
-from dbt.adapters.silt.sql_text import string_literal
 
 _VARIANT = "variant"
 

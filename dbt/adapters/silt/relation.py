@@ -13,8 +13,8 @@ from dbt.adapters.contracts.relation import ComponentName, HasQuoting, RelationC
 from dbt.adapters.spark.relation import SparkRelation
 
 from dbt.adapters.silt.engine.catalog.names import RelationName, normalize
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.external.sources import external_of
-from dbt.adapters.silt.sql_text import quote
 
 
 @dataclass

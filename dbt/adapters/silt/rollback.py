@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.rollback import Rollback, RollbackSettings
 from dbt.adapters.silt.engine.catalog.traces import Work
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, RelationNotFoundError, RunNotFoundError
-from dbt.adapters.silt.engine.kernel.history import Commit
+from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.journal import CommitJournal, JournalEntry
 from dbt.adapters.silt.run_history import TableHistory, histories
 from dbt.adapters.silt.run_registry import RunEntry, RunRegistry

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType, VariantType
 
 from dbt.adapters.silt.engine.commands.types import kernel_schema
-from dbt.adapters.silt.sql_text import quote
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 
 
 def rows_differ(new: str, query: StructType, old: str, table: StructType) -> str:

@@ -18,12 +18,12 @@ from typing import Final
 from dbt.adapters.silt.commit_facts import CommitFacts
 from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.kernel.actions import Json
-from dbt.adapters.silt.engine.kernel.changes import RESTORE_OPERATION
-from dbt.adapters.silt.engine.kernel.commit_heads import CommitHead, read_heads
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, RelationNotFoundError, SchemaNotFoundError, SiltError
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.rows_changed import RowsChanged
+from dbt.adapters.silt.engine.kernel.log.commit_heads import CommitHead, read_heads
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.table.actions import Json
+from dbt.adapters.silt.engine.kernel.table.operation_metrics import RowsChanged
+from dbt.adapters.silt.engine.kernel.transaction.changes import RESTORE_OPERATION
 
 _READERS: Final = 8
 

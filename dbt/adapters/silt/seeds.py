@@ -20,7 +20,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     StatementSyntaxError,
     TypeMismatchError,
 )
-from dbt.adapters.silt.sql_text import quote
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 
 
 @dataclass(frozen=True)

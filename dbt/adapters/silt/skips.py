@@ -7,7 +7,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.silt.commit_facts import EarlierCommit, find_unit
 from dbt.adapters.silt.commits import SiltResponse
 from dbt.adapters.silt.engine.commands.target import Outcome
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.units import Unit
 
 logger = AdapterLogger("Silt")

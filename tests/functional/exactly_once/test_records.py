@@ -13,8 +13,8 @@ from deltalake import DeltaTable
 
 from dbt.adapters.silt.commit_facts import CommitFacts
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.kernel.actions import CommitInfo
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
 from dbt.adapters.silt.journal import CommitJournal, JournalEntry
 
 R1 = ["--vars", '{"silt_run_id": "R1"}']

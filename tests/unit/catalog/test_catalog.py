@@ -23,9 +23,9 @@ from dbt.adapters.silt.engine.kernel.errors import (
     StorageError,
     UnsupportedStatementError,
 )
-from dbt.adapters.silt.engine.kernel.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.memory_store import MemoryStore
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from tests.unit.catalog.conftest import commit_first, named
 
 Create = Callable[..., DeltaLog]

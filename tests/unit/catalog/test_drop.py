@@ -11,7 +11,6 @@ import pytest
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import View
-from dbt.adapters.silt.engine.kernel.actions import AddFile, CommitInfo, Metadata, parse, serialize
 from dbt.adapters.silt.engine.kernel.clock import FixedClock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import (
     RelationNotFoundError,
@@ -19,11 +18,12 @@ from dbt.adapters.silt.engine.kernel.errors import (
     StorageError,
     TableDamagedError,
 )
-from dbt.adapters.silt.engine.kernel.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.paths import commit_name
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.store import ObjectMissing, PutResult
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResult
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, Metadata, parse, serialize
+from dbt.adapters.silt.engine.kernel.table.paths import commit_name
 from tests.unit.catalog.conftest import commit_first, named
 
 Create = Callable[..., DeltaLog]

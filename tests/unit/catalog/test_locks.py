@@ -13,8 +13,8 @@ import pytest
 from dbt.adapters.silt.engine.catalog.locks import TIMEOUT_MS, exclusive
 from dbt.adapters.silt.engine.kernel.clock import FixedClock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import StorageError
-from dbt.adapters.silt.engine.kernel.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.store import ObjectMissing
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing
 
 HOLDER = """
 import fcntl, os, sys

@@ -13,20 +13,21 @@ import pytest
 
 from dbt.adapters.silt.engine.catalog import rollback
 from dbt.adapters.silt.engine.catalog.rollback import PutBack, Rollback
-from dbt.adapters.silt.engine.kernel import restore, vacuum
-from dbt.adapters.silt.engine.kernel.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentModificationError,
     RollbackRefusedError,
     StorageError,
 )
-from dbt.adapters.silt.engine.kernel.faulty_store import Fault, FaultKind, FaultyStore
-from dbt.adapters.silt.engine.kernel.memory_store import MemoryStore
-from dbt.adapters.silt.engine.kernel.paths import commit_path
-from dbt.adapters.silt.engine.kernel.restore import RestorePoint
-from dbt.adapters.silt.engine.kernel.schema import PrimitiveType, StructField, StructType
-from dbt.adapters.silt.engine.kernel.store import Store
-from dbt.adapters.silt.engine.kernel.transaction import ENGINE_INFO, CommitSettings
+from dbt.adapters.silt.engine.kernel.maintenance import vacuum
+from dbt.adapters.silt.engine.kernel.storage.faulty_store import Fault, FaultKind, FaultyStore
+from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
+from dbt.adapters.silt.engine.kernel.storage.store import Store
+from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
+from dbt.adapters.silt.engine.kernel.table.paths import commit_path
+from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.transaction import restore
+from dbt.adapters.silt.engine.kernel.transaction.commit import ENGINE_INFO, CommitSettings
+from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint
 from tests.unit.catalog.works import Works, named, settings_of, work_of
 
 T = TypeVar("T")

@@ -10,16 +10,16 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.rollback import Rollback, RollbackSettings
 from dbt.adapters.silt.engine.catalog.traces import Findings, Work
-from dbt.adapters.silt.engine.kernel import transaction
-from dbt.adapters.silt.engine.kernel.actions import SetTransaction
-from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
-from dbt.adapters.silt.engine.kernel.expressions import TRUE
-from dbt.adapters.silt.engine.kernel.history import Commit
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.memory_store import MemoryStore
-from dbt.adapters.silt.engine.kernel.store import Store
-from dbt.adapters.silt.engine.kernel.transaction import CommitSettings
+from dbt.adapters.silt.engine.kernel.log.history import Commit
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
+from dbt.adapters.silt.engine.kernel.storage.store import Store
+from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
+from dbt.adapters.silt.engine.kernel.table.expressions import TRUE
+from dbt.adapters.silt.engine.kernel.transaction import commit as transaction
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from tests.simulation.rows_table import RowsTable
 
 _AUTHOR, _UNDONE = "author", "undone"

@@ -14,16 +14,17 @@ from pyroaring import BitMap64
 from dbt.adapters.silt.commit_facts import CommitFacts
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.kernel import deletion_vectors, restore, statistics, stats_json, transaction
-from dbt.adapters.silt.engine.kernel.actions import AddFile, Metadata, Protocol, SetTransaction
-from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
-from dbt.adapters.silt.engine.kernel.features import needed_features, upgraded
-from dbt.adapters.silt.engine.kernel.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.restore import RestorePoint
-from dbt.adapters.silt.engine.kernel.schema import DecimalType, PrimitiveType, StructField, StructType
-from dbt.adapters.silt.engine.kernel.statistics import TRUSTED_TAG
-from dbt.adapters.silt.engine.kernel.transaction import CommitSettings
+from dbt.adapters.silt.engine.kernel.files import deletion_vectors, statistics, stats_json
+from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED_TAG
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata, Protocol, SetTransaction
+from dbt.adapters.silt.engine.kernel.table.features import needed_features, upgraded
+from dbt.adapters.silt.engine.kernel.table.schema import DecimalType, PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.transaction import commit, restore
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
+from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint
 
 SCHEMA = StructType(
     (
@@ -116,7 +117,7 @@ class House:
         target = log.store.local_path(path)
         assert target is not None
         pq.write_table(pa.Table.from_pylist([dict(row) for row in content], schema=ARROW), target)
-        properties = log.snapshot().properties if log.exists() else transaction.TableProperties(metadata.configuration)
+        properties = log.snapshot().properties if log.exists() else commit.TableProperties(metadata.configuration)
         found = statistics.from_footers(log.store, [path], SCHEMA, properties)[path]
         status = log.store.status(path)
         assert status is not None
@@ -124,7 +125,7 @@ class House:
 
     def _commit(self, log: DeltaLog, changes: Changes, new: bool = False) -> int:
         base = None if new else log.snapshot()
-        return transaction.commit(log, base, changes, ReadSet(), self._settings()).version
+        return commit.commit(log, base, changes, ReadSet(), self._settings()).version
 
     def _settings(self) -> CommitSettings:
         return CommitSettings(commit_info={} if self.facts is None else self.facts.commit_info())

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from dbt.adapters.silt.cli import check
 from dbt.adapters.silt.cli.main import main
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER, checkpoint_path, checksum_path, commit_path
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, checkpoint_path, checksum_path, commit_path
 from tests.unit.cli.house import House, rows
 
 AsJson = Callable[..., Any]

@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable
 
 from dbt.adapters.silt.cli.main import main
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.journal import CommitJournal, JournalEntry
 from dbt.adapters.silt.run_registry import RunEntry, RunRegistry
 from dbt.adapters.silt.units import run_id_of

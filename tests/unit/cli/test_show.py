@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dbt.adapters.silt.cli.main import main
-from dbt.adapters.silt.engine.kernel.paths import commit_path
+from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from tests.unit.cli.house import House, rows
 
 AsJson = Callable[..., Any]

@@ -21,8 +21,8 @@ from dbt.adapters.silt.engine.commands.merge_plan import (
 )
 from dbt.adapters.silt.engine.commands.row_changes import Limits
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.kernel.expressions import Column
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.table.expressions import Column
 from tests.unit.commands.spark_tables import PLAIN, Tables
 
 STEP_BY_STEP = Limits(direct=-1, at_once=-1, single_task=-1, single_task_rows=-1)

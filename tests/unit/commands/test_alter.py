@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     InvalidStatementError,
     UnsupportedFeatureError,
 )
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from tests.unit.commands.spark_tables import PLAIN, Tables
 
 

@@ -29,7 +29,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedFeatureError,
     ValueNotCastableError,
 )
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from tests.unit.commands.spark_tables import PLAIN, Tables
 
 NESTED = "select 1L as id, named_struct('a', 1, 'b', 'x') as s, array(named_struct('p', 1, 'q', 2)) as l"

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.assign import Assigned, assign, evolve
 from dbt.adapters.silt.engine.commands.types import kernel_schema, spark_schema
 from dbt.adapters.silt.engine.kernel.errors import TypeMismatchError
-from dbt.adapters.silt.engine.kernel.schema import StructType
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
 
 
 def schema(spark: SparkSession, columns: str) -> StructType:

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbt.adapters.silt.engine.commands import bins
-from dbt.adapters.silt.engine.kernel.actions import AddFile, DeletionVector
-from dbt.adapters.silt.engine.kernel.columns import files_table
-from tests.unit.kernel.log_builder import add, new_log, put
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DeletionVector
+from dbt.adapters.silt.engine.kernel.table.active_files import files_table
+from tests.unit.engine.kernel.log_builder import add, new_log, put
 
 VECTOR = DeletionVector("i", "x", 1, 1)
 TARGET = 100

@@ -8,8 +8,8 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands import checks
 from dbt.adapters.silt.engine.kernel.errors import SiltError
-from dbt.adapters.silt.engine.kernel.properties import TableProperties
-from dbt.adapters.silt.engine.kernel.schema import ArrayType, MapType, PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
+from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, MapType, PrimitiveType, StructField, StructType
 
 LONG = PrimitiveType("long")
 STRICT = StructType((StructField("a", LONG, nullable=False),))

@@ -10,18 +10,19 @@ from pyroaring import BitMap64
 from dbt.adapters.silt.engine.commands.clone import CloneOptions, CloneSource, clone
 from dbt.adapters.silt.engine.commands.creation import CreateMode, Place
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
-from dbt.adapters.silt.engine.kernel import data_files, deletion_vectors, transaction
-from dbt.adapters.silt.engine.kernel.actions import AddFile, CommitInfo, Protocol, SetTransaction
-from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.errors import (
     DataFileMissingError,
     RelationExistsError,
     RelationNotFoundError,
     UnsupportedStatementError,
 )
-from dbt.adapters.silt.engine.kernel.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER, decode_path
+from dbt.adapters.silt.engine.kernel.files import data_files, deletion_vectors
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, Protocol, SetTransaction
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, decode_path
+from dbt.adapters.silt.engine.kernel.transaction import commit as transaction
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from tests.simulation.rows_table import Writer
 
 SHALLOW, DEEP = CloneOptions(shallow=True), CloneOptions(shallow=False)

@@ -5,13 +5,13 @@ import pytest
 from dbt.adapters.silt.engine.commands import files
 from dbt.adapters.silt.engine.commands.commit import commit, merged
 from dbt.adapters.silt.engine.commands.target import WriteSettings
-from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import CommitStateUnknownError, ConcurrentDeleteReadError, StorageError
-from dbt.adapters.silt.engine.kernel.expressions import TRUE, UNKNOWN
-from dbt.adapters.silt.engine.kernel.local_store import LocalFolder, LocalStore
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.store import PutResult
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalFolder, LocalStore
+from dbt.adapters.silt.engine.kernel.storage.store import PutResult
+from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, UNKNOWN
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from tests.unit.commands.spark_tables import PLAIN, Tables
 
 WRITE = Operation("WRITE")

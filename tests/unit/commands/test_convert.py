@@ -16,12 +16,12 @@ from dbt.adapters.silt.engine.commands.clone import CloneOptions, CloneSource, c
 from dbt.adapters.silt.engine.commands.convert import convert
 from dbt.adapters.silt.engine.commands.creation import CreateMode, Place
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
-from dbt.adapters.silt.engine.kernel.actions import CommitInfo
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, NotATableError, TypeMismatchError
-from dbt.adapters.silt.engine.kernel.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER
-from dbt.adapters.silt.engine.kernel.schema import PrimitiveType, StructField
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
+from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField
 
 NO_SPARK = cast(SparkSession, None)
 DAY = StructField("Day", PrimitiveType("date"))

@@ -7,7 +7,6 @@ import pytest
 from dbt.adapters.silt.engine.commands import create
 from dbt.adapters.silt.engine.commands.create import ColumnSpec, CreateMode, Definition, Place
 from dbt.adapters.silt.engine.commands.target import Outcome
-from dbt.adapters.silt.engine.kernel.actions import Metadata
 from dbt.adapters.silt.engine.kernel.errors import (
     CheckViolationError,
     ColumnNotFoundError,
@@ -23,7 +22,8 @@ from dbt.adapters.silt.engine.kernel.errors import (
     TypeMismatchError,
     UnsupportedStatementError,
 )
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from tests.unit.commands.spark_tables import PLAIN, Tables
 
 

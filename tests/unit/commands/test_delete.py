@@ -9,10 +9,10 @@ from dbt.adapters.silt.engine.commands import delete as command
 from dbt.adapters.silt.engine.commands.row_changes import Limits, Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError
-from dbt.adapters.silt.engine.kernel.expressions import TRUE, UNKNOWN, Column, Comparison, Expression, In
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
-from dbt.adapters.silt.engine.kernel.transaction import CommitSettings
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, UNKNOWN, Column, Comparison, Expression, In
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from tests.unit.commands.spark_tables import PLAIN, Tables
 
 ROWS = "select * from values (1, 'a'), (2, 'b'), (3, null), (null, 'd') as x(id, name)"

@@ -10,10 +10,10 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands import files
 from dbt.adapters.silt.engine.commands.files import Written
 from dbt.adapters.silt.engine.kernel.errors import InternalError, InvalidSettingError
-from dbt.adapters.silt.engine.kernel.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.paths import decode_path
-from dbt.adapters.silt.engine.kernel.store import FileStatus
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus
+from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 from tests.unit.commands.spark_tables import Tables
 
 

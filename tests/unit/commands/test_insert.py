@@ -9,7 +9,6 @@ from dbt.adapters.silt.engine.commands import insert
 from dbt.adapters.silt.engine.commands.create import ColumnSpec
 from dbt.adapters.silt.engine.commands.placement import Placement
 from dbt.adapters.silt.engine.commands.target import WriteSettings
-from dbt.adapters.silt.engine.kernel.changes import ReadSet
 from dbt.adapters.silt.engine.kernel.errors import (
     CheckViolationError,
     ColumnNotFoundError,
@@ -20,6 +19,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedStatementError,
     ValueNotCastableError,
 )
+from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
 from tests.unit.commands.spark_tables import PLAIN, Tables
 
 TWO_ROWS = "select * from values (1L, 'a'), (2L, null) as t(id, name)"

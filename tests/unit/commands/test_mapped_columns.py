@@ -17,16 +17,17 @@ from dbt.adapters.silt.engine.commands.alter_columns import ColumnChange, NewCol
 from dbt.adapters.silt.engine.commands.create import CreateMode, Definition, Place, create
 from dbt.adapters.silt.engine.commands.placement import Placement
 from dbt.adapters.silt.engine.commands.target import Outcome
-from dbt.adapters.silt.engine.kernel import expressions, skipping
-from dbt.adapters.silt.engine.kernel.actions import AddFile, CommitInfo, Protocol, serialize
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidPropertyError,
     InvalidStatementError,
     TableDamagedError,
     UnsupportedStatementError,
 )
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.paths import commit_path
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.scan import skipping
+from dbt.adapters.silt.engine.kernel.table import expressions
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, Protocol, serialize
+from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from tests.unit.commands.spark_tables import PLAIN, Row, Tables, in_order
 
 BY_NAME = {"delta.columnMapping.mode": "name"}

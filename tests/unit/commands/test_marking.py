@@ -13,12 +13,12 @@ from dbt.adapters.silt.engine.commands import marking, scan
 from dbt.adapters.silt.engine.commands import update as update_command
 from dbt.adapters.silt.engine.commands.row_changes import Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.kernel.actions import AddFile
 from dbt.adapters.silt.engine.kernel.errors import CheckViolationError, ConcurrentModificationError
-from dbt.adapters.silt.engine.kernel.expressions import UNKNOWN, Column, Comparison, Expression
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
-from dbt.adapters.silt.engine.kernel.transaction import CommitSettings
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile
+from dbt.adapters.silt.engine.kernel.table.expressions import UNKNOWN, Column, Comparison, Expression
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from tests.unit.commands.spark_tables import PLAIN, VECTORS, Tables
 
 LEVELS = (IsolationLevel.SERIALIZABLE, IsolationLevel.WRITE_SERIALIZABLE, IsolationLevel.SNAPSHOT)

@@ -21,7 +21,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     TypeMismatchError,
     ValueNotCastableError,
 )
-from dbt.adapters.silt.engine.kernel.expressions import Column, Comparison
+from dbt.adapters.silt.engine.kernel.table.expressions import Column, Comparison
 from tests.unit.commands.merging import BY_ID, STEP_BY_STEP, UPSERT, inserts, merge, plan, sets
 from tests.unit.commands.spark_tables import BOTH_KINDS, VECTORS, Tables
 

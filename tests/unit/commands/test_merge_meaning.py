@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from dbt.adapters.silt.engine.commands.merge_plan import KeyEquality, MergePlan
 from dbt.adapters.silt.engine.commands.row_changes import Limits
 from dbt.adapters.silt.engine.kernel.errors import MultipleSourceRowsError
-from dbt.adapters.silt.engine.kernel.expressions import Column
+from dbt.adapters.silt.engine.kernel.table.expressions import Column
 from tests.unit.commands.merging import (
     STEP_BY_STEP,
     Ambiguous,

@@ -16,8 +16,6 @@ from dbt.adapters.silt.engine.commands.optimize import Layout, Optimized, optimi
 from dbt.adapters.silt.engine.commands.row_changes import Rows
 from dbt.adapters.silt.engine.commands.target import Target, WriteSettings
 from dbt.adapters.silt.engine.commands.vacuum import Retention, vacuum
-from dbt.adapters.silt.engine.kernel import deletion_vectors, skipping
-from dbt.adapters.silt.engine.kernel.actions import AddFile, DomainMetadata, Protocol, RemoveFile
 from dbt.adapters.silt.engine.kernel.clock import FixedClock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
@@ -26,11 +24,14 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SiltError,
     UnsupportedStatementError,
 )
-from dbt.adapters.silt.engine.kernel.expressions import And, Column, Comparison, Expression
-from dbt.adapters.silt.engine.kernel.faulty_store import Fault, FaultKind, FaultyStore
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.files import deletion_vectors
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.scan import skipping
+from dbt.adapters.silt.engine.kernel.storage.faulty_store import Fault, FaultKind, FaultyStore
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DomainMetadata, Protocol, RemoveFile
+from dbt.adapters.silt.engine.kernel.table.expressions import And, Column, Comparison, Expression
 from tests.unit.commands.spark_tables import PLAIN, Tables
-from tests.unit.kernel.log_builder import put
+from tests.unit.engine.kernel.log_builder import put
 
 HOUR = 3_600_000
 

@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from dbt.adapters.silt.engine.commands import scan
-from dbt.adapters.silt.engine.kernel import skipping
-from dbt.adapters.silt.engine.kernel.actions import AddFile, Metadata, Protocol, serialize
-from dbt.adapters.silt.engine.kernel.expressions import Column, Comparison, IsNull
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.paths import commit_path, encode_path
-from dbt.adapters.silt.engine.kernel.schema import DataType, DecimalType, PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.scan import skipping
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata, Protocol, serialize
+from dbt.adapters.silt.engine.kernel.table.expressions import Column, Comparison, IsNull
+from dbt.adapters.silt.engine.kernel.table.paths import commit_path, encode_path
+from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, PrimitiveType, StructField, StructType
 from tests.unit.commands.spark_tables import Tables
 
 UTC = timezone.utc

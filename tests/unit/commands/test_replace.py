@@ -17,9 +17,9 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentDeleteDeleteError,
     ReplaceWhereMismatchError,
 )
-from dbt.adapters.silt.engine.kernel.expressions import Column, Comparison, Expression
-from dbt.adapters.silt.engine.kernel.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.table.expressions import Column, Comparison, Expression
 from tests.unit.commands.spark_tables import PLAIN, Tables, in_order
 
 SALES = "select * from values (1L, 'a', 10), (2L, 'a', 20), (3L, 'b', 30), (4L, null, 40) as t(id, shop, price)"

@@ -7,9 +7,6 @@ import pytest
 
 from dbt.adapters.silt.engine.commands.restore import RestorePoint, restore
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.kernel import column_mapping, transaction, vacuum
-from dbt.adapters.silt.engine.kernel.actions import AddFile, CommitInfo, DeletionVector, Protocol, SetTransaction
-from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentModificationError,
@@ -18,11 +15,16 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedStatementError,
     VersionNotFoundError,
 )
-from dbt.adapters.silt.engine.kernel.expressions import TRUE
-from dbt.adapters.silt.engine.kernel.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.memory_store import MemoryStore
-from dbt.adapters.silt.engine.kernel.schema import PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.maintenance import vacuum
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
+from dbt.adapters.silt.engine.kernel.table import column_mapping
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, DeletionVector, Protocol, SetTransaction
+from dbt.adapters.silt.engine.kernel.table.expressions import TRUE
+from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.transaction import commit as transaction
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from tests.simulation.rows_table import Writer
 
 DAY_MS = 86_400_000

@@ -10,12 +10,12 @@ import pytest
 from pyspark.sql import DataFrame
 
 from dbt.adapters.silt.engine.commands import files, scan
-from dbt.adapters.silt.engine.kernel.actions import AddFile, Metadata, Protocol, serialize
 from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError, TableDamagedError
-from dbt.adapters.silt.engine.kernel.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.paths import commit_path
-from dbt.adapters.silt.engine.kernel.schema import PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata, Protocol, serialize
+from dbt.adapters.silt.engine.kernel.table.paths import commit_path
+from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 from tests.unit.commands.spark_tables import Tables, in_order, other_reader
 
 ODD_TEXTS = ["a b/c%d", "é=[x]", "__HIVE_DEFAULT_PARTITION__", "=", "A", "a", "line\nbreak", "{*?}\\", "%41", None]

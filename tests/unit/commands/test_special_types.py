@@ -13,11 +13,11 @@ import pytest
 
 from dbt.adapters.silt.engine.commands import alter_columns, files
 from dbt.adapters.silt.engine.commands.alter_columns import ColumnChange
-from dbt.adapters.silt.engine.kernel.actions import CommitInfo, serialize
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.paths import commit_path, decode_path
-from dbt.adapters.silt.engine.kernel.schema import ArrayType, DataType, PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, serialize
+from dbt.adapters.silt.engine.kernel.table.paths import commit_path, decode_path
+from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, PrimitiveType, StructField, StructType
 from tests.unit.commands.spark_tables import PLAIN, Tables
 
 VOID = PrimitiveType("void")

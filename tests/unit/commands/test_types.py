@@ -5,7 +5,13 @@ from pyspark.sql import types as T
 
 from dbt.adapters.silt.engine.commands import types
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, StatementSyntaxError, TypeMismatchError
-from dbt.adapters.silt.engine.kernel.schema import CHAR_VARCHAR_KEY, ArrayType, PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.schema import (
+    CHAR_VARCHAR_KEY,
+    ArrayType,
+    PrimitiveType,
+    StructField,
+    StructType,
+)
 
 EVERY_TYPE = T.StructType(
     [

@@ -15,8 +15,8 @@ from dbt.adapters.silt.engine.kernel.errors import (
     TypeMismatchError,
     ValueNotCastableError,
 )
-from dbt.adapters.silt.engine.kernel.expressions import TRUE, UNKNOWN, Column, Comparison, Expression
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, UNKNOWN, Column, Comparison, Expression
 from tests.unit.commands.spark_tables import PLAIN, Tables
 
 ROWS = "select * from values (1, 'a'), (2, 'b'), (null, 'n') as x(id, name)"

@@ -9,14 +9,14 @@ import pytest
 
 from dbt.adapters.silt.engine.commands.target import WriteSettings
 from dbt.adapters.silt.engine.commands.vacuum import Retention, Vacuumed, vacuum
-from dbt.adapters.silt.engine.kernel.actions import CommitInfo, Protocol, RemoveFile, SetTransaction
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import RetentionTooShortError, StorageError, UnsupportedFeatureError
-from dbt.adapters.silt.engine.kernel.faulty_store import Fault, FaultKind, FaultyStore
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.memory_store import MemoryStore
-from dbt.adapters.silt.engine.kernel.paths import LAST_VACUUM_INFO
-from tests.unit.kernel.log_builder import METADATA, add, new_log, paths, put, reopened
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.faulty_store import Fault, FaultKind, FaultyStore
+from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
+from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Protocol, RemoveFile, SetTransaction
+from dbt.adapters.silt.engine.kernel.table.paths import LAST_VACUUM_INFO
+from tests.unit.engine.kernel.log_builder import METADATA, add, new_log, paths, put, reopened
 
 HOUR = 3_600_000
 WEEK = Retention(168 * HOUR)

@@ -11,9 +11,9 @@ import pytest
 from dbt.adapters.silt.engine.commands import alter_columns
 from dbt.adapters.silt.engine.commands.alter_columns import ColumnChange
 from dbt.adapters.silt.engine.commands.target import Outcome
-from dbt.adapters.silt.engine.kernel import skipping
-from dbt.adapters.silt.engine.kernel.expressions import Column, Comparison
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.scan import skipping
+from dbt.adapters.silt.engine.kernel.table.expressions import Column, Comparison
 from tests.unit.commands.spark_tables import PLAIN, Tables
 
 WIDENING = {"delta.enableTypeWidening": "true"}

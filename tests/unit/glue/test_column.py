@@ -17,7 +17,7 @@ from pyspark.sql.types import ArrayType, DecimalType, LongType, MapType, StringT
 
 from dbt.adapters.silt.column import SiltColumn, rows_of, to_agate, to_arrow, unique_names
 from dbt.adapters.silt.engine.kernel.errors import TypeMismatchError
-from dbt.adapters.silt.sql_text import string_literal
+from dbt.adapters.silt.engine.kernel.identifiers import string_literal
 
 DAY = datetime.date(2026, 3, 1)
 NOON = datetime.datetime(2026, 3, 1, 12, 30, 15, 123456)

@@ -11,10 +11,10 @@ from dbt.adapters.silt.documentation.docs import RelationDocs, catalog_rows, cha
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.kernel.actions import AddFile, CommitInfo, Metadata, Protocol, serialize
 from dbt.adapters.silt.engine.kernel.errors import RelationNotFoundError
-from dbt.adapters.silt.engine.kernel.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.paths import commit_path
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, Metadata, Protocol, serialize
+from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 
 ORDERS = RelationName("silt", "main", "orders")
 SCHEMA = '{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}}]}'

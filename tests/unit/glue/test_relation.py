@@ -7,8 +7,8 @@ from dbt.adapters.contracts.relation import RelationType
 
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.relation import SiltRelation
-from dbt.adapters.silt.sql_text import quote
 
 ORDERS = SiltRelation.create("silt", "Main", "Orders", type=RelationType.Table)
 

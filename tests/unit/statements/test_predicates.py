@@ -8,9 +8,9 @@ from decimal import Decimal
 import pytest
 from hypothesis import given
 
-from dbt.adapters.silt.engine.kernel import expressions as ex
 from dbt.adapters.silt.engine.kernel.errors import SiltError
-from dbt.adapters.silt.engine.kernel.schema import (
+from dbt.adapters.silt.engine.kernel.table import expressions as ex
+from dbt.adapters.silt.engine.kernel.table.schema import (
     ArrayType,
     DecimalType,
     MapType,

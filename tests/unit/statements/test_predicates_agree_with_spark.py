@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.commands.types import kernel_schema
-from dbt.adapters.silt.engine.kernel.expressions import And, Constant, Expression, Not, Or, evaluate
+from dbt.adapters.silt.engine.kernel.table.expressions import And, Constant, Expression, Not, Or, evaluate
 from dbt.adapters.silt.engine.statements.predicates import to_predicate
 
 ZONE = "America/Los_Angeles"

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbt.adapters.silt.engine.kernel.expressions import UNKNOWN, And, Constant, Expression, Not, Or, evaluate
-from dbt.adapters.silt.engine.kernel.schema import PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.expressions import UNKNOWN, And, Constant, Expression, Not, Or, evaluate
+from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.statements.predicates import Relation
 from dbt.adapters.silt.engine.statements.pruning import pruning_predicates
 from dbt.adapters.silt.engine.statements.references import Reference, table_references

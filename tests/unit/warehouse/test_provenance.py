@@ -11,8 +11,8 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.kernel.actions import CommitInfo
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
+from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
 from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
 from tests.unit.warehouse.house import House, other_rows
 

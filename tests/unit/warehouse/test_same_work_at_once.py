@@ -13,13 +13,13 @@ from pyspark.sql import SparkSession
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.target import Outcome
-from dbt.adapters.silt.engine.kernel import transaction
-from dbt.adapters.silt.engine.kernel.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentCreateError,
     ConcurrentModificationError,
     RelationExistsError,
 )
+from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
+from dbt.adapters.silt.engine.kernel.transaction import commit
 from dbt.adapters.silt.engine.statements.resolve import Resolver
 from tests.unit.warehouse.house import House, side_by_side
 
@@ -79,7 +79,7 @@ CREATIONS = ("first creation", "creation like another", "clone")
 
 def before_the_commit(monkeypatch: pytest.MonkeyPatch, other: Callable[[], object]) -> None:
     """When the statement that is run next is about to commit, the other is run whole."""
-    _before(monkeypatch, transaction, "commit", other)
+    _before(monkeypatch, commit, "commit", other)
 
 
 def after_the_look(monkeypatch: pytest.MonkeyPatch, other: Callable[[], object]) -> None:

@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.commands.shared_storage import SharedStorage
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
-from dbt.adapters.silt.engine.kernel.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.memory_store import MemoryStore
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.warehouse import Warehouse
 
 OWN_FOLDER = "/proc/self/cwd/own"

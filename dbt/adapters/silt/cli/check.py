@@ -14,11 +14,11 @@ from dbt.adapters.silt.cli.places import place_of, table_of
 from dbt.adapters.silt.cli.rendering import Answer, Block, Rows, number_of, show, size
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, SiltError, TableDamagedError, UnsupportedFeatureError
-from dbt.adapters.silt.engine.kernel.file_check import check_files
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.log_check import check_log
-from dbt.adapters.silt.engine.kernel.problems import Problem, ProblemKind
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.maintenance.file_check import check_files
+from dbt.adapters.silt.engine.kernel.maintenance.log_check import check_log
+from dbt.adapters.silt.engine.kernel.maintenance.problems import Problem, ProblemKind
 from dbt.adapters.silt.run_history import table_names
 
 progress = lazily("dbt.adapters.silt.cli.progress")

@@ -16,12 +16,12 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.silt.engine.kernel import row_counts, stats_json
-from dbt.adapters.silt.engine.kernel.bounds import Bounds, column_bounds
-from dbt.adapters.silt.engine.kernel.domains import Booleans, Dates, Decimals, Domain, Doubles, Timestamps
-from dbt.adapters.silt.engine.kernel.expressions import Column
-from dbt.adapters.silt.engine.kernel.schema import DataType, DecimalType, StructField, StructType
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.files import row_counts, stats_json
+from dbt.adapters.silt.engine.kernel.files.bounds import Bounds, column_bounds
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.expressions import Column
+from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.value_order import Booleans, Dates, Decimals, Domain, Doubles, Timestamps
 
 _EPOCH: Final = datetime(1970, 1, 1)
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from dbt.adapters.silt.cli.rendering import count, iso
-from dbt.adapters.silt.engine.kernel.rows_changed import RowsChanged
+from dbt.adapters.silt.engine.kernel.table.operation_metrics import RowsChanged
 from dbt.adapters.silt.run_history import LoggedCommit
 
 

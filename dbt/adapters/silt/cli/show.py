@@ -9,13 +9,13 @@ from dbt.adapters.silt.cli.column_statistics import ColumnStatistics, column_sta
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.places import snapshot_of
 from dbt.adapters.silt.cli.rendering import UNKNOWN, UTC, Answer, Block, Facts, Rows, count, iso, show, size, utc
-from dbt.adapters.silt.engine.kernel.clustering import clustering_columns
-from dbt.adapters.silt.engine.kernel.features import features_of
-from dbt.adapters.silt.engine.kernel.keys import table_keys
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.row_counts import marked_rows, row_count
-from dbt.adapters.silt.engine.kernel.schema import CURRENT_DEFAULT, all_fields
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.files.row_counts import marked_rows, row_count
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
+from dbt.adapters.silt.engine.kernel.table.features import features_of
+from dbt.adapters.silt.engine.kernel.table.keys import table_keys
+from dbt.adapters.silt.engine.kernel.table.schema import CURRENT_DEFAULT, all_fields
 
 _COLUMNS = ("column", "type", "null", "min", "max", "#nulls", "comment")
 _TRANSACTIONS = ("transaction id", "#version", f"last updated {UTC}")

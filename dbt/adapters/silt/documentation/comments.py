@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dbt.adapters.silt.column import SiltColumn
-from dbt.adapters.silt.sql_text import quote, string_literal
+from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
 
 Documented = Mapping[str, Mapping[str, Any]]
 """The columns of a node as dbt gives them to macros, by their names."""

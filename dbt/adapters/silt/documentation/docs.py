@@ -15,10 +15,10 @@ from dbt.adapters.silt.column import SiltColumn
 from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationEntry, RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import RelationNotFoundError
-from dbt.adapters.silt.engine.kernel.freshness import last_data_change
-from dbt.adapters.silt.engine.kernel.keys import table_keys
-from dbt.adapters.silt.engine.kernel.row_counts import row_count
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.files.row_counts import row_count
+from dbt.adapters.silt.engine.kernel.log.freshness import last_data_change
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.keys import table_keys
 
 
 @dataclass(frozen=True)

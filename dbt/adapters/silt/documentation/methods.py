@@ -21,7 +21,7 @@ from dbt.adapters.silt.connections import SiltConnectionManager
 from dbt.adapters.silt.documentation.docs import RelationDocs, catalog_rows, changed_at, describe
 from dbt.adapters.silt.engine.catalog.catalog import RelationEntry
 from dbt.adapters.silt.engine.kernel.errors import FilesNotFoundError
-from dbt.adapters.silt.engine.kernel.freshness import last_data_change
+from dbt.adapters.silt.engine.kernel.log.freshness import last_data_change
 from dbt.adapters.silt.external.sources import read_files
 from dbt.adapters.silt.relation import SiltRelation
 

@@ -42,10 +42,10 @@ from dbt.adapters.silt.engine.commands.shared_storage import SharedStorage
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings, never
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
-from dbt.adapters.silt.engine.kernel.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.properties import IsolationLevel
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.transaction import CommitSettings
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from dbt.adapters.silt.engine.statements import skips, writes
 from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.kinds import Query, Statement, is_path

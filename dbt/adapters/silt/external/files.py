@@ -27,9 +27,9 @@ from dbt.adapters.silt.commits import SiltResponse
 from dbt.adapters.silt.engine.catalog.locks import exclusive
 from dbt.adapters.silt.engine.commands.file_formats import compression_of, format_of
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
-from dbt.adapters.silt.engine.kernel.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.external.sources import declared, read_files
-from dbt.adapters.silt.sql_text import quote
 
 _FORMATS = ("parquet", "csv", "json", "orc")
 _SELF_DESCRIBING = ("parquet", "orc")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.silt.engine.commands.merge_scope import Scope
-from dbt.adapters.silt.sql_text import quote, unquote
+from dbt.adapters.silt.engine.kernel.identifiers import quote, unquote
 
 
 def column_named(text: str, columns: Iterable[str]) -> str | None:

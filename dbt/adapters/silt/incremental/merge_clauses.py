@@ -11,6 +11,7 @@ from typing import Any
 
 from dbt_common.exceptions import CompilationError
 
+from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
 from dbt.adapters.silt.incremental.column_texts import column_named, required_column
 from dbt.adapters.silt.incremental.merge_clause_checks import (
     BY_SOURCE,
@@ -21,7 +22,6 @@ from dbt.adapters.silt.incremental.merge_clause_checks import (
     as_list,
     expressions,
 )
-from dbt.adapters.silt.sql_text import quote, string_literal
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from typing import Any
 from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.silt.column import SiltColumn
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.incremental.column_texts import column_named
-from dbt.adapters.silt.sql_text import quote
 
 REMEDY = (
     "A batch may give rows of its own window alone: configure `event_time` on what the model reads, or filter by "

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from dbt.adapters.silt.sql_text import quote
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 
 logger = AdapterLogger("Silt")
 

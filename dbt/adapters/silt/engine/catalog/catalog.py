@@ -44,10 +44,10 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SchemaNotFoundError,
     UnsupportedStatementError,
 )
-from dbt.adapters.silt.engine.kernel.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER
-from dbt.adapters.silt.engine.kernel.store import ObjectExists, ObjectMissing, PutResult, Store
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectExists, ObjectMissing, PutResult, Store
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
 
 
 class RelationKind(enum.Enum):

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import StorageError
-from dbt.adapters.silt.engine.kernel.store import ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 
 try:
     import fcntl

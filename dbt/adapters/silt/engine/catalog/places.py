@@ -25,7 +25,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SchemaNotFoundError,
     StorageError,
 )
-from dbt.adapters.silt.engine.kernel.store import ObjectExists, ObjectMissing, PutResult, Store
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectExists, ObjectMissing, PutResult, Store
 
 _logger = logging.getLogger(__name__)
 

@@ -14,16 +14,16 @@ from dbt.adapters.silt.engine.catalog import traces
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.traces import Changed, Findings, Problem, Work
-from dbt.adapters.silt.engine.kernel import restore
-from dbt.adapters.silt.engine.kernel.actions import Json
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentModificationError,
     RollbackRefusedError,
     SiltError,
     UnsupportedStatementError,
 )
-from dbt.adapters.silt.engine.kernel.history import Commit
-from dbt.adapters.silt.engine.kernel.transaction import CommitSettings
+from dbt.adapters.silt.engine.kernel.log.history import Commit
+from dbt.adapters.silt.engine.kernel.table.actions import Json
+from dbt.adapters.silt.engine.kernel.transaction import restore
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 
 _CONVERT = "CONVERT"
 _DISCARD = (

@@ -9,17 +9,17 @@ from dataclasses import replace
 from dbt.adapters.silt.engine.catalog import places
 from dbt.adapters.silt.engine.catalog.documents import VIEW_SUFFIX
 from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
-from dbt.adapters.silt.engine.kernel.actions import Action, CommitInfo, Metadata, serialize
-from dbt.adapters.silt.engine.kernel.changes import DROP_OPERATION
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentModificationError,
     TableDamagedError,
     UnsupportedFeatureError,
 )
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER, commit_path, parse_log_name
-from dbt.adapters.silt.engine.kernel.store import ObjectMissing, PutResult, Store
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResult, Store
+from dbt.adapters.silt.engine.kernel.table.actions import Action, CommitInfo, Metadata, serialize
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path, parse_log_name
+from dbt.adapters.silt.engine.kernel.transaction.changes import DROP_OPERATION
 
 DROPPED_PROPERTY = "silt.dropped"
 

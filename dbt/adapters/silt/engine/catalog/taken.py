@@ -14,7 +14,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     RelationNotFoundError,
     SiltError,
 )
-from dbt.adapters.silt.engine.kernel.store import ObjectExists, ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectExists, ObjectMissing, Store
 
 
 def has_view(store: Store, name: RelationName) -> bool:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.kernel import lineage, restore, row_counts
 from dbt.adapters.silt.engine.kernel.errors import (
     NotATableError,
     RelationNotFoundError,
@@ -18,10 +17,12 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SiltError,
     VersionNotFoundError,
 )
-from dbt.adapters.silt.engine.kernel.history import Commit
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.restore import RestorePoint
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.files import row_counts
+from dbt.adapters.silt.engine.kernel.log.history import Commit
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.transaction import lineage, restore
+from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint
 
 
 @dataclass(frozen=True)

@@ -16,30 +16,24 @@ from dbt.adapters.silt.engine.commands.checks import constraint_checks
 from dbt.adapters.silt.engine.commands.metadata_commit import check_rows, commit_metadata, with_configuration
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.types import spark_schema
-from dbt.adapters.silt.engine.kernel import row_tracking
-from dbt.adapters.silt.engine.kernel.changes import Operation, ReadSet
-from dbt.adapters.silt.engine.kernel.column_mapping import MAX_COLUMN_ID, MODE, is_mapped, mapped
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidPropertyError,
     InvalidStatementError,
     UnsupportedFeatureError,
 )
-from dbt.adapters.silt.engine.kernel.features import check_writable
-from dbt.adapters.silt.engine.kernel.keys import (
-    Key,
-    checked_keys,
-    constraint_names,
-    key_properties,
-    table_keys,
-)
-from dbt.adapters.silt.engine.kernel.properties import (
+from dbt.adapters.silt.engine.kernel.table.column_mapping import MAX_COLUMN_ID, MODE, is_mapped, mapped
+from dbt.adapters.silt.engine.kernel.table.features import check_writable
+from dbt.adapters.silt.engine.kernel.table.keys import Key, checked_keys, constraint_names, key_properties, table_keys
+from dbt.adapters.silt.engine.kernel.table.properties import (
     CONSTRAINT_PREFIX,
     FEATURE_PREFIX,
     KEY_PREFIX,
     TableProperties,
     checked,
 )
-from dbt.adapters.silt.engine.kernel.schema import nullable_schema
+from dbt.adapters.silt.engine.kernel.table.schema import nullable_schema
+from dbt.adapters.silt.engine.kernel.transaction import row_tracking
+from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, ReadSet
 
 _ROW_TRACKING = "delta.enableRowTracking"
 _COMMENT = "comment"

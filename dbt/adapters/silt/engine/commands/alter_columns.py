@@ -44,14 +44,14 @@ from dbt.adapters.silt.engine.commands.types import (
     spark_type,
     text_length,
 )
-from dbt.adapters.silt.engine.kernel import clustering, expressions, keys, skipping, type_widening
-from dbt.adapters.silt.engine.kernel.actions import Json, Metadata
-from dbt.adapters.silt.engine.kernel.changes import Operation, ReadSet
-from dbt.adapters.silt.engine.kernel.column_mapping import is_mapped
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
-from dbt.adapters.silt.engine.kernel.features import check_writable
-from dbt.adapters.silt.engine.kernel.properties import TableProperties
-from dbt.adapters.silt.engine.kernel.schema import (
+from dbt.adapters.silt.engine.kernel.scan import skipping
+from dbt.adapters.silt.engine.kernel.table import clustering, expressions, keys, type_widening
+from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata
+from dbt.adapters.silt.engine.kernel.table.column_mapping import is_mapped
+from dbt.adapters.silt.engine.kernel.table.features import check_writable
+from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
+from dbt.adapters.silt.engine.kernel.table.schema import (
     CURRENT_DEFAULT,
     ArrayType,
     DataType,
@@ -60,6 +60,7 @@ from dbt.adapters.silt.engine.kernel.schema import (
     StructType,
     nullable_schema,
 )
+from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, ReadSet
 
 
 def add_columns(

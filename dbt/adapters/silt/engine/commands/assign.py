@@ -23,7 +23,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     TypeMismatchError,
     ValueNotCastableError,
 )
-from dbt.adapters.silt.engine.kernel.schema import ArrayType, DataType, MapType, StructField, StructType, nullable
+from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, StructField, StructType, nullable
 
 _LOST = "__silt_lost_"
 _SOURCE = "__silt_source_"

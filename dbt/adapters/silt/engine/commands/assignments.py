@@ -24,7 +24,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     TypeMismatchError,
     ValueNotCastableError,
 )
-from dbt.adapters.silt.engine.kernel.schema import DataType, StructField, StructType, nullable
+from dbt.adapters.silt.engine.kernel.table.schema import DataType, StructField, StructType, nullable
 
 Name: TypeAlias = tuple[str, ...]
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.commands import partition_match
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 
 TARGET_FILE_SIZE: Final = 256 << 20
 """Bytes of a file where the table's `delta.targetFileSize` does not say.

@@ -18,13 +18,13 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands import files
 from dbt.adapters.silt.engine.commands.computed_once import computed_once
 from dbt.adapters.silt.engine.commands.files import Written
-from dbt.adapters.silt.engine.kernel.actions import AddCDCFile, Metadata
-from dbt.adapters.silt.engine.kernel.change_feed import FEED_COLUMNS
 from dbt.adapters.silt.engine.kernel.errors import InternalError
-from dbt.adapters.silt.engine.kernel.features import has_feature
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.schema import CHANGE_TYPE, StructType
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.scan.change_feed import FEED_COLUMNS
+from dbt.adapters.silt.engine.kernel.table.actions import AddCDCFile, Metadata
+from dbt.adapters.silt.engine.kernel.table.features import has_feature
+from dbt.adapters.silt.engine.kernel.table.schema import CHANGE_TYPE, StructType
 
 INSERT: Final = "insert"
 DELETE: Final = "delete"

@@ -16,14 +16,14 @@ from dbt.adapters.silt.engine.commands import scan
 from dbt.adapters.silt.engine.commands.change_data import DELETE, INSERT
 from dbt.adapters.silt.engine.commands.partitions import quoted
 from dbt.adapters.silt.engine.commands.types import spark_schema
-from dbt.adapters.silt.engine.kernel import deletion_vectors
-from dbt.adapters.silt.engine.kernel.actions import AddCDCFile, AddFile, RemoveFile
-from dbt.adapters.silt.engine.kernel.change_feed import FEED_COLUMNS, VersionChanges
-from dbt.adapters.silt.engine.kernel.columns import files_table
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.schema import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, nullable_schema
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.files import deletion_vectors
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.scan.change_feed import FEED_COLUMNS, VersionChanges
+from dbt.adapters.silt.engine.kernel.table.actions import AddCDCFile, AddFile, RemoveFile
+from dbt.adapters.silt.engine.kernel.table.active_files import files_table
+from dbt.adapters.silt.engine.kernel.table.schema import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, nullable_schema
 
 _AT = "__silt_at"
 

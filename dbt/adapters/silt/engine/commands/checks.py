@@ -21,8 +21,8 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SiltError,
     ValueNotCastableError,
 )
-from dbt.adapters.silt.engine.kernel.properties import TableProperties
-from dbt.adapters.silt.engine.kernel.schema import (
+from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
+from dbt.adapters.silt.engine.kernel.table.schema import (
     ArrayType,
     DataType,
     MapType,

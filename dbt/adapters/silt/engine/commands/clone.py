@@ -18,22 +18,22 @@ from dbt.adapters.silt.engine.commands.commit import commit, replaced_whole
 from dbt.adapters.silt.engine.commands.creation import CreateMode, Place, check_mode, ended_domains
 from dbt.adapters.silt.engine.commands.files import Written
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
-from dbt.adapters.silt.engine.kernel import columns
-from dbt.adapters.silt.engine.kernel.actions import AddFile, DomainMetadata, Metadata, Protocol
-from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
-from dbt.adapters.silt.engine.kernel.column_mapping import MAX_COLUMN_ID, max_column_id
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
-from dbt.adapters.silt.engine.kernel.features import check_writable, merged, needed_features, upgraded
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.properties import (
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table import active_files
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DomainMetadata, Metadata, Protocol
+from dbt.adapters.silt.engine.kernel.table.column_mapping import MAX_COLUMN_ID, max_column_id
+from dbt.adapters.silt.engine.kernel.table.features import check_writable, merged, needed_features, upgraded
+from dbt.adapters.silt.engine.kernel.table.properties import (
     ENABLEMENT_TIMESTAMP,
     ENABLEMENT_VERSION,
     FEATURE_PREFIX,
     TableProperties,
     checked,
 )
-from dbt.adapters.silt.engine.kernel.schema import StructType
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 
 OPERATION: Final = "CLONE"
 
@@ -172,8 +172,8 @@ def _difference(adds: tuple[AddFile, ...], there: pa.Table | None) -> tuple[tupl
     """The files that are new, and those of the table that are not among them."""
     if there is None:
         return adds, None
-    wanted = {columns.file_key(add.path, add.deletion_vector): add for add in adds}
-    held = columns.keys_of(there).to_pylist()
+    wanted = {active_files.file_key(add.path, add.deletion_vector): add for add in adds}
+    held = active_files.keys_of(there).to_pylist()
     stays = pa.array([key in wanted for key in held], pa.bool_())
     present = set(held)
     new = tuple(add for key, add in wanted.items() if key not in present)

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from dbt.adapters.silt.engine.commands.types import column_type, text_length
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, InvalidStatementError
-from dbt.adapters.silt.engine.kernel.schema import (
+from dbt.adapters.silt.engine.kernel.table.schema import (
     CHAR_VARCHAR_KEY,
     CURRENT_DEFAULT,
     ArrayType,
@@ -21,7 +21,7 @@ from dbt.adapters.silt.engine.kernel.schema import (
     StructField,
     StructType,
 )
-from dbt.adapters.silt.engine.kernel.type_widening import TYPE_CHANGES
+from dbt.adapters.silt.engine.kernel.table.type_widening import TYPE_CHANGES
 
 Path: TypeAlias = tuple[str, ...]
 

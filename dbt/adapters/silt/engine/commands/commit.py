@@ -7,15 +7,15 @@ from dataclasses import replace
 from typing import Protocol
 
 from dbt.adapters.silt.engine.commands.target import WriteSettings
-from dbt.adapters.silt.engine.kernel import transaction
-from dbt.adapters.silt.engine.kernel.actions import SetTransaction
-from dbt.adapters.silt.engine.kernel.changes import NOT_DONE, Changes, ReadSet
 from dbt.adapters.silt.engine.kernel.errors import CommitStateUnknownError, SiltError
-from dbt.adapters.silt.engine.kernel.features import needed_features, upgraded
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.schema import StructType
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.transaction import Committed
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
+from dbt.adapters.silt.engine.kernel.table.features import needed_features, upgraded
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
+from dbt.adapters.silt.engine.kernel.transaction import commit as transaction
+from dbt.adapters.silt.engine.kernel.transaction.changes import NOT_DONE, Changes, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.commit import Committed
 
 
 class Uncommitted(Protocol):

@@ -16,7 +16,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.types import spark_type
-from dbt.adapters.silt.engine.kernel.schema import ArrayType, DataType, DecimalType, MapType, StructType, nullable
+from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, DecimalType, MapType, StructType, nullable
 
 _INTEGERS: Final = ("byte", "short", "integer", "long")
 _NUMBERS: Final = frozenset((*_INTEGERS, "float", "double", "decimal"))

@@ -23,9 +23,6 @@ from dbt.adapters.silt.engine.commands import partitions, row_changes
 from dbt.adapters.silt.engine.commands.commit import commit
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.commands.types import check_storable, spark_type
-from dbt.adapters.silt.engine.kernel import parquet_schema, statistics
-from dbt.adapters.silt.engine.kernel.actions import AddFile, Metadata
-from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidStatementError,
     NotATableError,
@@ -33,12 +30,16 @@ from dbt.adapters.silt.engine.kernel.errors import (
     TypeMismatchError,
     ValueNotCastableError,
 )
-from dbt.adapters.silt.engine.kernel.features import protocol_for
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER, log_path
-from dbt.adapters.silt.engine.kernel.properties import TableProperties
-from dbt.adapters.silt.engine.kernel.schema import PrimitiveType, StructField, StructType
-from dbt.adapters.silt.engine.kernel.store import FileStatus, ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.files import statistics
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.table import parquet_schema
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
+from dbt.adapters.silt.engine.kernel.table.features import protocol_for
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, log_path
+from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
+from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 
 OPERATION: Final = "CONVERT"
 

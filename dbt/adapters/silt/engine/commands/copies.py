@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from dbt.adapters.silt.engine.commands.files import Written
-from dbt.adapters.silt.engine.kernel import data_files, z85
-from dbt.adapters.silt.engine.kernel.actions import AddFile, DeletionVector
-from dbt.adapters.silt.engine.kernel.deletion_vectors import IN_FILE, IN_FILE_OF_ABSOLUTE_PATH, file_name
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.paths import absolute_name, decode_path, log_path
-from dbt.adapters.silt.engine.kernel.store import Store
+from dbt.adapters.silt.engine.kernel.files import data_files
+from dbt.adapters.silt.engine.kernel.files.deletion_vectors import IN_FILE, IN_FILE_OF_ABSOLUTE_PATH, file_name
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.store import Store
+from dbt.adapters.silt.engine.kernel.table import z85
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DeletionVector
+from dbt.adapters.silt.engine.kernel.table.paths import absolute_name, decode_path, log_path
 
 _WORKERS: Final = 8
 

@@ -19,21 +19,21 @@ from dbt.adapters.silt.engine.commands.files import Written
 from dbt.adapters.silt.engine.commands.partitions import check_partitionable
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.commands.types import check_storable, column_type, query_schema
-from dbt.adapters.silt.engine.kernel.actions import Json, Metadata, Protocol
-from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
-from dbt.adapters.silt.engine.kernel.column_mapping import mapped, successor
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
     InvalidPropertyError,
     InvalidStatementError,
 )
-from dbt.adapters.silt.engine.kernel.features import needed_features, protocol_for, upgraded
-from dbt.adapters.silt.engine.kernel.keys import Key, checked_keys, key_properties
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.properties import CONSTRAINT_PREFIX, FEATURE_PREFIX, TableProperties, checked
-from dbt.adapters.silt.engine.kernel.row_tracking import enabled
-from dbt.adapters.silt.engine.kernel.schema import CURRENT_DEFAULT, GENERATION_EXPRESSION, StructField, StructType
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata, Protocol
+from dbt.adapters.silt.engine.kernel.table.column_mapping import mapped, successor
+from dbt.adapters.silt.engine.kernel.table.features import needed_features, protocol_for, upgraded
+from dbt.adapters.silt.engine.kernel.table.keys import Key, checked_keys, key_properties
+from dbt.adapters.silt.engine.kernel.table.properties import CONSTRAINT_PREFIX, FEATURE_PREFIX, TableProperties, checked
+from dbt.adapters.silt.engine.kernel.table.schema import CURRENT_DEFAULT, GENERATION_EXPRESSION, StructField, StructType
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.row_tracking import enabled
 
 _COMMANDS = frozenset(("delta.minreaderversion", "delta.minwriterversion", "delta.ignoreprotocoldefaults"))
 """Properties that ask for something once and are not kept."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from dbt.adapters.silt.engine.kernel.actions import DomainMetadata
 from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, RelationNotFoundError
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.actions import DomainMetadata
 
 _ROW_TRACKING = "delta.rowTracking"
 

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.conversion import conversion
 from dbt.adapters.silt.engine.commands.types import kernel_schema
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, TypeMismatchError
-from dbt.adapters.silt.engine.kernel.schema import CURRENT_DEFAULT, PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.schema import CURRENT_DEFAULT, PrimitiveType, StructField, StructType
 
 
 def check_defaults(spark: SparkSession, schema: StructType, table: str) -> None:

@@ -13,10 +13,11 @@ from dbt.adapters.silt.engine.commands import change_data, files, marking, row_c
 from dbt.adapters.silt.engine.commands.partitions import quoted
 from dbt.adapters.silt.engine.commands.row_changes import FileChanges, Limits, RowResult, Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.kernel import row_counts, skipping
-from dbt.adapters.silt.engine.kernel.changes import Operation
 from dbt.adapters.silt.engine.kernel.errors import InternalError
-from dbt.adapters.silt.engine.kernel.features import check_writable
+from dbt.adapters.silt.engine.kernel.files import row_counts
+from dbt.adapters.silt.engine.kernel.scan import skipping
+from dbt.adapters.silt.engine.kernel.table.features import check_writable
+from dbt.adapters.silt.engine.kernel.transaction.changes import Operation
 
 OPERATION = "DELETE"
 

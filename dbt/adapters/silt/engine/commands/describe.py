@@ -10,13 +10,14 @@ from typing import Final
 
 from dbt.adapters.silt.engine.commands.partitions import quoted
 from dbt.adapters.silt.engine.commands.types import spark_schema
-from dbt.adapters.silt.engine.kernel.actions import CommitInfo, Json
-from dbt.adapters.silt.engine.kernel.features import features_of
-from dbt.adapters.silt.engine.kernel.history import Commit
-from dbt.adapters.silt.engine.kernel.keys import table_keys
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.properties import CONSTRAINT_PREFIX, KEY_PREFIX, is_settable
-from dbt.adapters.silt.engine.kernel.schema import (
+from dbt.adapters.silt.engine.kernel.log.history import Commit
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Json
+from dbt.adapters.silt.engine.kernel.table.features import features_of
+from dbt.adapters.silt.engine.kernel.table.keys import table_keys
+from dbt.adapters.silt.engine.kernel.table.properties import CONSTRAINT_PREFIX, KEY_PREFIX, is_settable
+from dbt.adapters.silt.engine.kernel.table.schema import (
     CHAR_VARCHAR_KEY,
     CURRENT_DEFAULT,
     ArrayType,
@@ -26,7 +27,6 @@ from dbt.adapters.silt.engine.kernel.schema import (
     StructType,
     all_fields,
 )
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
 
 _COLUMNS: Final = "col_name string, data_type string, comment string"
 _HISTORY: Final = (

@@ -20,15 +20,15 @@ from dbt.adapters.silt.engine.commands import stored as stored_columns
 from dbt.adapters.silt.engine.commands.checks import Check
 from dbt.adapters.silt.engine.commands.partitions import quoted
 from dbt.adapters.silt.engine.commands.types import check_voids, is_void
-from dbt.adapters.silt.engine.kernel.actions import AddFile, Metadata
-from dbt.adapters.silt.engine.kernel.column_mapping import stored_schema
 from dbt.adapters.silt.engine.kernel.errors import InternalError, SiltError
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.paths import log_path
-from dbt.adapters.silt.engine.kernel.properties import TableProperties
-from dbt.adapters.silt.engine.kernel.schema import StructType
-from dbt.adapters.silt.engine.kernel.statistics import TRUSTED_TAG, from_footers
-from dbt.adapters.silt.engine.kernel.store import FileStatus, ObjectMissing
+from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED_TAG, from_footers
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
+from dbt.adapters.silt.engine.kernel.table.column_mapping import stored_schema
+from dbt.adapters.silt.engine.kernel.table.paths import log_path
+from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
 
 _logger = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.partitions import quoted
 from dbt.adapters.silt.engine.commands.types import kernel_schema, spark_schema
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, SiltError, TypeMismatchError
-from dbt.adapters.silt.engine.kernel.schema import (
+from dbt.adapters.silt.engine.kernel.table.schema import (
     GENERATION_EXPRESSION,
     StructField,
     StructType,

@@ -8,7 +8,7 @@ from dbt.adapters.silt.engine.commands import insertion
 from dbt.adapters.silt.engine.commands.insertion import Replacement
 from dbt.adapters.silt.engine.commands.placement import Placement, place
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.kernel.changes import ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
 
 
 def append(

@@ -17,10 +17,10 @@ from dbt.adapters.silt.engine.commands.files import Written
 from dbt.adapters.silt.engine.commands.placement import Placed
 from dbt.adapters.silt.engine.commands.row_changes import FileChanges
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.kernel import row_counts
-from dbt.adapters.silt.engine.kernel.actions import Json
-from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
-from dbt.adapters.silt.engine.kernel.features import check_writable
+from dbt.adapters.silt.engine.kernel.files import row_counts
+from dbt.adapters.silt.engine.kernel.table.actions import Json
+from dbt.adapters.silt.engine.kernel.table.features import check_writable
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 
 OPERATION = "WRITE"
 

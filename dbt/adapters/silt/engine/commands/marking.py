@@ -20,15 +20,15 @@ from dbt.adapters.silt.engine.commands.computed_once import computed_once
 from dbt.adapters.silt.engine.commands.files import Written
 from dbt.adapters.silt.engine.commands.row_changes import FileChanges, Limits, Marked
 from dbt.adapters.silt.engine.commands.target import Target
-from dbt.adapters.silt.engine.kernel import deletion_vectors, stats_json
-from dbt.adapters.silt.engine.kernel.actions import AddFile
-from dbt.adapters.silt.engine.kernel.deletion_vectors import Positions
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentDropError, SiltError
-from dbt.adapters.silt.engine.kernel.features import has_feature
-from dbt.adapters.silt.engine.kernel.paths import decode_path
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.statistics import from_footers
-from dbt.adapters.silt.engine.kernel.store import ObjectMissing
+from dbt.adapters.silt.engine.kernel.files import deletion_vectors, stats_json
+from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
+from dbt.adapters.silt.engine.kernel.files.statistics import from_footers
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile
+from dbt.adapters.silt.engine.kernel.table.features import has_feature
+from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 
 FEATURE = "deletionVectors"
 

@@ -35,14 +35,14 @@ from dbt.adapters.silt.engine.commands.merge_plan import Delete, Insert, Match, 
 from dbt.adapters.silt.engine.commands.row_changes import FileChanges, Limits
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings, with_schema
 from dbt.adapters.silt.engine.commands.types import check_storable, query_schema
-from dbt.adapters.silt.engine.kernel import skipping
-from dbt.adapters.silt.engine.kernel.actions import Metadata
-from dbt.adapters.silt.engine.kernel.changes import Operation
 from dbt.adapters.silt.engine.kernel.errors import InternalError
-from dbt.adapters.silt.engine.kernel.expressions import TRUE, And, Expression
-from dbt.adapters.silt.engine.kernel.features import check_writable
-from dbt.adapters.silt.engine.kernel.schema import StructType
-from dbt.adapters.silt.engine.kernel.transaction import ReadSet
+from dbt.adapters.silt.engine.kernel.scan import skipping
+from dbt.adapters.silt.engine.kernel.table.actions import Metadata
+from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Expression
+from dbt.adapters.silt.engine.kernel.table.features import check_writable
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
+from dbt.adapters.silt.engine.kernel.transaction.changes import Operation
+from dbt.adapters.silt.engine.kernel.transaction.commit import ReadSet
 
 OPERATION = "MERGE"
 

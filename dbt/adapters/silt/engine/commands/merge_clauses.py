@@ -20,8 +20,8 @@ from dbt.adapters.silt.engine.commands.merge_plan import Clause, Delete, Insert,
 from dbt.adapters.silt.engine.commands.merge_scope import Scope
 from dbt.adapters.silt.engine.commands.partitions import quoted
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, InvalidStatementError
-from dbt.adapters.silt.engine.kernel.properties import TableProperties
-from dbt.adapters.silt.engine.kernel.schema import DataType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
+from dbt.adapters.silt.engine.kernel.table.schema import DataType, StructField, StructType
 
 IN_TARGET: Final = "__silt_in_target"
 IN_SOURCE: Final = "__silt_in_source"

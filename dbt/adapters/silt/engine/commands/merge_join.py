@@ -15,7 +15,7 @@ from dbt.adapters.silt.engine.commands.merge_plan import Insert, Match, MergePla
 from dbt.adapters.silt.engine.commands.row_changes import Limits
 from dbt.adapters.silt.engine.commands.target import Target
 from dbt.adapters.silt.engine.kernel.errors import MultipleSourceRowsError
-from dbt.adapters.silt.engine.kernel.schema import StructType
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
 
 _ONCE: Final = "__silt_once"
 _EXAMPLE: Final = "__silt_example"

@@ -37,10 +37,10 @@ from dbt.adapters.silt.engine.commands.merge_clauses import ACTION, COPY, IGNORE
 from dbt.adapters.silt.engine.commands.merge_join import Sides, Source
 from dbt.adapters.silt.engine.commands.merge_plan import Match
 from dbt.adapters.silt.engine.commands.row_changes import FileChanges, Limits
-from dbt.adapters.silt.engine.kernel import deletion_vectors
-from dbt.adapters.silt.engine.kernel.actions import Metadata
-from dbt.adapters.silt.engine.kernel.deletion_vectors import Positions
 from dbt.adapters.silt.engine.kernel.errors import InternalError, MultipleSourceRowsError
+from dbt.adapters.silt.engine.kernel.files import deletion_vectors
+from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
+from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 
 _SOURCE_ROW: Final = "__silt_source_row"
 _MATCHES: Final = "__silt_matches"

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from dbt.adapters.silt.engine.kernel.actions import Json
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
-from dbt.adapters.silt.engine.kernel.expressions import TRUE, Column, Expression
+from dbt.adapters.silt.engine.kernel.table.actions import Json
+from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Column, Expression
 
 Name: TypeAlias = tuple[str, ...]
 

@@ -19,8 +19,8 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.computed_once import computed_once
 from dbt.adapters.silt.engine.commands.merge_plan import KeyEquality, MergePlan
 from dbt.adapters.silt.engine.commands.types import kernel_schema
-from dbt.adapters.silt.engine.kernel.expressions import FALSE, TRUE, And, Comparison, Expression, In, IsNull, Or
-from dbt.adapters.silt.engine.kernel.schema import DataType, DecimalType, StructType
+from dbt.adapters.silt.engine.kernel.table.expressions import FALSE, TRUE, And, Comparison, Expression, In, IsNull, Or
+from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, StructType
 
 _MOST_VALUES: Final = 1000
 """Up to so many different values of a key are looked at one by one."""

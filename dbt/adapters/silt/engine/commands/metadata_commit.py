@@ -14,11 +14,11 @@ from dbt.adapters.silt.engine.commands.checks import Check
 from dbt.adapters.silt.engine.commands.commit import commit
 from dbt.adapters.silt.engine.commands.files import Written
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.kernel.actions import Metadata
-from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
-from dbt.adapters.silt.engine.kernel.features import check_writable, needed_features, upgraded
-from dbt.adapters.silt.engine.kernel.properties import FEATURE_PREFIX
-from dbt.adapters.silt.engine.kernel.schema import StructType
+from dbt.adapters.silt.engine.kernel.table.actions import Metadata
+from dbt.adapters.silt.engine.kernel.table.features import check_writable, needed_features, upgraded
+from dbt.adapters.silt.engine.kernel.table.properties import FEATURE_PREFIX
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 
 
 def commit_metadata(

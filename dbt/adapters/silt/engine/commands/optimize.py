@@ -24,10 +24,6 @@ from pyspark.util import inheritable_thread_target
 from dbt.adapters.silt.engine.commands import bins, commit, files, partition_filter, row_changes, scan, zorder
 from dbt.adapters.silt.engine.commands.files import Written
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.kernel import columns
-from dbt.adapters.silt.engine.kernel.actions import AddFile
-from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
-from dbt.adapters.silt.engine.kernel.clustering import clustering_columns
 from dbt.adapters.silt.engine.kernel.errors import (
     CommitStateUnknownError,
     ConcurrentDeleteDeleteError,
@@ -35,9 +31,13 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SiltError,
     UnsupportedStatementError,
 )
-from dbt.adapters.silt.engine.kernel.features import check_writable
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.transaction import Committed
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table import active_files
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile
+from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
+from dbt.adapters.silt.engine.kernel.table.features import check_writable
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.commit import Committed
 
 OPERATION: Final = "OPTIMIZE"
 
@@ -150,7 +150,7 @@ def optimize(spark: SparkSession, target: Target, layout: Layout, settings: Writ
         added=Sizes(tuple(add.size for add in added)),
         removed=Sizes(tuple(add.size for add in removed)),
         considered=sum(group.num_rows for group in groups),
-        partitions=len(bins.by_partition(snapshot, columns.files_table(removed))) if removed else 0,
+        partitions=len(bins.by_partition(snapshot, active_files.files_table(removed))) if removed else 0,
         bins=len(kept),
         vectors_removed=len(vectors),
         vector_rows_removed=sum(vector.cardinality for vector in vectors),
@@ -291,8 +291,8 @@ def _changes(target: Target, layout: Layout, kept: Sequence[_Bin]) -> Changes:
 
 
 def _still_there(snapshot: Snapshot, kept: Sequence[_Bin]) -> list[bool]:
-    there = set(columns.keys_of(snapshot.files).to_pylist())
-    return [there.issuperset(columns.keys_of(each.files).to_pylist()) for each in kept]
+    there = set(active_files.keys_of(snapshot.files).to_pylist())
+    return [there.issuperset(active_files.keys_of(each.files).to_pylist()) for each in kept]
 
 
 def _discard(target: Target, lost: Sequence[_Bin]) -> None:

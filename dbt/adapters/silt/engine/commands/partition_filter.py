@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands import bins, partition_match, spark_errors
 from dbt.adapters.silt.engine.commands.partitions import typed
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, UnsupportedStatementError
-from dbt.adapters.silt.engine.kernel.schema import StructField
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.schema import StructField
 
 _GROUP = "__silt_group"
 

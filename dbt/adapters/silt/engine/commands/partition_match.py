@@ -13,12 +13,12 @@ from typing import Any, Final
 import pyarrow as pa
 
 from dbt.adapters.silt.engine.commands.partitions import IN_FILE_TAG
-from dbt.adapters.silt.engine.kernel.actions import AddFile
-from dbt.adapters.silt.engine.kernel.columns import files_table
-from dbt.adapters.silt.engine.kernel.domains import domain_of
-from dbt.adapters.silt.engine.kernel.expressions import UNKNOWN, And, Column, Comparison, Expression, IsNull, Or
-from dbt.adapters.silt.engine.kernel.schema import StructField
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile
+from dbt.adapters.silt.engine.kernel.table.active_files import files_table
+from dbt.adapters.silt.engine.kernel.table.expressions import UNKNOWN, And, Column, Comparison, Expression, IsNull, Or
+from dbt.adapters.silt.engine.kernel.table.schema import StructField
+from dbt.adapters.silt.engine.kernel.table.value_order import domain_of
 
 _MOST_PARTITIONS: Final = 500
 """Of more partitions than this, what was read is not told apart."""

@@ -20,7 +20,14 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.types import spark_type
 from dbt.adapters.silt.engine.kernel.errors import DataRejectedError, UnsupportedStatementError
-from dbt.adapters.silt.engine.kernel.schema import ArrayType, DataType, DecimalType, MapType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.schema import (
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructField,
+    StructType,
+)
 
 IN_FILE_TAG: Final = "SILT_PARTITION_COLUMNS_IN_FILE"
 """Tag of an `add` whose file holds the partition columns themselves."""

@@ -12,8 +12,8 @@ from dbt.adapters.silt.engine.commands import assign, row_changes
 from dbt.adapters.silt.engine.commands.checks import Check, table_checks
 from dbt.adapters.silt.engine.commands.target import Target, with_schema
 from dbt.adapters.silt.engine.commands.types import check_storable, query_schema
-from dbt.adapters.silt.engine.kernel.actions import Metadata
-from dbt.adapters.silt.engine.kernel.schema import StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.actions import Metadata
+from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
 
 
 @dataclass(frozen=True)

@@ -24,11 +24,12 @@ from dbt.adapters.silt.engine.commands.placement import Placed, Placement, place
 from dbt.adapters.silt.engine.commands.replaced_rows import split
 from dbt.adapters.silt.engine.commands.row_changes import Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.kernel import expressions, skipping
-from dbt.adapters.silt.engine.kernel.changes import ReadSet
 from dbt.adapters.silt.engine.kernel.errors import ReplaceWhereMismatchError, SiltError
-from dbt.adapters.silt.engine.kernel.expressions import And
-from dbt.adapters.silt.engine.kernel.schema import StructType
+from dbt.adapters.silt.engine.kernel.scan import skipping
+from dbt.adapters.silt.engine.kernel.table import expressions
+from dbt.adapters.silt.engine.kernel.table.expressions import And
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
+from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
 
 _OVERWRITE = "Overwrite"
 _OUTSIDE = "__silt_outside"

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from dbt.adapters.silt.engine.commands.commit import with_transaction
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.kernel import restore as kernel_restore
-from dbt.adapters.silt.engine.kernel.restore import OPERATION as OPERATION
-from dbt.adapters.silt.engine.kernel.restore import RestorePoint as RestorePoint
+from dbt.adapters.silt.engine.kernel.transaction import restore as kernel_restore
+from dbt.adapters.silt.engine.kernel.transaction.restore import OPERATION as OPERATION
+from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint as RestorePoint
 
 
 def restore(target: Target, point: RestorePoint, settings: WriteSettings) -> Outcome:

@@ -23,18 +23,18 @@ from dbt.adapters.silt.engine.commands.change_data import ChangeData
 from dbt.adapters.silt.engine.commands.commit import Uncommitted
 from dbt.adapters.silt.engine.commands.files import Written
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.kernel import deletion_vectors, row_counts
-from dbt.adapters.silt.engine.kernel.actions import AddCDCFile, AddFile, Metadata
-from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, is_needed
-from dbt.adapters.silt.engine.kernel.changes import texts as texts
-from dbt.adapters.silt.engine.kernel.columns import size as size
 from dbt.adapters.silt.engine.kernel.errors import InternalError, InvalidNameError, SiltError
-from dbt.adapters.silt.engine.kernel.expressions import Expression
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.paths import decode_path
-from dbt.adapters.silt.engine.kernel.schema import StructType
-from dbt.adapters.silt.engine.kernel.statistics import from_footers
-from dbt.adapters.silt.engine.kernel.transaction import Committed, ReadSet
+from dbt.adapters.silt.engine.kernel.files import deletion_vectors, row_counts
+from dbt.adapters.silt.engine.kernel.files.statistics import from_footers
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.table.actions import AddCDCFile, AddFile, Metadata
+from dbt.adapters.silt.engine.kernel.table.active_files import size as size
+from dbt.adapters.silt.engine.kernel.table.expressions import Expression
+from dbt.adapters.silt.engine.kernel.table.paths import decode_path
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, is_needed
+from dbt.adapters.silt.engine.kernel.transaction.changes import texts as texts
+from dbt.adapters.silt.engine.kernel.transaction.commit import Committed, ReadSet
 
 RESERVED_PREFIX = "__silt_"
 

@@ -25,13 +25,14 @@ from dbt.adapters.silt.engine.commands.locations import absolute_name, reported_
 from dbt.adapters.silt.engine.commands.partitions import quoted
 from dbt.adapters.silt.engine.commands.scan_vectors import WORDS, RowFilter
 from dbt.adapters.silt.engine.commands.types import is_void, spark_schema
-from dbt.adapters.silt.engine.kernel import column_mapping, deletion_vectors, type_widening
-from dbt.adapters.silt.engine.kernel.deletion_vectors import Positions
 from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.paths import decode_path, encode_path, is_absolute
-from dbt.adapters.silt.engine.kernel.schema import PrimitiveType, StructField, StructType, nullable_schema
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.files import deletion_vectors
+from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table import column_mapping, type_widening
+from dbt.adapters.silt.engine.kernel.table.paths import decode_path, encode_path, is_absolute
+from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType, nullable_schema
 
 FILE: Final = "__silt_file"
 """The column that `with_position` adds for the file's path, spelled as in the log."""

@@ -16,7 +16,7 @@ from pyroaring import BitMap64
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.kernel import deletion_vectors
+from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 
 WORDS: Final = "__silt_words"
 """The column of a table of files that holds each file's bitmap."""

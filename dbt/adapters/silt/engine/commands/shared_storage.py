@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.commands.locations import spark_path
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError
-from dbt.adapters.silt.engine.kernel.paths import encode_path
-from dbt.adapters.silt.engine.kernel.store import Store
+from dbt.adapters.silt.engine.kernel.storage.store import Store
+from dbt.adapters.silt.engine.kernel.table.paths import encode_path
 
 _LOCAL_MASTER = re.compile(r"local(\[.*\])?")
 

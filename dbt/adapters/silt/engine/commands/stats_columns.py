@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from dbt.adapters.silt.engine.kernel.actions import Metadata
-from dbt.adapters.silt.engine.kernel.properties import TableProperties
-from dbt.adapters.silt.engine.kernel.statistics import name_parts
+from dbt.adapters.silt.engine.kernel.files.statistics import name_parts
+from dbt.adapters.silt.engine.kernel.table.actions import Metadata
+from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 
 Path: TypeAlias = tuple[str, ...]
 

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.partitions import quoted
 from dbt.adapters.silt.engine.commands.types import spark_type
-from dbt.adapters.silt.engine.kernel.schema import StructField, all_fields, nullable
+from dbt.adapters.silt.engine.kernel.table.schema import StructField, all_fields, nullable
 
 
 def read(member: StructField, stored: StructField) -> Column:

@@ -23,8 +23,8 @@ from dbt.adapters.silt.engine.kernel.errors import (
     TypeMismatchError,
     UnsupportedStatementError,
 )
-from dbt.adapters.silt.engine.kernel.features import PRIMITIVE_TYPES
-from dbt.adapters.silt.engine.kernel.schema import (
+from dbt.adapters.silt.engine.kernel.table.features import PRIMITIVE_TYPES
+from dbt.adapters.silt.engine.kernel.table.schema import (
     CHAR_VARCHAR_KEY,
     ArrayType,
     DataType,

@@ -24,10 +24,10 @@ from dbt.adapters.silt.engine.commands.checks import Check
 from dbt.adapters.silt.engine.commands.partitions import quoted
 from dbt.adapters.silt.engine.commands.row_changes import FileChanges, Limits, RowResult, Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.kernel import skipping
-from dbt.adapters.silt.engine.kernel.changes import Operation
-from dbt.adapters.silt.engine.kernel.deletion_vectors import Positions
-from dbt.adapters.silt.engine.kernel.features import check_writable
+from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
+from dbt.adapters.silt.engine.kernel.scan import skipping
+from dbt.adapters.silt.engine.kernel.table.features import check_writable
+from dbt.adapters.silt.engine.kernel.transaction.changes import Operation
 
 OPERATION = "UPDATE"
 

@@ -15,21 +15,21 @@ from typing import Final
 
 from dbt.adapters.silt.engine.commands import commit
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
-from dbt.adapters.silt.engine.kernel import vacuum as rules
-from dbt.adapters.silt.engine.kernel.actions import Json
-from dbt.adapters.silt.engine.kernel.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.errors import (
     MetadataChangedError,
     ProtocolChangedError,
     RetentionTooShortError,
     StorageError,
 )
-from dbt.adapters.silt.engine.kernel.features import check_writable
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.store import FileStatus
-from dbt.adapters.silt.engine.kernel.transaction import Committed
-from dbt.adapters.silt.engine.kernel.vacuum import Garbage
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.maintenance import vacuum as rules
+from dbt.adapters.silt.engine.kernel.maintenance.vacuum import Garbage
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus
+from dbt.adapters.silt.engine.kernel.table.actions import Json
+from dbt.adapters.silt.engine.kernel.table.features import check_writable
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.commit import Committed
 
 OPERATION: Final = "VACUUM"
 RETENTION_CHECK: Final = "silt.retentionDurationCheck.enabled"

@@ -16,9 +16,9 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.partitions import quoted
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, UnsupportedStatementError
-from dbt.adapters.silt.engine.kernel.schema import DataType, DecimalType, PrimitiveType, StructType
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.statistics import indexed_columns
+from dbt.adapters.silt.engine.kernel.files.statistics import indexed_columns
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, PrimitiveType, StructType
 
 _MOST_COLUMNS = 21
 _MOST_BITS = 10

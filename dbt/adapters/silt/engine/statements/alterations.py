@@ -8,7 +8,7 @@ from dataclasses import replace
 from dbt.adapters.silt.engine.commands import alter, alter_columns
 from dbt.adapters.silt.engine.commands.target import Outcome, Target
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
-from dbt.adapters.silt.engine.kernel.keys import constraint_names
+from dbt.adapters.silt.engine.kernel.table.keys import constraint_names
 from dbt.adapters.silt.engine.statements import kinds
 from dbt.adapters.silt.engine.statements.constraints import named
 from dbt.adapters.silt.engine.statements.context import Context, Result

@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SchemaNotFoundError,
     UnsupportedStatementError,
 )
-from dbt.adapters.silt.engine.kernel.schema import StructType
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.statements import kinds
 from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.foreign import pass_to_spark, pass_with_query

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
-from dbt.adapters.silt.engine.kernel.keys import Key, KeyKind
+from dbt.adapters.silt.engine.kernel.table.keys import Key, KeyKind
 from dbt.adapters.silt.engine.statements.kinds import Constraint, ConstraintKind, Name
 from dbt.adapters.silt.engine.statements.namespace import Namespace
 

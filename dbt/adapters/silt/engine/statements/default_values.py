@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
-from dbt.adapters.silt.engine.kernel.schema import StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
 from dbt.adapters.silt.engine.statements.cursor import Cursor
 from dbt.adapters.silt.engine.statements.tokens import tokenize
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from dbt.adapters.silt.engine.commands.merge_plan import KeyEquality
-from dbt.adapters.silt.engine.kernel.expressions import Column, Expression
-from dbt.adapters.silt.engine.kernel.schema import StructType
+from dbt.adapters.silt.engine.kernel.table.expressions import Column, Expression
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.statements.conditions import AllOf, Compared, Condition, Operand, structure
 from dbt.adapters.silt.engine.statements.kinds import Name
 from dbt.adapters.silt.engine.statements.predicates import (

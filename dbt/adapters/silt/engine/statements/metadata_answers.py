@@ -16,12 +16,21 @@ from typing import Literal, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.silt.engine.kernel import extremes, skipping
-from dbt.adapters.silt.engine.kernel.expressions import TRUE, And, Column, Comparison, Expression, IsNotNull, Or, Value
-from dbt.adapters.silt.engine.kernel.row_counts import row_count
-from dbt.adapters.silt.engine.kernel.schema import DataType, DecimalType
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.store import Store
+from dbt.adapters.silt.engine.kernel.files.row_counts import row_count
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.scan import min_max, skipping
+from dbt.adapters.silt.engine.kernel.storage.store import Store
+from dbt.adapters.silt.engine.kernel.table.expressions import (
+    TRUE,
+    And,
+    Column,
+    Comparison,
+    Expression,
+    IsNotNull,
+    Or,
+    Value,
+)
+from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType
 from dbt.adapters.silt.engine.statements.predicates import (
     Relation,
     compares_otherwise,
@@ -308,8 +317,8 @@ def _known(aggregate: Aggregate, snapshot: Snapshot, files: pa.Table, store: Sto
         rows = row_count(files)
         return None if rows is None else (f"{rows}L", TRUE)
     field = snapshot.schema.require(aggregate.column, snapshot.table)
-    end: extremes.End = "min" if aggregate.function == "min" else "max"
-    found = extremes.extreme(store, snapshot, files, field.name, end)
+    end: min_max.End = "min" if aggregate.function == "min" else "max"
+    found = min_max.extreme(store, snapshot, files, field.name, end)
     text = None if found is None else literal(found.value, field.type)
     if found is None or text is None:
         return None

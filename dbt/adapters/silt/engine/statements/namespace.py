@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     RelationNotFoundError,
     SchemaNotFoundError,
 )
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.statements.kinds import Name, is_path
 from dbt.adapters.silt.engine.statements.tokens import quoted
 

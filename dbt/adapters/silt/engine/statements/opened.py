@@ -9,8 +9,8 @@ from typing import TypeAlias
 from dbt.adapters.silt.engine.catalog.documents import Function
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.file_source import FileSource
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.statements.information_schema import Listing
 from dbt.adapters.silt.engine.statements.kinds import Name
 from dbt.adapters.silt.engine.statements.namespace import Namespace, OurTable

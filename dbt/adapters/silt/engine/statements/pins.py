@@ -20,8 +20,8 @@ from pyspark.sql import SparkSession
 from dbt.adapters.silt.engine.catalog.documents import Function
 from dbt.adapters.silt.engine.commands import change_feed, file_source, python_function, scan
 from dbt.adapters.silt.engine.commands.file_source import FileSource
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.statements.function_text import python_call, python_code, signature, temporary_function
 from dbt.adapters.silt.engine.statements.table_changes import Changes
 from dbt.adapters.silt.engine.statements.tokens import quoted

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from dbt.adapters.silt.engine.kernel.expressions import (
+from dbt.adapters.silt.engine.kernel.table.expressions import (
     TRUE,
     UNKNOWN,
     And,
@@ -26,7 +26,7 @@ from dbt.adapters.silt.engine.kernel.expressions import (
     StartsWith,
     Value,
 )
-from dbt.adapters.silt.engine.kernel.schema import DataType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.schema import DataType, StructField, StructType
 from dbt.adapters.silt.engine.statements.conditions import (
     AllOf,
     Among,

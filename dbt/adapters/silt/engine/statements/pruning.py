@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dbt.adapters.silt.engine.kernel.expressions import TRUE, Expression
-from dbt.adapters.silt.engine.kernel.schema import StructType
+from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.statements.kinds import Name
 from dbt.adapters.silt.engine.statements.predicates import (
     Relation,

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.commands.commit import merged
-from dbt.adapters.silt.engine.kernel.changes import ReadSet
-from dbt.adapters.silt.engine.kernel.expressions import TRUE, Expression
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression
+from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
 
 Versions: TypeAlias = Mapping[str, tuple[int, ...]]
 """A table's name -> its versions, in order: several where one reference travels in time, or the table moved on."""

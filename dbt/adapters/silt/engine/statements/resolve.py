@@ -16,14 +16,14 @@ from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.commit import merged
 from dbt.adapters.silt.engine.commands.file_source import FileSource
 from dbt.adapters.silt.engine.commands.types import kernel_schema
-from dbt.adapters.silt.engine.kernel import skipping
-from dbt.adapters.silt.engine.kernel.changes import ReadSet
-from dbt.adapters.silt.engine.kernel.cut import consistent_cut
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
-from dbt.adapters.silt.engine.kernel.expressions import TRUE, Expression
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.schema import PrimitiveType
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.scan import skipping
+from dbt.adapters.silt.engine.kernel.scan.consistent_cut import consistent_cut
+from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression
+from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType
+from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
 from dbt.adapters.silt.engine.statements import metadata_answers, table_changes
 from dbt.adapters.silt.engine.statements.information_schema import Listing, listing
 from dbt.adapters.silt.engine.statements.kinds import TimeTravel

@@ -10,8 +10,8 @@ from dbt.adapters.silt.engine.catalog.catalog import RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands import creation
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentCreateError, RelationExistsError
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.paths import LOG_FOLDER
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
 from dbt.adapters.silt.engine.statements import kinds
 from dbt.adapters.silt.engine.statements.context import Context
 from dbt.adapters.silt.engine.statements.kinds import CreateMode, Name, SaveMode, Statement

@@ -9,7 +9,7 @@ from typing import Final
 
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 
 _logger = logging.getLogger(__name__)
 

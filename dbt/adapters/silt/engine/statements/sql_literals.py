@@ -16,8 +16,8 @@ from enum import Enum
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from dbt.adapters.silt.engine.kernel.expressions import Value
-from dbt.adapters.silt.engine.kernel.schema import DataType, DecimalType
+from dbt.adapters.silt.engine.kernel.table.expressions import Value
+from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType
 from dbt.adapters.silt.engine.statements.conditions import Operand
 from dbt.adapters.silt.engine.statements.spans import Tokens
 from dbt.adapters.silt.engine.statements.tokens import Kind, is_exact_string

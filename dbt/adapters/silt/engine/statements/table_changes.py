@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.kernel.change_feed import VersionChanges, changes_between
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, VersionNotFoundError
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.scan.change_feed import VersionChanges, changes_between
 
 _WHOLE_NUMBERS = ("tinyint", "smallint", "int", "bigint")
 _TIMES = ("string", "timestamp", "timestamp_ntz", "date")

@@ -8,15 +8,15 @@ from dataclasses import replace
 from dbt.adapters.silt.engine.commands.commit import merged
 from dbt.adapters.silt.engine.commands.row_changes import Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.kernel import memory
 from dbt.adapters.silt.engine.kernel.errors import (
     InternalError,
     SiltError,
     UnsupportedStatementError,
 )
-from dbt.adapters.silt.engine.kernel.expressions import TRUE
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.log import transaction_ids
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.expressions import TRUE
 from dbt.adapters.silt.engine.statements import skips
 from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.kinds import Name, Statement
@@ -58,7 +58,7 @@ def already_applied(context: Context, log: DeltaLog, snapshot: Snapshot, operati
     if txn is None or not _holds(snapshot, txn):
         return None
     _begin_anew(context, log)
-    found = memory.find(log, txn[0])
+    found = transaction_ids.find(log, txn[0])
     done = Outcome(operation, log.name, None, skipped=True, recorded=snapshot.transaction_version(txn[0]))
     if found is not None:
         done = replace(done, version=found.commit.version, emptied_at=found.emptied_at)

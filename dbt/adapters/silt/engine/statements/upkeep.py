@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     StatementSyntaxError,
     UnsupportedStatementError,
 )
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.statements import kinds
 from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.foreign import pass_to_spark

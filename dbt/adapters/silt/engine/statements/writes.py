@@ -14,10 +14,10 @@ from dbt.adapters.silt.engine.kernel.errors import (
     RelationExistsError,
     UnsupportedStatementError,
 )
-from dbt.adapters.silt.engine.kernel.keys import constraint_names
-from dbt.adapters.silt.engine.kernel.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.properties import is_settable
-from dbt.adapters.silt.engine.kernel.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.keys import constraint_names
+from dbt.adapters.silt.engine.kernel.table.properties import is_settable
 from dbt.adapters.silt.engine.statements import inserts, kinds, tables
 from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.cursor import Cursor

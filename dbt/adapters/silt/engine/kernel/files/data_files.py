@@ -1,0 +1,88 @@
+"""Data files where the log says that they are: below the table's folder, or anywhere, as those of a shallow clone."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError, StorageError, UnsupportedFeatureError
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.table.paths import is_absolute
+
+_WORKERS = 16
+_PART = 4 << 20
+
+
+def located(store: Store, name: str) -> tuple[Store, str]:
+    """The store that a file is in, and its path in that store.
+
+    Args:
+        store: of the table that names the file.
+        name: the file's plain name: relative to the table's folder, or absolute.
+
+    Raises:
+        UnsupportedFeatureError: the file is in another storage.
+    """
+    folder = f"{store.root.rstrip('/')}/"
+    if not is_absolute(name):
+        return store, name
+    if name.startswith(folder):
+        return store, name.removeprefix(folder)
+    if name.startswith("/"):
+        above, _, own = name.rpartition("/")
+        return LocalStore(above or "/"), own
+    raise UnsupportedFeatureError(
+        f"the file {name} is in another storage than the table", remedy="Copy the table with the engine that made it"
+    )
+
+
+def missing(store: Store, names: Sequence[str]) -> list[str]:
+    """Those of the files that are not there, in order.
+
+    Args:
+        names: as `located` takes them.
+
+    Raises:
+        StorageError: the storage does not say.
+    """
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        there = pool.map(functools.partial(_is_there, store), names)
+        return [name for name, is_there in zip(names, there, strict=True) if not is_there]
+
+
+def _is_there(store: Store, name: str) -> bool:
+    where, path = located(store, name)
+    return where.status(path) is not None
+
+
+def copy(source: Store, name: str, target: Store, path: str) -> FileStatus:
+    """Copies a file, in parts where the target is a local folder, else in one piece; what it wrote is not durable yet.
+
+    Args:
+        source: of the table that names the file.
+        name: as `located` takes it.
+        path: in the target, where nothing is; its folder must be there.
+
+    Raises:
+        DataFileMissingError: the file is not there.
+        StorageError: it cannot be read or written.
+    """
+    where, own = located(source, name)
+    try:
+        with where.open_input(own) as data:
+            if isinstance(target, LocalStore):
+                with open(target.local_path(path), "xb") as copied:
+                    shutil.copyfileobj(data, copied, _PART)
+            else:
+                target.put(path, data.read())
+    except ObjectMissing as error:
+        raise DataFileMissingError(f"the data file {name} is not there", details={"path": name}) from error
+    except OSError as error:
+        raise StorageError(f"copying {name} to {target.root}/{path} failed: {error.strerror or error}") from error
+    status = target.status(path)
+    if status is None:
+        raise StorageError(f"the copy {target.root}/{path} went away")
+    return status

@@ -1,0 +1,260 @@
+"""Deletion vectors: which rows of a data file are no longer in the table, as bitmaps of positions counted from 0.
+
+Source: the Delta specification, sections "Deletion Vectors" and "Deletion Vector Format". A vector stands in a file in
+the table's folder, several to a file, or as Z85 text in the log itself:
+
+    file    version 1 (one byte), then for each vector the size of its data (uint32, big-endian), the data, its CRC-32
+    data    1681511377 (uint32, little-endian), then the bitmap in Roaring's portable 64-bit format
+
+An `offset` points at a size. Where there is none the specification takes 0, which is where the version stands, so that
+the first vector is meant.
+"""
+
+from __future__ import annotations
+
+import array
+import uuid
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyroaring import BitMap64
+
+from dbt.adapters.silt.engine.kernel.clock import Clock
+from dbt.adapters.silt.engine.kernel.errors import (
+    CorruptDeletionVectorError,
+    DataFileMissingError,
+    UnsupportedFeatureError,
+)
+from dbt.adapters.silt.engine.kernel.files import stats_json
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.table import z85
+from dbt.adapters.silt.engine.kernel.table.actions import DeletionVector
+from dbt.adapters.silt.engine.kernel.table.paths import decode_path, is_absolute
+
+Positions: TypeAlias = Mapping[str, BitMap64]
+"""Rows of data files, by the file's path as in the log."""
+
+IN_FILE: Final = "u"
+IN_FILE_OF_ABSOLUTE_PATH: Final = "p"
+INLINE: Final = "i"
+
+_FILE_VERSION = b"\x01"
+_MAGIC = (1681511377).to_bytes(4, "little")
+_UUID_CHARACTERS = 20
+_LENGTH_BYTES = 4
+# A reader takes a file whole, and may want one vector of it.
+_MOST_BYTES = 16 << 20
+_READERS = 8
+
+
+def file_name(vector: DeletionVector, table: str | None = None) -> str | None:
+    """The file that the vector is in: a name below the table's folder, or an absolute one; None for an inline vector.
+
+    Raises:
+        CorruptDeletionVectorError: the descriptor names no file.
+    """
+    if vector.storage_type == INLINE:
+        return None
+    if vector.storage_type == IN_FILE_OF_ABSOLUTE_PATH:
+        return decode_path(vector.path_or_inline_dv)
+    prefix, encoded = vector.path_or_inline_dv[:-_UUID_CHARACTERS], vector.path_or_inline_dv[-_UUID_CHARACTERS:]
+    try:
+        if vector.storage_type != IN_FILE:
+            raise ValueError(f"there is no storage type {vector.storage_type}")
+        name = f"deletion_vector_{uuid.UUID(bytes=z85.decode(encoded))}.bin"
+    except ValueError as error:
+        raise _corrupt(vector, "", f"its descriptor cannot be read ({error})", table) from error
+    return f"{prefix}/{name}" if prefix else name
+
+
+def read_all(store: Store, files: pa.Table, table: str) -> dict[str, BitMap64]:
+    """The rows that are no longer in the table, of those data files that have a vector.
+
+    Args:
+        store: the table's folder.
+        files: rows of `Snapshot.files`.
+
+    Raises:
+        CorruptDeletionVectorError: a vector cannot be read, or is not what the log says of it.
+        DataFileMissingError: a file of vectors is not there.
+        UnsupportedFeatureError: a file of vectors is in another storage than the table.
+        StorageError: the storage failed.
+    """
+    marked = files.filter(pc.is_valid(files["deletion_vector"]))
+    if marked.num_rows == 0:
+        return {}
+    vectors = [DeletionVector(**each) for each in marked["deletion_vector"].to_pylist()]
+    found = read(store, vectors, table)
+    paths = marked["path"].to_pylist()
+    records = stats_json.read(marked["stats"].combine_chunks(), {stats_json.NUM_RECORDS: None})
+    for path, vector, rows in zip(paths, vectors, records[stats_json.NUM_RECORDS].to_pylist(), strict=True):
+        bitmap = found[vector.unique_id]
+        if rows is not None and bitmap and bitmap.max() >= rows:
+            raise _damaged(vector, f"it marks the row {bitmap.max()} of {path}, which has {rows}", table)
+    return {path: found[vector.unique_id] for path, vector in zip(paths, vectors, strict=True)}
+
+
+def read(store: Store, vectors: Iterable[DeletionVector], table: str) -> dict[str, BitMap64]:
+    """The bitmaps by the vectors' `unique_id`; raises as `read_all`."""
+    by_file: dict[str | None, list[DeletionVector]] = defaultdict(list)
+    for vector in vectors:
+        by_file[file_name(vector, table)].append(vector)
+
+    def of_file(name: str | None) -> dict[str, BitMap64]:
+        data = b"" if name is None else _content(store, name, table)
+        return {each.unique_id: _decoded(each, _data(each, data, table), table) for each in by_file[name]}
+
+    with ThreadPoolExecutor(min(_READERS, max(len(by_file), 1))) as pool:
+        return {unique_id: bitmap for found in pool.map(of_file, by_file) for unique_id, bitmap in found.items()}
+
+
+def write(store: Store, clock: Clock, bitmaps: Sequence[BitMap64]) -> tuple[DeletionVector, ...]:
+    """Writes the bitmaps durably, as one file of vectors, or as several where they are large.
+
+    Returns:
+        The descriptors, in the order of the bitmaps.
+
+    Raises:
+        ObjectMissing: the table's folder is not there.
+        StorageError: the storage failed.
+    """
+    return tuple(vector for group in _filled(bitmaps) for vector in _written(store, clock, group))
+
+
+def inline(bitmap: BitMap64) -> DeletionVector:
+    """The bitmap as a descriptor that holds it."""
+    data = _encoded(bitmap)
+    padding = bytes(-len(data) % 4)
+    return DeletionVector(INLINE, z85.encode(data + padding), len(data), len(bitmap))
+
+
+def of_positions(positions: pa.Array) -> BitMap64:
+    """The bitmap of row positions, an array of int64 without nulls."""
+    start = positions.offset * 8
+    values = array.array("Q")
+    if len(positions):
+        values.frombytes(memoryview(positions.buffers()[1])[start : start + len(positions) * 8])
+    return BitMap64(values)
+
+
+def words(bitmap: BitMap64) -> pa.Array:
+    """The bitmap as int64 words: position p is bit p % 64 of word p // 64. There are as many as the last one needs."""
+    if not bitmap:
+        return pa.array([], pa.int64())
+    positions = pa.Array.from_buffers(pa.uint64(), len(bitmap), [None, pa.py_buffer(bitmap.to_array())])
+    bits = pc.shift_left(pa.scalar(1, pa.uint64()), pc.bit_wise_and(positions, pa.scalar(63, pa.uint64())))
+    words_with_bits = pa.table({"word": pc.shift_right(positions, pa.scalar(6, pa.uint64())), "bits": bits})
+    summed = words_with_bits.group_by("word").aggregate([("bits", "sum")])
+    numbers = pa.array(range(bitmap.max() // 64 + 1), pa.uint64())
+    places = pc.index_in(numbers, value_set=summed["word"].combine_chunks())
+    return pc.fill_null(summed["bits_sum"].combine_chunks().take(places), 0).view(pa.int64())
+
+
+def _content(store: Store, name: str, table: str) -> bytes:
+    root = store.root.rstrip("/") + "/"
+    try:
+        if name.startswith(root):
+            return store.read(name[len(root) :])
+        if name.startswith("/"):
+            folder, _, last = name.rpartition("/")
+            return LocalStore(folder or "/").read(last)
+        if is_absolute(name):
+            raise UnsupportedFeatureError(
+                f"the deletion vectors in {name} are outside of the table's folder {store.root}",
+                table=table,
+                remedy="Copy the table to one folder with the engine that made it",
+            )
+        return store.read(name)
+    except ObjectMissing as error:
+        raise DataFileMissingError(
+            f"the file of deletion vectors {name} is not there", table=table, details={"path": name}
+        ) from error
+
+
+def _data(vector: DeletionVector, content: bytes, table: str) -> bytes:
+    """The vector's data, out of the content of its file or of its descriptor."""
+    if vector.storage_type == INLINE:
+        return _inline_data(vector, table)
+    if content[:1] != _FILE_VERSION:
+        raise _damaged(vector, f"its file begins with {content[:1]!r} instead of the version 1", table)
+    start = max(vector.offset or 0, len(_FILE_VERSION)) + _LENGTH_BYTES
+    end = start + vector.size_in_bytes
+    length = int.from_bytes(content[start - _LENGTH_BYTES : start], "big")
+    if length != vector.size_in_bytes or end + _LENGTH_BYTES > len(content):
+        raise _damaged(vector, f"its file has {length} bytes where the log says {vector.size_in_bytes}", table)
+    data = content[start:end]
+    if int.from_bytes(content[end : end + _LENGTH_BYTES], "big") != zlib.crc32(data):
+        raise _damaged(vector, "its checksum is wrong", table)
+    return data
+
+
+def _inline_data(vector: DeletionVector, table: str) -> bytes:
+    try:
+        data = z85.decode(vector.path_or_inline_dv)
+    except ValueError as error:
+        raise _damaged(vector, f"its text cannot be decoded ({error})", table) from error
+    if not 0 <= len(data) - vector.size_in_bytes < _LENGTH_BYTES:
+        raise _damaged(vector, f"it has {len(data)} bytes where the log says {vector.size_in_bytes}", table)
+    return data[: vector.size_in_bytes]
+
+
+def _decoded(vector: DeletionVector, data: bytes, table: str) -> BitMap64:
+    if data[: len(_MAGIC)] != _MAGIC:
+        raise _damaged(vector, f"it begins with {data[: len(_MAGIC)].hex()} instead of {_MAGIC.hex()}", table)
+    try:
+        bitmap = BitMap64.deserialize(data[len(_MAGIC) :])
+    except (ValueError, IndexError) as error:
+        raise _damaged(vector, f"its bitmap cannot be read ({error})", table) from error
+    if len(bitmap) != vector.cardinality:
+        raise _damaged(vector, f"it marks {len(bitmap)} rows where the log says {vector.cardinality}", table)
+    return bitmap
+
+
+def _encoded(bitmap: BitMap64) -> bytes:
+    packed = bitmap.copy()
+    packed.run_optimize()
+    return bytes(_MAGIC + packed.serialize())
+
+
+def _filled(bitmaps: Iterable[BitMap64]) -> Iterator[list[tuple[bytes, int]]]:
+    """Groups of vectors, each the data and the number of its rows, that go into one file."""
+    group: list[tuple[bytes, int]] = []
+    size = 0
+    for bitmap in bitmaps:
+        data = _encoded(bitmap)
+        if group and size + len(data) > _MOST_BYTES:
+            yield group
+            group, size = [], 0
+        group.append((data, len(bitmap)))
+        size += len(data)
+    if group:
+        yield group
+
+
+def _written(store: Store, clock: Clock, group: Sequence[tuple[bytes, int]]) -> Iterator[DeletionVector]:
+    content = bytearray(_FILE_VERSION)
+    file_id = z85.encode(uuid.UUID(clock.new_id()).bytes)
+    vectors = []
+    for data, cardinality in group:
+        vectors.append(DeletionVector(IN_FILE, file_id, len(data), cardinality, offset=len(content)))
+        content += len(data).to_bytes(_LENGTH_BYTES, "big") + data
+        content += zlib.crc32(data).to_bytes(_LENGTH_BYTES, "big")
+    store.put(str(file_name(vectors[0])), bytes(content))
+    yield from vectors
+
+
+def _damaged(vector: DeletionVector, what: str, table: str) -> CorruptDeletionVectorError:
+    name = file_name(vector, table)
+    return _corrupt(vector, " in the log" if name is None else f" in {name} at {vector.offset or 0}", what, table)
+
+
+def _corrupt(vector: DeletionVector, place: str, what: str, table: str | None) -> CorruptDeletionVectorError:
+    return CorruptDeletionVectorError(
+        f"a deletion vector{place} cannot be used: {what}", table=table, details={"deletion_vector": vector.to_json()}
+    )

@@ -1,0 +1,145 @@
+"""What a Parquet footer says about the columns of its file.
+
+Values are taken raw, as the footer stores them, and read by the column's Parquet type: no conversion through Python's
+dates or decimals can round or overflow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dbt.adapters.silt.engine.kernel.files import stats_literals
+from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType
+
+Path: TypeAlias = tuple[str, ...]
+
+_MICROSECONDS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
+_INTEGERS = frozenset(("byte", "short", "integer", "long"))
+_FLOATS = frozenset(("float", "double"))
+
+
+@dataclass(frozen=True)
+class ColumnChunks:
+    """The statistics of one column over all row groups of a file.
+
+    Attributes:
+        arrow_type: the type of the file's column, as Arrow names it.
+        minimum: the least value, raw, a decimal as its unscaled int; None where all are null or a chunk does not say.
+        maximum: the greatest value, likewise.
+        null_count: None where a chunk does not say. An array or a map has that of its leaf with the fewest nulls.
+        complete: every chunk says all that its kind can.
+    """
+
+    arrow_type: pa.DataType
+    minimum: Any
+    maximum: Any
+    null_count: int | None
+    complete: bool
+
+    def literal(self, value: Any, column_type: DataType, truncate: Callable[[str], str | None]) -> str | None:
+        """One of the raw values as the statistics of a column of that type spell it.
+
+        Args:
+            truncate: what shortens a string.
+
+        Returns:
+            None where there is no value, the type has no minimum and maximum, or the file's column is of another kind.
+        """
+        kind = self.arrow_type
+        if value is None:
+            return None
+        if isinstance(column_type, DecimalType):
+            return stats_literals.decimal_literal(value, kind.scale) if pa.types.is_decimal(kind) else None
+        name = getattr(column_type, "name", None)
+        if name == "string" and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+            return _string_literal(value, truncate)
+        if name in _INTEGERS and pa.types.is_integer(kind):
+            return stats_literals.integer_literal(value)
+        if name in _FLOATS and pa.types.is_floating(kind):
+            return stats_literals.float_literal(value)
+        if name == "date" and pa.types.is_date32(kind):
+            return stats_literals.date_literal(value)
+        if name in ("timestamp", "timestamp_ntz") and pa.types.is_timestamp(kind):
+            times, parts = _MICROSECONDS[kind.unit]
+            return stats_literals.timestamp_literal(value * times // parts, zoned=name == "timestamp")
+        return None
+
+
+def read(metadata: pq.FileMetaData, paths: Sequence[Path]) -> dict[Path, ColumnChunks]:
+    """The statistics of the columns at these paths, of those that the file has."""
+    leaves = dict(_leaves(metadata.schema.to_arrow_schema(), (), iter(range(metadata.num_columns))))
+    groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
+    orders_nan = (metadata.created_by or "").startswith("parquet-mr")
+    found = {}
+    for path in paths:
+        if path not in leaves:
+            continue
+        arrow_type, indexes = leaves[path]
+        candidates = [_combined(groups, index, arrow_type) for index in indexes]
+        chunks = min(candidates, key=lambda each: math.inf if each.null_count is None else each.null_count)
+        hides_nan = pa.types.is_floating(arrow_type) and not orders_nan
+        found[path] = replace(chunks, maximum=None) if hides_nan else chunks
+    return found
+
+
+def _leaves(fields: Any, above: Path, counter: Iterator[int]) -> Iterator[tuple[Path, tuple[pa.DataType, list[int]]]]:
+    """Each column that is no struct, with the indexes of the Parquet leaves below it.
+
+    Parquet numbers its leaves in the order of the schema; its dotted paths cannot tell a dot in a name from a nesting.
+    """
+    for field in fields:
+        path = (*above, field.name)
+        if pa.types.is_struct(field.type):
+            yield from _leaves(field.type, path, counter)
+        else:
+            yield path, (field.type, [next(counter) for _ in range(_leaf_count(field.type))])
+
+
+def _leaf_count(arrow_type: pa.DataType) -> int:
+    if arrow_type.num_fields == 0:
+        return 1
+    return sum(_leaf_count(arrow_type.field(position).type) for position in range(arrow_type.num_fields))
+
+
+def _combined(groups: Sequence[pq.RowGroupMetaData], leaf: int, arrow_type: pa.DataType) -> ColumnChunks:
+    minima, maxima, null_count, complete = [], [], 0, True
+    for group in groups:
+        chunk = group.column(leaf)
+        stats = chunk.statistics
+        if stats is None or not stats.has_null_count:
+            return ColumnChunks(arrow_type, None, None, None, complete=group.num_rows == 0)
+        null_count += stats.null_count
+        if stats.has_min_max and chunk.physical_type != "INT96":
+            minima.append(_unscaled(stats.min_raw, arrow_type))
+            maxima.append(_unscaled(stats.max_raw, arrow_type))
+        elif stats.null_count < chunk.num_values:
+            complete = False
+    if not complete or not minima:
+        return ColumnChunks(arrow_type, None, None, null_count, complete)
+    return ColumnChunks(arrow_type, min(minima, key=_nan_last), max(maxima, key=_nan_last), null_count, complete)
+
+
+def _unscaled(raw: Any, arrow_type: pa.DataType) -> Any:
+    if pa.types.is_decimal(arrow_type) and isinstance(raw, bytes):
+        return int.from_bytes(raw, "big", signed=True)
+    return raw
+
+
+def _nan_last(value: Any) -> tuple[bool, Any]:
+    is_nan = isinstance(value, float) and math.isnan(value)
+    return is_nan, 0 if is_nan else value
+
+
+def _string_literal(raw: bytes, truncate: Callable[[str], str | None]) -> str | None:
+    try:
+        shortened = truncate(raw.decode())
+    except UnicodeDecodeError:
+        # A writer may cut a long value in the middle of a character, and Spark can hold strings that are no UTF-8.
+        return None
+    return None if shortened is None else stats_literals.string_literal(shortened)

@@ -1,0 +1,188 @@
+"""The statistics of data files, from their Parquet footers, as the JSON that `add.stats` holds.
+
+Source: the Delta specification, section "Per-file Statistics". A missing statistic is always safe, a wrong one loses
+rows, so whatever a footer does not prove is left out:
+
+- A column chunk without statistics (values too long, timestamps as INT96) gives none for that column.
+- A maximum of floating-point numbers counts only from a writer that orders NaN above them (parquet-mr).
+- The null count of an array or a map is known only where its leaves have no null at all, because a Parquet leaf counts
+  empty lists and null elements as well.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError, TableDamagedError
+from dbt.adapters.silt.engine.kernel.files import footers
+from dbt.adapters.silt.engine.kernel.files.footers import ColumnChunks
+from dbt.adapters.silt.engine.kernel.files.stats_literals import string_literal, truncated_maximum, truncated_minimum
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
+from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, PrimitiveType, StructType
+
+TRUSTED_TAG: Final = "SILT_STATISTICS"
+"""The tag of an added file whose statistics come from here: its floating-point maxima take account of NaN."""
+
+_READERS = 8
+
+
+@dataclass(frozen=True)
+class FileStatistics:
+    """What a footer says about its file.
+
+    Attributes:
+        num_records: the number of rows.
+        json: the text for `add.stats`.
+        missing: paths of the indexed columns whose chunks have no statistics, by physical names.
+    """
+
+    num_records: int
+    json: str
+    missing: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class IndexedColumn:
+    """A leaf column that has statistics: its path by physical names, and its type (an array or a map is a leaf)."""
+
+    path: tuple[str, ...]
+    type: DataType
+
+
+def from_footers(
+    store: Store,
+    paths: Sequence[str],
+    schema: StructType,
+    properties: TableProperties,
+    partition_columns: Sequence[str] = (),
+) -> dict[str, FileStatistics]:
+    """The statistics of these data files, by path.
+
+    Args:
+        store: the table's folder.
+        paths: as names in the store, not as URIs.
+
+    Raises:
+        DataFileMissingError: there is no such file.
+        TableDamagedError: a file is not Parquet.
+        StorageError: the storage failed.
+    """
+    columns = indexed_columns(schema, properties, partition_columns)
+
+    prefix_length = properties.string_prefix_length
+    with ThreadPoolExecutor(_READERS) as pool:
+        read = pool.map(functools.partial(_footer, store), paths)
+        return {path: _from_metadata(footer, columns, prefix_length) for path, footer in zip(paths, read, strict=True)}
+
+
+def indexed_columns(
+    schema: StructType, properties: TableProperties, partition_columns: Sequence[str] = ()
+) -> tuple[IndexedColumn, ...]:
+    """The columns that have statistics: those that the table names, else its first ones, without partition columns."""
+    data = schema.drop(*partition_columns)
+    names = properties.data_skipping_stats_columns
+    if names is not None:
+        wanted = [name_parts(name.lower()) for name in names]
+        return tuple(
+            column for logical, column in _leaves(data) if any(logical[: len(name)] == name for name in wanted)
+        )
+    count = properties.data_skipping_num_indexed_cols
+    leaves = (column for _, column in _leaves(data))
+    return tuple(leaves if count < 0 else itertools.islice(leaves, count))
+
+
+def name_parts(name: str) -> tuple[str, ...]:
+    """The parts of a dotted name, as written, a part in backticks kept whole."""
+    quoted_or_plain = re.findall(r"`((?:[^`]|``)*)`|([^.`]+)", name)
+    return tuple(quoted.replace("``", "`") or plain for quoted, plain in quoted_or_plain)
+
+
+def _leaves(
+    schema: StructType, logical: tuple[str, ...] = (), physical: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], IndexedColumn]]:
+    """Leaf columns in schema order, each after its path of logical names in lower case."""
+    for member in schema:
+        names = (*logical, member.name.lower())
+        path = (*physical, member.physical_name)
+        if isinstance(member.type, StructType):
+            yield from _leaves(member.type, names, path)
+        else:
+            yield names, IndexedColumn(path, member.type)
+
+
+def _footer(store: Store, path: str) -> pq.FileMetaData:
+    try:
+        with store.open_input(path) as source:
+            return pq.read_metadata(source)
+    except (ObjectMissing, FileNotFoundError) as error:
+        raise DataFileMissingError(f"the data file {path} is not there") from error
+    except pa.ArrowInvalid as error:
+        raise TableDamagedError(f"the data file {path} is not a Parquet file ({error})") from error
+
+
+def _from_metadata(metadata: pq.FileMetaData, columns: Sequence[IndexedColumn], prefix_length: int) -> FileStatistics:
+    found = footers.read(metadata, [_path_in_file(column) for column in columns])
+    entries = {
+        column.path: _entry(column, found.get(_path_in_file(column)), metadata.num_rows, prefix_length)
+        for column in columns
+    }
+    parts = [f'"numRecords":{metadata.num_rows}']
+    for name in ("minValues", "maxValues", "nullCount"):
+        texts = ((path, entry.get(name)) for path, entry in entries.items())
+        values = {path: text for path, text in texts if text is not None}
+        if values:
+            parts.append(f'"{name}":{_document(values)}')
+    missing = tuple(column.path for column in columns if _lacks_statistics(column, found.get(_path_in_file(column))))
+    return FileStatistics(metadata.num_rows, "{" + ",".join(parts) + "}", missing)
+
+
+def _entry(
+    column: IndexedColumn, chunks: ColumnChunks | None, num_records: int, prefix_length: int
+) -> Mapping[str, str | None]:
+    """The column's JSON texts by statistic. A file that lacks the column holds nulls in its place."""
+    if chunks is None and _is_variant(column):
+        return {}
+    if chunks is None:
+        return {"nullCount": str(num_records)}
+    nulls = None if chunks.null_count is None else str(chunks.null_count)
+    if isinstance(column.type, ArrayType | MapType):
+        return {"nullCount": nulls if nulls == "0" else None}
+    shorter = functools.partial(truncated_minimum, prefix_length=prefix_length)
+    longer = functools.partial(truncated_maximum, prefix_length=prefix_length)
+    return {
+        "minValues": chunks.literal(chunks.minimum, column.type, shorter),
+        "maxValues": chunks.literal(chunks.maximum, column.type, longer),
+        "nullCount": nulls,
+    }
+
+
+def _path_in_file(column: IndexedColumn) -> tuple[str, ...]:
+    """The Parquet leaf that tells the column's nulls: a variant is a group, whose metadata no value lacks."""
+    return (*column.path, "metadata") if _is_variant(column) else column.path
+
+
+def _is_variant(column: IndexedColumn) -> bool:
+    return column.type == PrimitiveType("variant")
+
+
+def _lacks_statistics(column: IndexedColumn, chunks: ColumnChunks | None) -> bool:
+    return chunks is not None and not chunks.complete and not isinstance(column.type, ArrayType | MapType)
+
+
+def _document(values: Mapping[tuple[str, ...], str]) -> str:
+    """The JSON object that holds each text at its path of names."""
+    members = []
+    for name, group in itertools.groupby(values.items(), key=lambda item: item[0][0]):
+        below = {path[1:]: text for path, text in group}
+        members.append(f"{string_literal(name)}:{below[()] if () in below else _document(below)}")
+    return "{" + ",".join(members) + "}"

@@ -1,0 +1,161 @@
+"""Statistics and partition values as typed columns, as a checkpoint may hold them beside or instead of the texts.
+
+Source: the Delta specification, section "Checkpoints" (`stats_parsed`, `partitionValues_parsed`). Members are named by
+physical names. What cannot be had in its column's type is null among the statistics, where it says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.silt.engine.kernel.files import stats_json
+from dbt.adapters.silt.engine.kernel.files.bounds import HAS_ZONE
+from dbt.adapters.silt.engine.kernel.files.statistics import indexed_columns
+from dbt.adapters.silt.engine.kernel.table.actions import Metadata
+from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
+from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.value_order import Booleans, Domain, Timestamps, domain_of
+
+Path: TypeAlias = tuple[str, ...]
+
+_TIGHT_BOUNDS = ("tightBounds",)
+# Columns that compare by a collation, or some of whose statistics were written for another type.
+_KEPT_AS_TEXT = {"__COLLATIONS", "delta.typeChanges"}
+
+
+@dataclass(frozen=True)
+class _Leaf:
+    """A column that has statistics. `domain` and `kind` are None where it has no minimum and maximum."""
+
+    path: Path
+    domain: Domain | None
+    kind: pa.DataType | None
+
+
+def stats_parsed(texts: pa.Array, metadata: Metadata) -> pa.StructArray:
+    """The statistics as structs `{numRecords, tightBounds, minValues, maxValues, nullCount}`.
+
+    Args:
+        texts: JSON objects, or null; of a text that cannot be read all members are null.
+
+    Returns:
+        Structs, null where the text is. They have members for the columns that the table keeps statistics of.
+    """
+    leaves = _leaves(metadata)
+    wanted: dict[stats_json.Statistic, Domain | None] = {stats_json.NUM_RECORDS: None, _TIGHT_BOUNDS: Booleans()}
+    for leaf in leaves:
+        wanted[("nullCount", *leaf.path)] = None
+        if leaf.domain is not None:
+            wanted[("minValues", *leaf.path)] = wanted[("maxValues", *leaf.path)] = leaf.domain
+    found = stats_json.read(texts, wanted)
+    members: dict[Path, pa.Array] = {
+        stats_json.NUM_RECORDS: found[stats_json.NUM_RECORDS],
+        _TIGHT_BOUNDS: found[_TIGHT_BOUNDS],
+    }
+    for group in ("minValues", "maxValues"):
+        for leaf in leaves:
+            if leaf.domain is not None and leaf.kind is not None:
+                members[(group, *leaf.path)] = _bound(found[(group, *leaf.path)], leaf.domain, leaf.kind)
+    members |= {("nullCount", *leaf.path): found[("nullCount", *leaf.path)] for leaf in leaves}
+    return _nested(members, pc.is_null(texts))
+
+
+def partition_values_parsed(values: pa.Array, metadata: Metadata) -> pa.StructArray | None:
+    """The partition values as structs; None where the table has no partition columns, or where a value is none of its
+    column's type: a null would say that there is no value.
+
+    Args:
+        values: maps from physical name to text.
+    """
+    schema = StructType.from_json(metadata.schema_string)
+    members: dict[Path, pa.Array] = {}
+    for field in map(schema.require, metadata.partition_columns):
+        texts = pc.map_lookup(values, pa.scalar(field.physical_name), "first")
+        texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
+        typed = _partition_values(texts, field.type)
+        if typed is None or typed.null_count != texts.null_count:
+            return None
+        members[(field.physical_name,)] = typed
+    return _nested(members, pc.is_null(values)) if members else None
+
+
+def _leaves(metadata: Metadata) -> list[_Leaf]:
+    schema = StructType.from_json(metadata.schema_string)
+    columns = indexed_columns(schema, TableProperties(metadata.configuration), metadata.partition_columns)
+    otherwise = {path for path, field in _fields(schema) if _KEPT_AS_TEXT & field.metadata.keys()}
+    found = []
+    for column in columns:
+        kind = None if column.path in otherwise else _arrow_type(column.type)
+        domain = None if kind is None or pa.types.is_boolean(kind) else domain_of(column.type)
+        found.append(_Leaf(column.path, domain, kind))
+    return found
+
+
+def _fields(schema: StructType, above: Path = ()) -> list[tuple[Path, StructField]]:
+    """All fields that are no structs, by their physical paths."""
+    found: list[tuple[Path, StructField]] = []
+    for field in schema:
+        path = (*above, field.physical_name)
+        found.extend(_fields(field.type, path) if isinstance(field.type, StructType) else [(path, field)])
+    return found
+
+
+def _bound(values: pa.Array, domain: Domain, kind: pa.DataType) -> pa.Array:
+    if isinstance(domain, Timestamps) and domain.zoned:
+        # Without a zone it is the writer's wall clock, which the column's type has no room for.
+        values = pc.if_else(pc.match_substring_regex(values, HAS_ZONE), values, pa.scalar(None, pa.string()))
+    typed = _cast(domain.from_statistics(values), kind)
+    return pa.nulls(len(values), kind) if typed is None else typed
+
+
+def _partition_values(texts: pa.Array, column_type: DataType) -> pa.Array | None:
+    kind, domain = _arrow_type(column_type), domain_of(column_type)
+    if kind is not None and domain is not None:
+        return _cast(domain.from_texts(texts), kind)
+    return texts.cast(pa.binary()) if getattr(column_type, "name", "") == "binary" else None
+
+
+def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array | None:
+    """Values in their domain's form as the column's type; None where one does not fit."""
+    try:
+        if pa.types.is_date32(kind):
+            return values.cast(pa.int32()).cast(kind)
+        return values.cast(kind, safe=not pa.types.is_floating(kind))
+    except pa.ArrowInvalid:
+        return None
+
+
+def _nested(members: Mapping[Path, pa.Array], mask: pa.Array | None = None) -> pa.StructArray:
+    """A struct array with a leaf at each path."""
+    below: dict[str, dict[Path, pa.Array]] = {}
+    for path, values in members.items():
+        below.setdefault(path[0], {})[path[1:]] = values
+    arrays: Sequence[pa.Array] = [rest[()] if () in rest else _nested(rest) for rest in below.values()]
+    fields = [pa.field(name, array.type) for name, array in zip(below, arrays, strict=True)]
+    return pa.StructArray.from_arrays(arrays, fields=fields, mask=mask)
+
+
+def _arrow_type(column_type: DataType) -> pa.DataType | None:
+    if isinstance(column_type, DecimalType):
+        return pa.decimal128(column_type.precision, column_type.scale)
+    return _ARROW_TYPES.get(getattr(column_type, "name", ""))
+
+
+_ARROW_TYPES: Mapping[str, pa.DataType] = {
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "string": pa.string(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+}

@@ -1,0 +1,271 @@
+"""Reading a checkpoint: classic, in several parts, or V2 with sidecars; Parquet or JSON at the top.
+
+Source: the Delta specification, sections "Checkpoints" and "V2 Spec". The rows of files stay columns; only the few
+other actions become values.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pyarrow.types as pt
+
+from dbt.adapters.silt.engine.kernel.errors import CorruptCheckpointError
+from dbt.adapters.silt.engine.kernel.files.stats_parsed_read import INT96_UNIT, stats_texts
+from dbt.adapters.silt.engine.kernel.log.log_segment import CheckpointFiles
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store, read_whole
+from dbt.adapters.silt.engine.kernel.table.actions import (
+    AddFile,
+    DomainMetadata,
+    Metadata,
+    Protocol,
+    RemoveFile,
+    SetTransaction,
+)
+from dbt.adapters.silt.engine.kernel.table.active_files import (
+    DELETION_VECTOR,
+    FILES,
+    TOMBSTONES,
+    camel,
+    files_table,
+    tombstones_table,
+)
+from dbt.adapters.silt.engine.kernel.table.paths import SIDECAR_FOLDER, decode_path
+
+ArrowValues = TypeVar("ArrowValues", pa.Array, pa.ChunkedArray)
+
+_HEADER_COLUMNS = (Protocol.key, Metadata.key, SetTransaction.key, DomainMetadata.key, "sidecar")
+_BATCH_ROWS = 65_536
+_PLAIN_TYPES: Mapping[pa.DataType, pa.DataType] = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+_UNREADABLE = (
+    pa.ArrowException,
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+    ObjectMissing,
+)
+
+
+@dataclass(frozen=True)
+class CheckpointHeader:
+    """All of a checkpoint that is not about files.
+
+    Args:
+        file_paths: the Parquet files and JSON files that hold its `add` and `remove` rows, relative to the root.
+    """
+
+    protocol: Protocol
+    metadata: Metadata
+    transactions: Mapping[str, SetTransaction]
+    domains: Mapping[str, DomainMetadata]
+    file_paths: tuple[str, ...]
+
+
+def read_header(store: Store, checkpoint: CheckpointFiles, table: str) -> CheckpointHeader:
+    """Everything but the files.
+
+    Raises:
+        CorruptCheckpointError: a part is missing or cut, or says nothing of protocol or metadata.
+    """
+    found = _Found()
+    with _corrupt(checkpoint, table):
+        for file in checkpoint.files:
+            rows = _json_lines(store, file.path) if _is_json(file.path) else _parquet_header(store, file.path)
+            for name, body in rows:
+                found.take(name, body)
+        return CheckpointHeader(
+            Protocol.from_json(found.only(Protocol.key)),
+            Metadata.from_json(found.only(Metadata.key)),
+            {txn.app_id: txn for txn in map(SetTransaction.from_json, found.bodies.get(SetTransaction.key, ()))},
+            {domain.domain: domain for domain in found.domains() if not domain.removed},
+            tuple(file.path for file in checkpoint.files) + found.sidecars(),
+        )
+
+
+def read_files(store: Store, checkpoint: CheckpointFiles, header: CheckpointHeader, table: str) -> pa.Table:
+    """The checkpoint's active files, schema `columns.FILES`; raises as `read_header`."""
+    with _corrupt(checkpoint, table):
+        parts = [_files_of(store, path) for path in header.file_paths]
+        return _with_partition_values(pa.concat_tables([FILES.empty_table(), *parts]), header.metadata)
+
+
+def read_tombstones(store: Store, checkpoint: CheckpointFiles, header: CheckpointHeader, table: str) -> pa.Table:
+    """The checkpoint's removed files, schema `columns.TOMBSTONES`; raises as `read_header`."""
+    with _corrupt(checkpoint, table):
+        parts = [_tombstones_of(store, path) for path in header.file_paths]
+        return pa.concat_tables([TOMBSTONES.empty_table(), *parts])
+
+
+@dataclass
+class _Found:
+    """The bodies of actions by name."""
+
+    bodies: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
+
+    def take(self, name: str, body: Mapping[str, Any]) -> None:
+        self.bodies.setdefault(name, []).append(body)
+
+    def only(self, name: str) -> Mapping[str, Any]:
+        bodies = self.bodies.get(name, ())
+        if len(bodies) != 1:
+            raise ValueError(f"it has {len(bodies)} actions {name} instead of one")
+        return bodies[0]
+
+    def domains(self) -> Iterator[DomainMetadata]:
+        return map(DomainMetadata.from_json, self.bodies.get(DomainMetadata.key, ()))
+
+    def sidecars(self) -> tuple[str, ...]:
+        return tuple(f"{SIDECAR_FOLDER}/{decode_path(body['path'])}" for body in self.bodies.get("sidecar", ()))
+
+
+@contextlib.contextmanager
+def _corrupt(checkpoint: CheckpointFiles, table: str) -> Iterator[None]:
+    try:
+        yield
+    except _UNREADABLE as error:
+        raise CorruptCheckpointError(
+            f"the checkpoint {checkpoint.name} cannot be read: {error!r}", table=table, version=checkpoint.version
+        ) from error
+
+
+def _is_json(path: str) -> bool:
+    return path.endswith(".json")
+
+
+def _json_lines(store: Store, path: str) -> Iterator[tuple[str, Any]]:
+    for line in read_whole(store, path).decode().split("\n"):
+        if line.strip():
+            yield from json.loads(line, parse_float=Decimal).items()
+
+
+def _parquet_header(store: Store, path: str) -> Iterator[tuple[str, Any]]:
+    with _parquet(store, path) as file:
+        present = [name for name in _HEADER_COLUMNS if name in file.schema_arrow.names]
+        rows = file.read(columns=present) if present else pa.table({})
+    for name in present:
+        for body in _plain(rows[name]).drop_null().to_pylist():
+            yield name, {key: value for key, value in body.items() if value is not None}
+
+
+def _files_of(store: Store, path: str) -> pa.Table:
+    if _is_json(path):
+        return files_table(AddFile.from_json(body) for name, body in _json_lines(store, path) if name == AddFile.key)
+    with _parquet(store, path) as file:
+        return _checked(_rows(file, AddFile.key, FILES), ("path", "size"))
+
+
+def _tombstones_of(store: Store, path: str) -> pa.Table:
+    if _is_json(path):
+        removes = (body for name, body in _json_lines(store, path) if name == RemoveFile.key)
+        return tombstones_table(map(RemoveFile.from_json, removes))
+    with _parquet(store, path) as file:
+        return _checked(_rows(file, RemoveFile.key, TOMBSTONES), ("path",))
+
+
+def _with_partition_values(files: pa.Table, metadata: Metadata) -> pa.Table:
+    """The files, each with a map, which is empty for all files of a table without partition columns."""
+    values = files["partition_values"]
+    if not values.null_count:
+        return files
+    if metadata.partition_columns:
+        raise ValueError(f"{values.null_count} files have no partitionValues")
+    filled = pa.array([value or () for value in values.to_pylist()], values.type)
+    return files.set_column(files.schema.get_field_index("partition_values"), "partition_values", filled)
+
+
+def _checked(rows: pa.Table, required: Sequence[str]) -> pa.Table:
+    """The rows, if their texts are texts and the required columns are there: Parquet itself sees to neither."""
+    rows.validate(full=True)
+    for name in required:
+        if rows[name].null_count:
+            raise ValueError(f"{rows[name].null_count} files have no {name}")
+    return rows
+
+
+@contextlib.contextmanager
+def _parquet(store: Store, path: str) -> Iterator[pq.ParquetFile]:
+    with (
+        store.open_input(path) as source,
+        pq.ParquetFile(source, coerce_int96_timestamp_unit=INT96_UNIT, page_checksum_verification=True) as file,
+    ):
+        yield file
+
+
+def _rows(file: pq.ParquetFile, action: str, schema: pa.Schema) -> pa.Table:
+    """The rows of one file action, its fields cast to `schema`; fields that the file lacks are null."""
+    names = file.schema_arrow.names
+    if action not in names:
+        return schema.empty_table()
+    present = {member.name for member in file.schema_arrow.field(action).type}
+    wanted = [camel(name) for name in schema.names if camel(name) in present]
+    table = _read(file, action, wanted, schema)
+    if "stats" in schema.names and "stats_parsed" in present and table["stats"].null_count == table.num_rows:
+        return _read(file, action, [*(name for name in wanted if name != "stats"), "stats_parsed"], schema)
+    return table
+
+
+def _read(file: pq.ParquetFile, action: str, members: Sequence[str], schema: pa.Schema) -> pa.Table:
+    batches = [
+        _converted(_plain(batch.column(0)), schema)
+        for batch in file.iter_batches(_BATCH_ROWS, columns=[f"{action}.{name}" for name in members])
+    ]
+    return pa.Table.from_batches([batch for batch in batches if batch.num_rows], schema=schema)
+
+
+def _plain(values: ArrowValues) -> ArrowValues:
+    """The values in types that Arrow computes with: its own writers may ask for others in a file's metadata."""
+    kind = _plain_type(values.type)
+    return values if kind == values.type else values.cast(kind)
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    if pt.is_struct(kind):
+        return pa.struct([member.with_type(_plain_type(member.type)) for member in kind])
+    if pt.is_map(kind):
+        return pa.map_(_plain_type(kind.key_type), _plain_type(kind.item_type))
+    if pt.is_list(kind) or pt.is_large_list(kind) or pt.is_list_view(kind) or pt.is_large_list_view(kind):
+        return pa.list_(_plain_type(kind.value_type))
+    if pt.is_dictionary(kind):
+        return _plain_type(kind.value_type)
+    return _PLAIN_TYPES.get(kind, kind)
+
+
+def _converted(structs: pa.StructArray, schema: pa.Schema) -> pa.RecordBatch:
+    rows = structs.drop_null() if structs.null_count else structs
+    members = {member.name: rows.field(index) for index, member in enumerate(rows.type)}
+    if "stats_parsed" in members:
+        members["stats"] = stats_texts(members["stats_parsed"])
+    columns = [_column(members.get(camel(member.name)), member, len(rows)) for member in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _column(values: pa.Array | None, member: pa.Field, length: int) -> pa.Array:
+    if values is None:
+        return pa.nulls(length, member.type)
+    if member.type == DELETION_VECTOR:
+        return _vectors(values)
+    return values.cast(member.type)
+
+
+def _vectors(values: pa.StructArray) -> pa.Array:
+    if values.null_count == len(values):
+        return pa.nulls(len(values), DELETION_VECTOR)
+    present = [member.name for member in values.type]
+    parts: Sequence[pa.Array] = [
+        pc.struct_field(values, camel(member.name)).cast(member.type)
+        if camel(member.name) in present
+        else pa.nulls(len(values), member.type)
+        for member in DELETION_VECTOR
+    ]
+    return pa.StructArray.from_arrays(parts, fields=list(DELETION_VECTOR), mask=pc.is_null(values))

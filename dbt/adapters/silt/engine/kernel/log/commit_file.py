@@ -1,0 +1,60 @@
+"""One commit file of the log: its bytes, and the actions in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
+from dbt.adapters.silt.engine.kernel.log.log_segment import missing_version
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store, read_whole
+from dbt.adapters.silt.engine.kernel.table.actions import Action, parse
+from dbt.adapters.silt.engine.kernel.table.paths import commit_name, commit_path
+
+
+@dataclass(frozen=True)
+class CommitFile:
+    """The bytes of one commit file."""
+
+    version: int
+    data: bytes
+
+    def actions(self, table: str) -> tuple[Action, ...]:
+        """The commit's actions.
+
+        Raises:
+            CorruptLogError: names the file and the line that cannot be read.
+        """
+        if not self.data:
+            raise corrupt_commit(self.version, "it is empty", table)
+        try:
+            return tuple(parse(self.data))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise self._corrupt(table, error) from error
+
+    def _corrupt(self, table: str, error: Exception) -> CorruptLogError:
+        for number, line in enumerate(self.data.split(b"\n"), start=1):
+            try:
+                parse(line)
+            except (ValueError, KeyError, TypeError, AttributeError) as cause:
+                return corrupt_commit(self.version, f"line {number} cannot be read ({cause!r})", table)
+        return corrupt_commit(self.version, f"it cannot be read ({error!r})", table)
+
+
+def corrupt_commit(version: int, what: str, table: str) -> CorruptLogError:
+    return CorruptLogError(f"{commit_name(version)}: {what}", table=table, version=version)
+
+
+def read_commit(store: Store, version: int, table: str, seen: FileStatus | None = None) -> CommitFile:
+    """A commit file's bytes, all of them.
+
+    Args:
+        seen: the file as a listing showed it, which saves a look at it.
+
+    Raises:
+        MissingLogVersionError: it is not there.
+        StorageError: it cannot be read, or only in part.
+    """
+    try:
+        return CommitFile(version, read_whole(store, commit_path(version), seen))
+    except ObjectMissing as error:
+        raise missing_version(version, table) from error

@@ -1,0 +1,109 @@
+"""Log compaction files: a run of commits, reconciled, in one file that may be read in their place.
+
+Source: the Delta specification, section "Log Compaction Files". The reference's writer makes them as it makes
+checkpoints: what it takes for expired, removals of files older than the retention and removals of domains, is not in
+them. Over an older state such a file would bring back what is gone, so a compaction is only read where it can lack
+nothing; where it cannot be read, or there is a doubt, its commits are read instead.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from dataclasses import dataclass
+
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, InvalidPropertyError
+from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile, read_commit
+from dbt.adapters.silt.engine.kernel.log.log_segment import Compaction
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store, read_whole
+from dbt.adapters.silt.engine.kernel.table.actions import (
+    Action,
+    AddFile,
+    CommitInfo,
+    DomainMetadata,
+    Metadata,
+    Protocol,
+    RemoveFile,
+    SetTransaction,
+)
+from dbt.adapters.silt.engine.kernel.table.active_files import file_key
+from dbt.adapters.silt.engine.kernel.table.features import has_feature
+from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
+
+_logger = logging.getLogger(__name__)
+
+# A removal's time is the statement's that made it, which may have run for long before it was committed.
+_SHARE_OF_RETENTION = 0.5
+
+
+@dataclass(frozen=True)
+class CompactedCommits(CommitFile):
+    """What the commits up to `version` do, reconciled."""
+
+    reconciled: tuple[Action, ...] = ()
+
+    def actions(self, table: str) -> tuple[Action, ...]:
+        return self.reconciled
+
+
+def read_compaction(
+    store: Store, compaction: Compaction, protocol: Protocol | None, metadata: Metadata | None, table: str
+) -> CompactedCommits | None:
+    """The compaction, as what stands for its commits; None where they must be read.
+
+    Args:
+        protocol, metadata: the table's before the first of its commits; None where there is nothing before.
+
+    Raises:
+        MissingLogVersionError, CorruptLogError: of the first of its commits.
+        StorageError: a file cannot be read.
+    """
+    if compaction.first > 0 and not _may_lack_nothing(store, compaction, protocol, metadata, table):
+        return None
+    try:
+        data = read_whole(store, compaction.status.path, compaction.status)
+        actions = CommitFile(compaction.last, data).actions(table)
+    except (ObjectMissing, CorruptLogError) as error:
+        _logger.warning("%s: %s cannot be read (%s); its commits are", table, compaction.status.name, error)
+        return None
+    if not _is_reconciled(actions) or not _fits(actions, compaction):
+        _logger.warning("%s: %s is no compaction; its commits are read", table, compaction.status.name)
+        return None
+    return CompactedCommits(compaction.last, data, actions)
+
+
+def _may_lack_nothing(
+    store: Store, compaction: Compaction, protocol: Protocol | None, metadata: Metadata | None, table: str
+) -> bool:
+    """Whether, when the compaction was written, no removal in it could count as expired."""
+    if protocol is None or metadata is None or has_feature(protocol, "domainMetadata"):
+        return False
+    first = read_commit(store, compaction.first, table).actions(table)
+    stated = next((action.timestamp for action in first if isinstance(action, CommitInfo)), None)
+    try:
+        retention_ms = TableProperties(metadata.configuration).deleted_file_retention_ms
+    except InvalidPropertyError:
+        return False
+    return stated is not None and compaction.status.modified_ms - stated < retention_ms * _SHARE_OF_RETENTION
+
+
+def _is_reconciled(actions: tuple[Action, ...]) -> bool:
+    """Whether it says one thing about each thing, as reconciliation leaves it."""
+    return bool(actions) and max(Counter(map(_thing, actions)).values()) == 1
+
+
+def _thing(action: Action) -> tuple[str, str]:
+    match action:
+        case AddFile() | RemoveFile():
+            return "file", file_key(action.path, action.deletion_vector)
+        case SetTransaction():
+            return action.key, action.app_id
+        case DomainMetadata():
+            return action.key, action.domain
+    return action.key, ""
+
+
+def _fits(actions: tuple[Action, ...], compaction: Compaction) -> bool:
+    """Whether it begins a table where it must, and else leaves protocol and metadata, which say how to read, alone."""
+    made = {type(action) for action in actions} & {Protocol, Metadata}
+    return made == {Protocol, Metadata} if compaction.first == 0 else not made

@@ -1,0 +1,31 @@
+"""When the rows of a table last changed, which is not when it was last committed to.
+
+OPTIMIZE, ALTER TABLE, a comment, or the record of work that found nothing to do bring no data.
+"""
+
+from __future__ import annotations
+
+from dbt.adapters.silt.engine.kernel.log.history import Commit
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, RemoveFile
+
+
+def last_data_change(log: DeltaLog) -> int:
+    """The time of the newest commit that changed rows, in milliseconds since 1970-01-01 UTC.
+
+    Of a table that never had rows, when it was made. Where the log was cleaned up since, the time of the oldest commit
+    that it still has: the rows are at least that old.
+
+    Raises:
+        NotATableError, TableDamagedError, StorageError: the log cannot be read.
+    """
+    found = log.snapshot().timestamp
+    for commit in log.newest_commits():
+        found = commit.timestamp_ms
+        if _changes_rows(commit):
+            break
+    return found
+
+
+def _changes_rows(commit: Commit) -> bool:
+    return any(isinstance(action, AddFile | RemoveFile) and action.data_change for action in commit.actions)

@@ -1,0 +1,135 @@
+"""When each version was committed, and which version was the newest at a time.
+
+A commit's time is its file's modification time, raised where needed so that times strictly increase with versions, as
+the reference has it; or, from the version on that enabled them, its in-commit timestamp (specification: "In-Commit
+Timestamps").
+"""
+
+from __future__ import annotations
+
+import bisect
+import datetime
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from dbt.adapters.silt.engine.kernel.errors import VersionNotFoundError
+from dbt.adapters.silt.engine.kernel.log.commit_file import read_commit
+from dbt.adapters.silt.engine.kernel.log.log_segment import LogListing
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, Store
+from dbt.adapters.silt.engine.kernel.table.actions import Action, CommitInfo
+from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One version of the log. `timestamp_ms` is milliseconds since 1970-01-01 UTC."""
+
+    version: int
+    timestamp_ms: int
+    actions: tuple[Action, ...]
+
+    @property
+    def info(self) -> CommitInfo:
+        """What it says of itself; empty where it says nothing."""
+        return next((action for action in self.actions if isinstance(action, CommitInfo)), CommitInfo())
+
+
+def commits(
+    store: Store, listing: LogListing, properties: TableProperties, start: int, end: int | None, table: str
+) -> Iterator[Commit]:
+    """The commits from `start`, or the first that is there, to `end`, both included, oldest first.
+
+    Raises:
+        MissingLogVersionError: one between two others is missing.
+        CorruptLogError: one cannot be read.
+    """
+    file_times = file_timestamps(listing.commits)
+    last = max(file_times, default=-1)
+    for version in range(max(start, min(file_times, default=0)), (last if end is None else min(end, last)) + 1):
+        actions = read_commit(store, version, table, listing.commits.get(version)).actions(table)
+        yield Commit(version, commit_timestamp(version, actions, properties, file_times.get(version, 0)), actions)
+
+
+def commit_timestamp(version: int, actions: tuple[Action, ...], properties: TableProperties, file_time_ms: int) -> int:
+    """The commit's time.
+
+    Args:
+        properties: of the newest version; they say from which version on commits carry their time.
+        file_time_ms: taken where the commit carries none.
+    """
+    if not has_in_commit_timestamp(version, properties):
+        return file_time_ms
+    infos = (action for action in actions if isinstance(action, CommitInfo))
+    stated = next((info.in_commit_timestamp for info in infos), None)
+    return file_time_ms if stated is None else stated
+
+
+def has_in_commit_timestamp(version: int, properties: TableProperties) -> bool:
+    first = properties.in_commit_timestamp_enablement_version or 0
+    return properties.enable_in_commit_timestamps and version >= first
+
+
+def file_timestamps(files: Mapping[int, FileStatus]) -> dict[int, int]:
+    """By version: the file's modification time, or one millisecond after the version before where that is later."""
+    times: dict[int, int] = {}
+    latest: int | None = None
+    for version in sorted(files):
+        modified = files[version].modified_ms
+        latest = modified if latest is None else max(modified, latest + 1)
+        times[version] = latest
+    return times
+
+
+def version_at(
+    store: Store,
+    listing: LogListing,
+    properties: TableProperties,
+    timestamp_ms: int,
+    table: str,
+    or_newest: bool = False,
+) -> int:
+    """The newest version that was committed at that time or before.
+
+    Args:
+        or_newest: whether a time after the newest commit stands for it; a reader who names such a time would get other
+            rows for the same time later, so the reference takes it from RESTORE only.
+
+    Raises:
+        VersionNotFoundError: the time lies before the first version that can be rebuilt, or after the newest.
+    """
+    file_times = file_timestamps(listing.commits)
+    earliest = listing.earliest or 0
+
+    def committed_at(version: int) -> int:
+        if not has_in_commit_timestamp(version, properties):
+            return file_times[version]
+        actions = read_commit(store, version, table, listing.commits.get(version)).actions(table)
+        return commit_timestamp(version, actions, properties, file_times[version])
+
+    rebuildable = [version for version in file_times if version >= earliest]
+    candidates = [version for version in rebuildable if _may_be_at(version, timestamp_ms, properties)]
+    position = bisect.bisect_right(candidates, timestamp_ms, key=committed_at)
+    if position == 0:
+        first = f"; version {rebuildable[0]} is of {_utc(committed_at(rebuildable[0]))}" if rebuildable else ""
+        raise VersionNotFoundError(f"there is no version at or before {_utc(timestamp_ms)}{first}", table=table)
+    found = candidates[position - 1]
+    if not or_newest and found == max(file_times) and committed_at(found) < timestamp_ms:
+        newest = f"the newest version {found}, which is of {_utc(committed_at(found))}"
+        raise VersionNotFoundError(
+            f"{_utc(timestamp_ms)} is after {newest}",
+            remedy="Ask for that time or an earlier one, or leave the time out to read the newest version",
+            table=table,
+        )
+    return found
+
+
+def _may_be_at(version: int, timestamp_ms: int, properties: TableProperties) -> bool:
+    """File times before the enablement and in-commit times after it need not be in order with one another."""
+    enabled_at = properties.in_commit_timestamp_enablement_timestamp
+    if not properties.enable_in_commit_timestamps or enabled_at is None:
+        return True
+    return has_in_commit_timestamp(version, properties) == (timestamp_ms >= enabled_at)
+
+
+def _utc(timestamp_ms: int) -> str:
+    return datetime.datetime.fromtimestamp(timestamp_ms / 1000, datetime.timezone.utc).isoformat(" ", "milliseconds")

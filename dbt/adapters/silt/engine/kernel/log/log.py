@@ -1,0 +1,347 @@
+"""The open handle of one table's log: reads snapshots, keeps checkpoints coming."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import pyarrow as pa
+
+from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
+from dbt.adapters.silt.engine.kernel.errors import (
+    CorruptCheckpointError,
+    MissingLogVersionError,
+    NotATableError,
+    StorageError,
+    TableDamagedError,
+    VersionNotFoundError,
+)
+from dbt.adapters.silt.engine.kernel.log import history
+from dbt.adapters.silt.engine.kernel.log.checkpoint import write_checkpoint
+from dbt.adapters.silt.engine.kernel.log.checksum import write_checksum
+from dbt.adapters.silt.engine.kernel.log.cleanup import clean_up, expiry
+from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile, read_commit
+from dbt.adapters.silt.engine.kernel.log.history import Commit
+from dbt.adapters.silt.engine.kernel.log.log_segment import (
+    CheckpointFiles,
+    LogListing,
+    LogSegment,
+    complete_listing,
+    list_log,
+    listing_with,
+    missing_version,
+    newest_listing,
+    with_unlisted,
+)
+from dbt.adapters.silt.engine.kernel.log.replay import TableState, advance, replay, tombstones
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, PinnedFolder, Store
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path
+from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
+
+_logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_WINDOW = 50
+_READS = 20
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """A replayed version. `commit` tells this log from another one that was made at the same place since."""
+
+    state: TableState
+    snapshot: Snapshot
+    commit: FileStatus | None
+
+
+class DeltaLog:
+    """The log of the table at a store's root. Safe to share between threads.
+
+    Args:
+        store: rooted at the table's folder, which need not be there yet.
+        name: the table's name or path, for messages.
+    """
+
+    def __init__(self, store: Store, name: str, clock: Clock | None = None) -> None:
+        self.store = store
+        self.name = name
+        self.clock: Clock = clock or SystemClock()
+        self._lock = threading.RLock()
+        self._newest: _Loaded | None = None
+        self._seen: tuple[str, int] = ("", -1)
+        self._handed_out: Callable[[], Snapshot | None] = _nothing
+
+    def __repr__(self) -> str:
+        return f"DeltaLog({self.name!r}, {self.store.root!r})"
+
+    def exists(self) -> bool:
+        """Whether there is a log with something in it.
+
+        Raises:
+            StorageError: the storage does not say.
+        """
+        try:
+            if list_log(self.store, self.name).newest is not None:
+                return True
+        except NotATableError:
+            pass  # a listing may also be late
+        return self._commit_status(0) is not None
+
+    def snapshot(self) -> Snapshot:
+        """The newest version; what an earlier call read is kept, and only what came since is read.
+
+        Raises:
+            NotATableError: there is no log.
+            UnsupportedFeatureError: the table needs a feature to be read that this engine does not have.
+            TableDamagedError: the log cannot be read (its kinds say how).
+            StorageError: the storage failed.
+        """
+        with self._lock:
+            loaded, folder = self._of_one_log(self._refreshed)
+            handed_out = self._handed_out()
+            if handed_out is not None and _is_same(handed_out, loaded.snapshot, folder):
+                return handed_out
+            return self._hand_out(loaded.snapshot, folder)
+
+    def snapshot_at(self, version: int) -> Snapshot:
+        """The table as it was at a version; raises as `snapshot`, and:
+
+        Raises:
+            VersionNotFoundError: the log does not have that version, or no longer.
+        """
+        with self._lock:
+            loaded, folder = self._of_one_log(lambda: self._at(version))
+            return replace(loaded.snapshot, log_folder=folder)
+
+    def version_at(self, timestamp_ms: int, or_newest: bool = False) -> int:
+        """The newest version committed at that time (milliseconds since 1970-01-01 UTC) or before.
+
+        Args:
+            or_newest: whether a time after the newest commit stands for it.
+
+        Raises:
+            VersionNotFoundError: the time lies before the first version, or after the newest.
+        """
+        properties = self.snapshot().properties
+        listing = complete_listing(self.store, self.name)
+        return history.version_at(self.store, listing, properties, timestamp_ms, self.name, or_newest)
+
+    def version_from(self, timestamp_ms: int) -> int:
+        """The oldest version committed at that time (milliseconds since 1970-01-01 UTC) or after it; that after the
+        newest where there is none.
+        """
+        properties = self.snapshot().properties
+        listing = complete_listing(self.store, self.name)
+        try:
+            return history.version_at(self.store, listing, properties, timestamp_ms - 1, self.name, True) + 1
+        except VersionNotFoundError:
+            return listing.earliest or 0
+
+    def commits(self, start: int = 0, end: int | None = None) -> Iterator[Commit]:
+        """The commits from `start` to `end`, both included, oldest first; those cleaned away are left out."""
+        snapshot = self.snapshot()
+        listing = with_unlisted(self.store, list_log(self.store, self.name), snapshot.version)
+        return history.commits(self.store, listing, snapshot.properties, start, end, self.name)
+
+    def newest_commits(self) -> Iterator[Commit]:
+        """The commits whose files are still there, from the newest to the oldest; reads as many as are asked for."""
+        end = self.snapshot().version
+        while end >= 0:
+            start = max(end - _WINDOW + 1, 0)
+            window = list(self.commits(start, end))
+            yield from reversed(window)
+            if not window or window[0].version > start:
+                return  # the log was cleaned up to here
+            end = start - 1
+
+    def after_commit(self, version: int) -> None:
+        """What is due once a version is committed: its checksum, every so often a checkpoint, and then a clean-up.
+
+        The commit stands whatever happens here, so a failure is only logged.
+        """
+        try:
+            snapshot = self.snapshot()
+            if snapshot.version == version:
+                write_checksum(self.store, snapshot)
+            if version > 0 and version % snapshot.properties.checkpoint_interval == 0:
+                self.checkpoint(self.snapshot_at(version))
+                clean_up(self.store, snapshot, self.clock.now_ms())
+        except Exception:
+            _logger.warning("%s@v%s: what follows a commit is not done", self.name, version, exc_info=True)
+
+    def checkpoint(self, snapshot: Snapshot) -> None:
+        """Writes the snapshot's checkpoint, into the log that the snapshot was read from.
+
+        Raises:
+            NotATableError: that log is gone.
+            TableDamagedError: the log cannot be read.
+            StorageError: it cannot be read or written.
+        """
+        try:
+            write_checkpoint(self.store, snapshot, self.tombstones(snapshot), self.clock)
+        except ObjectMissing as error:
+            raise self._gone(snapshot) from error
+
+    def may_be_cleaned_up(self, snapshot: Snapshot) -> bool:
+        """Whether the version is so old that it, and the one after it, may go from the log at any time."""
+        return snapshot.timestamp <= expiry(snapshot.properties, self.clock.now_ms())
+
+    def tombstones(self, snapshot: Snapshot) -> pa.Table:
+        """The files that are removed at the snapshot's version, schema `columns.TOMBSTONES`; raises as `checkpoint`."""
+        folder = snapshot.log_folder
+        try:
+            listing = listing_with(self.store, snapshot.version, self.name)
+            found = self._first_readable(
+                listing, snapshot.version, lambda segment: tombstones(self.store, segment, self.name)
+            )
+        except (TableDamagedError, VersionNotFoundError) as error:
+            if folder is None or folder.is_current():
+                raise
+            raise self._gone(snapshot) from error
+        if folder is not None and not folder.is_current():
+            raise self._gone(snapshot)
+        return found
+
+    def _gone(self, snapshot: Snapshot) -> NotATableError:
+        return NotATableError("the table was dropped, or made anew", table=self.name, version=snapshot.version)
+
+    def _of_one_log(self, read: Callable[[], _Loaded]) -> tuple[_Loaded, PinnedFolder]:
+        """What is read of one incarnation of the log, though it may be dropped and made again meanwhile."""
+        for left in reversed(range(_READS)):
+            folder = self._folder()
+            try:
+                loaded = read()
+            except MissingLogVersionError:
+                # A clean-up may have taken it since it was listed; what is there now begins with a later checkpoint.
+                if not left and folder.is_current():
+                    raise
+            except TableDamagedError:
+                if folder.is_current():
+                    raise
+            else:
+                folder = folder if loaded.commit is None else folder.known_by(loaded.commit)
+                if folder.is_current():
+                    return loaded, folder
+            self._newest = None
+        raise StorageError(f"the log was made anew {_READS} times while it was read", table=self.name)
+
+    def _folder(self) -> PinnedFolder:
+        """The log's folder of now: the one held by the snapshot in use, if that is still at its place."""
+        handed_out = self._handed_out()
+        held = None if handed_out is None else handed_out.log_folder
+        if held is not None and held.is_current():
+            return held
+        try:
+            return self.store.pin(LOG_FOLDER)
+        except ObjectMissing as error:
+            self._newest = None
+            raise NotATableError(
+                f"{self.store.root} holds no {LOG_FOLDER}: it is not a Delta table", table=self.name
+            ) from error
+
+    def _hand_out(self, snapshot: Snapshot, folder: PinnedFolder) -> Snapshot:
+        """The snapshot as its users get it. They alone keep the folder's descriptor open: an idle log holds none."""
+        pinned = replace(snapshot, log_folder=folder)
+        self._handed_out = weakref.ref(pinned)
+        return pinned
+
+    def _refreshed(self) -> _Loaded:
+        known = self._newest
+        if known is None or not self._is_current(known):
+            self._newest = None
+            listing = newest_listing(self.store, self.name)
+            # The listing may be late.
+            self._newest = self._advanced(self._load(listing, listing.newest or 0))
+        else:
+            self._newest = self._advanced(known)
+        self._check_not_older(self._newest.snapshot)
+        return self._newest
+
+    def _check_not_older(self, snapshot: Snapshot) -> None:
+        """A storage that forgets what it has shown of a table is not believed."""
+        table, version = self._seen
+        if snapshot.metadata.id == table and snapshot.version < version:
+            self._newest = None
+            raise StorageError(
+                f"the storage shows version {snapshot.version} as the newest, and has shown version {version} before",
+                remedy="Run it again; if an older copy of the table was put in its place on purpose, start anew",
+                table=self.name,
+            )
+        self._seen = snapshot.metadata.id, snapshot.version
+
+    def _at(self, version: int) -> _Loaded:
+        known = self._newest
+        if known is not None and known.snapshot.version == version and self._is_current(known):
+            return known
+        try:
+            return self._load(listing_with(self.store, version, self.name), version)
+        except (CorruptCheckpointError, MissingLogVersionError):
+            # The log may have been cleaned up since it was listed; then the version is not damaged, but gone.
+            return self._load(listing_with(self.store, version, self.name), version)
+
+    def _is_current(self, known: _Loaded) -> bool:
+        status = self._commit_status(known.snapshot.version)
+        return status is not None and known.commit is not None and status.has_content_of(known.commit)
+
+    def _advanced(self, known: _Loaded) -> _Loaded:
+        """What is known and the commits since, which are asked for one by one."""
+        found: list[CommitFile] = []
+        last = known.commit
+        while (status := self._commit_status(known.snapshot.version + len(found) + 1)) is not None:
+            found.append(read_commit(self.store, known.snapshot.version + len(found) + 1, self.name, status))
+            last = status
+        if not found and self.may_be_cleaned_up(known.snapshot) and not self._is_current(known):
+            return self._load(listing := newest_listing(self.store, self.name), listing.newest or 0)
+        if not found:
+            return known
+        return self._loaded(advance(known.state, found, self.name), found[-1].version, last)
+
+    def _load(self, listing: LogListing, version: int) -> _Loaded:
+        state = self._first_readable(listing, version, lambda segment: replay(self.store, segment, self.name))
+        return self._loaded(state, version, listing.commits.get(version))
+
+    def _loaded(self, state: TableState, version: int, commit: FileStatus | None) -> _Loaded:
+        properties = TableProperties(state.metadata.configuration)
+        timestamp = 0 if commit is None else commit.modified_ms
+        if commit is not None and history.has_in_commit_timestamp(version, properties):
+            actions = read_commit(self.store, version, self.name, commit).actions(self.name)
+            timestamp = history.commit_timestamp(version, actions, properties, timestamp)
+        return _Loaded(state, Snapshot.of(state, self.name, version, timestamp, self.clock.now_ms()), commit)
+
+    def _first_readable(self, listing: LogListing, version: int, read: Callable[[LogSegment], T]) -> T:
+        """The result for the first segment whose checkpoint can be read."""
+        failures: dict[CheckpointFiles | None, CorruptCheckpointError] = {}
+        for segment in self._segments(listing, version):
+            if segment.checkpoint in failures:
+                continue
+            try:
+                return read(segment)
+            except CorruptCheckpointError as error:
+                _logger.warning("%s; an older one is used", error)
+                failures[segment.checkpoint] = error
+        for failure in failures.values():
+            raise failure
+        raise missing_version(listing.missing(version) or version, self.name)
+
+    def _segments(self, listing: LogListing, version: int) -> Iterator[LogSegment]:
+        yield from listing.segments(version)
+        if listing.start > 0:
+            yield from list_log(self.store, self.name).segments(version)
+
+    def _commit_status(self, version: int) -> FileStatus | None:
+        return self.store.status(commit_path(version))
+
+
+def _is_same(handed_out: Snapshot, newest: Snapshot, folder: PinnedFolder) -> bool:
+    same_version = handed_out.version == newest.version and handed_out.metadata is newest.metadata
+    return same_version and handed_out.files is newest.files and handed_out.log_folder is folder
+
+
+def _nothing() -> None:
+    """A reference to no snapshot."""

@@ -1,0 +1,251 @@
+"""Which files of the log give one version of a table: a checkpoint, or none, and the commits after it.
+
+Source: the Delta specification, section "Checkpoints" and "Last Checkpoint File". `_last_checkpoint` only says where
+to begin the listing: whatever is wrong with it costs time, never correctness.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from dbt.adapters.silt.engine.kernel.errors import (
+    MissingLogVersionError,
+    NotATableError,
+    StorageError,
+    VersionNotFoundError,
+)
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.table.paths import (
+    LAST_CHECKPOINT,
+    LOG_FOLDER,
+    LogFileKind,
+    LogFileName,
+    commit_name,
+    commit_path,
+    parse_log_name,
+    version_prefix,
+)
+
+
+@dataclass(frozen=True)
+class CheckpointFiles:
+    """A checkpoint whose parts are all there, in order."""
+
+    version: int
+    kind: LogFileKind
+    files: tuple[FileStatus, ...]
+
+    @property
+    def name(self) -> str:
+        return self.files[0].name
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """A log compaction file, which may be read in place of the commits `first` to `last`."""
+
+    first: int
+    last: int
+    status: FileStatus
+
+
+@dataclass(frozen=True)
+class LogSegment:
+    """What to read for a version.
+
+    Args:
+        commits: the files of `checkpoint.version + 1` (or 0) to `version`, no gaps.
+        compactions: those that stand for some of these commits, oldest first; no two for one commit.
+    """
+
+    version: int
+    checkpoint: CheckpointFiles | None
+    commits: tuple[FileStatus, ...]
+    compactions: tuple[Compaction, ...] = ()
+
+    @property
+    def first_commit(self) -> int:
+        return 0 if self.checkpoint is None else self.checkpoint.version + 1
+
+
+@dataclass(frozen=True)
+class LogListing:
+    """The log's files that a listing found.
+
+    Args:
+        commits: by version.
+        checkpoints: complete ones, newest first; at one version the single file before the parts.
+        start: the version that the listing began at.
+        compactions: in any order.
+    """
+
+    commits: Mapping[int, FileStatus] = field(default_factory=dict)
+    checkpoints: tuple[CheckpointFiles, ...] = ()
+    start: int = 0
+    compactions: tuple[Compaction, ...] = ()
+
+    @property
+    def newest(self) -> int | None:
+        """The newest version that the listing knows of; None if it holds no table."""
+        versions = itertools.chain(self.commits, (checkpoint.version for checkpoint in self.checkpoints))
+        return max(versions, default=None)
+
+    @property
+    def earliest(self) -> int | None:
+        """The earliest version that can be rebuilt; None if there is none."""
+        if 0 in self.commits:
+            return 0
+        return min((checkpoint.version for checkpoint in self.checkpoints), default=None)
+
+    def segments(self, version: int) -> Iterator[LogSegment]:
+        """Every way to build the version, the cheapest first."""
+        for checkpoint in self.checkpoints:
+            if checkpoint.version <= version and self._gap(checkpoint.version + 1, version) is None:
+                yield self._segment(version, checkpoint)
+        if self.start == 0 <= version and self._gap(0, version) is None:
+            yield self._segment(version, None)
+
+    def missing(self, version: int) -> int | None:
+        """The first commit that is missing after the newest checkpoint at or before the version, if any."""
+        usable = (checkpoint.version for checkpoint in self.checkpoints if checkpoint.version <= version)
+        return self._gap(next(usable, -1) + 1, version)
+
+    def _gap(self, first: int, last: int) -> int | None:
+        return next((version for version in range(first, last + 1) if version not in self.commits), None)
+
+    def _segment(self, version: int, checkpoint: CheckpointFiles | None) -> LogSegment:
+        first = 0 if checkpoint is None else checkpoint.version + 1
+        commits = tuple(self.commits[v] for v in range(first, version + 1))
+        return LogSegment(version, checkpoint, commits, tuple(self._compactions(first, version)))
+
+    def _compactions(self, first: int, last: int) -> Iterator[Compaction]:
+        """Those that lie within these versions, each after the one before, the longest of those that begin alike."""
+        within = (each for each in self.compactions if first <= each.first < each.last <= last)
+        for compaction in sorted(within, key=lambda each: (each.first, -each.last)):
+            if compaction.first >= first:
+                yield compaction
+                first = compaction.last + 1
+
+
+def list_log(store: Store, table: str, start: int = 0) -> LogListing:
+    """All of the log's files of version `start` and later.
+
+    Raises:
+        NotATableError: there is no log's folder.
+        StorageError: the listing failed.
+    """
+    try:
+        found = store.list_from(LOG_FOLDER, version_prefix(start) if start else "")
+    except ObjectMissing as error:
+        raise NotATableError(f"{store.root} holds no {LOG_FOLDER}: it is not a Delta table", table=table) from error
+    named = [(name, status) for status in found if (name := parse_log_name(status.name)) is not None]
+    commits = {name.version: status for name, status in named if name.kind is LogFileKind.COMMIT}
+    compactions = tuple(
+        Compaction(name.version, name.last_version, status) for name, status in named if name.last_version is not None
+    )
+    return LogListing(commits, _checkpoints(named), start, compactions)
+
+
+def newest_listing(store: Store, table: str) -> LogListing:
+    """A listing that reaches the newest version from a checkpoint, without gaps, or from commit 0.
+
+    Raises:
+        NotATableError: there is no log, or nothing in it.
+        MissingLogVersionError: a commit is missing.
+        StorageError: the listing failed.
+    """
+    hint = last_checkpoint_hint(store)
+    if hint is not None:
+        listing = list_log(store, table, hint)
+        if listing.newest is not None and next(listing.segments(listing.newest), None) is not None:
+            return listing
+    return complete_listing(store, table)
+
+
+def listing_with(store: Store, version: int, table: str) -> LogListing:
+    """A listing that says how to build the version, whatever is wrong with later ones.
+
+    Raises:
+        VersionNotFoundError: the log does not have that version, or no longer.
+        MissingLogVersionError: a commit that the version needs is missing.
+        NotATableError, StorageError: as `newest_listing`.
+    """
+    hint = last_checkpoint_hint(store)
+    for start in (0,) if hint is None or hint > version else (hint, 0):
+        listing = with_unlisted(store, list_log(store, table, start), version)
+        if next(listing.segments(version), None) is not None:
+            return listing
+    if listing.newest is None:
+        raise _no_table(store, table)
+    if listing.earliest is not None and listing.earliest <= version <= listing.newest:
+        raise missing_version(listing.missing(version) or version, table)
+    raise VersionNotFoundError(
+        f"there is no version {version}; the log has versions {listing.earliest} to {listing.newest}", table=table
+    )
+
+
+def complete_listing(store: Store, table: str) -> LogListing:
+    """A listing of the whole log; raises as `newest_listing`."""
+    listed = list_log(store, table)
+    listing = with_unlisted(store, listed, listed.newest or 0)
+    if listing.newest is None:
+        raise _no_table(store, table)
+    if next(listing.segments(listing.newest), None) is None:
+        raise missing_version(listing.missing(listing.newest) or 0, table)
+    return listing
+
+
+def with_unlisted(store: Store, listing: LogListing, version: int) -> LogListing:
+    """The listing and the commits up to a version that it passed over although they are there.
+
+    A listing may be late, or may have been made while commits were.
+    """
+    if listing.start > 0 and all(checkpoint.version > version for checkpoint in listing.checkpoints):
+        return listing
+    found: dict[int, FileStatus] = {}
+    while (missing := replace(listing, commits={**listing.commits, **found}).missing(version)) is not None:
+        status = store.status(commit_path(missing))
+        if status is None:
+            break
+        found[missing] = status
+    return replace(listing, commits={**listing.commits, **found})
+
+
+def _no_table(store: Store, table: str) -> NotATableError:
+    return NotATableError(f"{store.root}/{LOG_FOLDER} holds no commit: it is not a Delta table", table=table)
+
+
+def missing_version(version: int, table: str) -> MissingLogVersionError:
+    return MissingLogVersionError(
+        f"the log has a gap: {commit_name(version)} is missing", table=table, details={"missing": version}
+    )
+
+
+def last_checkpoint_hint(store: Store) -> int | None:
+    """The version that `_last_checkpoint` names; None where it says nothing usable."""
+    try:
+        version = json.loads(store.read(LAST_CHECKPOINT))["version"]
+    except (ObjectMissing, StorageError, ValueError, KeyError, TypeError):
+        return None
+    return version if isinstance(version, int) and version >= 0 else None
+
+
+def _checkpoints(named: Sequence[tuple[LogFileName, FileStatus]]) -> tuple[CheckpointFiles, ...]:
+    single = [
+        CheckpointFiles(name.version, name.kind, (status,))
+        for name, status in named
+        if name.kind in (LogFileKind.CLASSIC_CHECKPOINT, LogFileKind.UUID_CHECKPOINT)
+    ]
+    parts: dict[tuple[int, int], dict[int, FileStatus]] = {}
+    for name, status in named:
+        if name.kind is LogFileKind.MULTI_PART_CHECKPOINT and name.part is not None and name.parts is not None:
+            parts.setdefault((name.version, name.parts), {})[name.part] = status
+    multi = [
+        CheckpointFiles(version, LogFileKind.MULTI_PART_CHECKPOINT, tuple(found[n] for n in range(1, count + 1)))
+        for (version, count), found in parts.items()
+        if set(found) == set(range(1, count + 1))
+    ]
+    return tuple(sorted([*single, *multi], key=lambda checkpoint: checkpoint.version, reverse=True))

@@ -1,0 +1,217 @@
+"""Replaying the log: a checkpoint and the commits after it become the state of the table at a version.
+
+Source: the Delta specification, section "Action Reconciliation". Only the commits after the checkpoint pass through
+Python, one action at a time; the checkpoint's files stay columns, from which the files that those commits name are
+taken out, and to which the files that they added are put.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
+from dbt.adapters.silt.engine.kernel.log.checkpoint_read import (
+    CheckpointHeader,
+    read_files,
+    read_header,
+    read_tombstones,
+)
+from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile, corrupt_commit, read_commit
+from dbt.adapters.silt.engine.kernel.log.compaction import read_compaction
+from dbt.adapters.silt.engine.kernel.log.log_segment import LogSegment
+from dbt.adapters.silt.engine.kernel.storage.store import Store
+from dbt.adapters.silt.engine.kernel.table import active_files
+from dbt.adapters.silt.engine.kernel.table.actions import (
+    Action,
+    AddFile,
+    DomainMetadata,
+    Json,
+    Metadata,
+    Protocol,
+    RemoveFile,
+    SetTransaction,
+)
+from dbt.adapters.silt.engine.kernel.table.features import check_readable
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
+
+
+@dataclass(frozen=True)
+class TableState:
+    """What a table is at one version. `files` has the schema `columns.FILES`."""
+
+    protocol: Protocol
+    metadata: Metadata
+    files: pa.Table
+    transactions: Mapping[str, SetTransaction]
+    domains: Mapping[str, DomainMetadata]
+
+
+def replay(store: Store, segment: LogSegment, table: str) -> TableState:
+    """The state that the segment gives.
+
+    Raises:
+        UnsupportedFeatureError: the table needs a feature to be read that this engine does not have.
+        CorruptLogError: a commit cannot be read, or the log lacks protocol or metadata.
+        CorruptCheckpointError: the segment's checkpoint cannot be read.
+        MissingLogVersionError: a commit went away since the listing.
+        StorageError: a file cannot be read.
+    """
+    checkpoint = segment.checkpoint
+    if checkpoint is None:
+        return advance(None, _read_commits(store, segment, None, table), table)
+    header = read_header(store, checkpoint, table)
+    commits = _read_commits(store, segment, header, table)
+    _check_protocol(commits, header.protocol, header.metadata, table)
+    files = read_files(store, checkpoint, header, table)
+    base = TableState(header.protocol, header.metadata, files, header.transactions, header.domains)
+    return advance(base, commits, table)
+
+
+def advance(state: TableState | None, commits: Sequence[CommitFile], table: str) -> TableState:
+    """The state after these commits; `state` is None before commit 0. Raises as `replay`."""
+    if state is None:
+        _check_protocol(commits, None, None, table)
+    else:
+        _check_protocol(commits, state.protocol, state.metadata, table)
+    changes = _Changes()
+    for commit in commits:
+        changes.apply(commit.actions(table), commit.version, table)
+    return changes.onto(state, table)
+
+
+def tombstones(store: Store, segment: LogSegment, table: str) -> pa.Table:
+    """The files that are removed at the segment's version, whatever their age, schema `columns.TOMBSTONES`."""
+    base = active_files.TOMBSTONES.empty_table()
+    if segment.checkpoint is not None:
+        header = read_header(store, segment.checkpoint, table)
+        base = read_tombstones(store, segment.checkpoint, header, table)
+    changes = _Changes()
+    for version in range(segment.first_commit, segment.version + 1):
+        commit = read_commit(store, version, table, segment.commits[version - segment.first_commit])
+        changes.apply(commit.actions(table), version, table)
+    kept = active_files.without(base, changes.files.keys())
+    removed = [action for action in changes.files.values() if isinstance(action, RemoveFile)]
+    return active_files.appended(kept, active_files.tombstones_table(removed))
+
+
+def _read_commits(store: Store, segment: LogSegment, header: CheckpointHeader | None, table: str) -> list[CommitFile]:
+    """What the segment has after its checkpoint: commits, and the compactions that stand for some of them."""
+    compactions = {compaction.first: compaction for compaction in segment.compactions}
+    found: list[CommitFile] = []
+    version = segment.first_commit
+    while version <= segment.version:
+        compaction, compacted = compactions.get(version), None
+        if compaction is not None:
+            compacted = read_compaction(store, compaction, *_newest_of(found, header), table)
+        found.append(compacted or read_commit(store, version, table, segment.commits[version - segment.first_commit]))
+        version = found[-1].version + 1
+    return found
+
+
+def _newest_of(
+    commits: Sequence[CommitFile], header: CheckpointHeader | None
+) -> tuple[Protocol | None, Metadata | None]:
+    """The newest protocol and metadata; None where nothing readable says them."""
+    bodies = _newest(commits, (Protocol.key, Metadata.key))
+    protocol, metadata = (None, None) if header is None else (header.protocol, header.metadata)
+    try:
+        protocol = Protocol.from_json(bodies[Protocol.key]) if Protocol.key in bodies else protocol
+        metadata = Metadata.from_json(bodies[Metadata.key]) if Metadata.key in bodies else metadata
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None, None
+    return protocol, metadata
+
+
+@dataclass
+class _Changes:
+    """What a run of commits does to a table; of several actions on one thing the last holds."""
+
+    protocol: Protocol | None = None
+    metadata: Metadata | None = None
+    files: dict[str, AddFile | RemoveFile] = field(default_factory=dict)
+    transactions: dict[str, SetTransaction] = field(default_factory=dict)
+    domains: dict[str, DomainMetadata] = field(default_factory=dict)
+
+    def apply(self, actions: Iterable[Action], version: int, table: str) -> None:
+        for action in actions:
+            match action:
+                case AddFile() | RemoveFile():
+                    self.files[active_files.file_key(action.path, action.deletion_vector)] = action
+                case SetTransaction():
+                    self.transactions[action.app_id] = action
+                case DomainMetadata():
+                    self.domains[action.domain] = action
+                case Metadata():
+                    self.metadata = action
+                case Protocol():
+                    self.protocol = action
+        if version == 0 and (self.protocol is None or self.metadata is None):
+            raise corrupt_commit(0, "the first commit must have protocol and metaData", table)
+
+    def onto(self, state: TableState | None, table: str) -> TableState:
+        adds = [action for action in self.files.values() if isinstance(action, AddFile)]
+        protocol = self.protocol or (None if state is None else state.protocol)
+        metadata = self.metadata or (None if state is None else state.metadata)
+        if protocol is None or metadata is None:
+            raise corrupt_commit(0, "the first commit must have protocol and metaData", table)
+        files = (
+            active_files.FILES.empty_table() if state is None else active_files.without(state.files, self.files.keys())
+        )
+        domains = {**(state.domains if state else {}), **self.domains}
+        return TableState(
+            protocol,
+            metadata,
+            active_files.appended(files, active_files.files_table(adds)),
+            {**(state.transactions if state else {}), **self.transactions},
+            {name: domain for name, domain in domains.items() if not domain.removed},
+        )
+
+
+def _check_protocol(
+    commits: Sequence[CommitFile], protocol: Protocol | None, metadata: Metadata | None, table: str
+) -> None:
+    """The gate: before any other action is trusted, the newest protocol is looked for, and judged."""
+    bodies = _newest(commits, (Protocol.key, Metadata.key))
+    try:
+        protocol = Protocol.from_json(bodies[Protocol.key]) if Protocol.key in bodies else protocol
+        if protocol is not None:
+            check_readable(protocol, table)
+        metadata = Metadata.from_json(bodies[Metadata.key]) if Metadata.key in bodies else metadata
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return  # the replay proper says which line of which file is at fault
+    if protocol is not None and metadata is not None:
+        _check_schema(metadata, table)
+        check_readable(protocol, table, metadata)
+
+
+def _check_schema(metadata: Metadata, table: str) -> None:
+    try:
+        StructType.from_json(metadata.schema_string)
+    except CorruptLogError as error:
+        raise CorruptLogError(error.problem, table=table) from error
+
+
+def _newest(commits: Sequence[CommitFile], keys: Sequence[str]) -> dict[str, Json]:
+    """The bodies of the newest actions of these kinds, without parsing the lines of others."""
+    found: dict[str, Json] = {}
+    for commit in reversed(commits):
+        for line in commit.data.split(b"\n"):
+            wanted = [key for key in keys if key not in found and f'"{key}"'.encode() in line]
+            body = _parsed(line) if wanted else {}
+            found.update({key: body[key] for key in wanted if body.get(key) is not None})
+        if len(found) == len(keys):
+            break
+    return found
+
+
+def _parsed(line: bytes) -> dict[str, Json]:
+    """The line's object; nothing where it is none."""
+    try:
+        body = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return body if isinstance(body, dict) else {}

@@ -1,0 +1,116 @@
+"""A table at one version: the value that every reader and writer begins from."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from dbt.adapters.silt.engine.kernel.log.replay import TableState
+from dbt.adapters.silt.engine.kernel.storage.store import PinnedFolder, PutResult, Store
+from dbt.adapters.silt.engine.kernel.table import active_files
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DomainMetadata, Metadata, Protocol, SetTransaction
+from dbt.adapters.silt.engine.kernel.table.column_mapping import effective
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
+from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """The state of a table.
+
+    Args:
+        table: the table's name, for messages.
+        version: counted from 0.
+        timestamp: when the version was committed, milliseconds since 1970-01-01 UTC.
+        files: the active files, one row each, schema `columns.FILES`; partition values are the log's texts, `stats`
+            is JSON text or null.
+        transactions: by application id; expired ones are left out.
+        domains: by name; removed ones are left out.
+        log_folder: the incarnation of the log's folder that the snapshot was read from; a commit built on the snapshot
+            lands in that one or nowhere. None where nothing is to be committed on it.
+    """
+
+    table: str
+    version: int
+    timestamp: int
+    metadata: Metadata
+    protocol: Protocol
+    files: pa.Table
+    transactions: Mapping[str, SetTransaction]
+    domains: Mapping[str, DomainMetadata]
+    log_folder: PinnedFolder | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, state: TableState, table: str, version: int, timestamp: int, now_ms: int) -> Snapshot:
+        """A snapshot of a replayed state.
+
+        Args:
+            now_ms: decides which transaction identifiers have expired.
+        """
+        return cls(
+            table,
+            version,
+            timestamp,
+            effective(state.metadata),
+            state.protocol,
+            state.files,
+            _unexpired(state, now_ms),
+            state.domains,
+        )
+
+    @property
+    def schema(self) -> StructType:
+        return StructType.from_json(self.metadata.schema_string)
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        return self.metadata.partition_columns
+
+    @functools.cached_property
+    def properties(self) -> TableProperties:
+        return TableProperties(self.metadata.configuration)
+
+    @property
+    def num_files(self) -> int:
+        return int(self.files.num_rows)
+
+    @functools.cached_property
+    def size_in_bytes(self) -> int:
+        return active_files.size(self.files)
+
+    def put_in_log(self, store: Store, path: str, data: bytes) -> PutResult:
+        """Puts a file, where there is none, into the log that the snapshot was read from, and into no other.
+
+        Args:
+            path: directly in the log's folder, relative to the table's root.
+
+        Raises:
+            ObjectMissing: that log is gone; nothing was written.
+            StorageError: the file cannot be written.
+        """
+        return (self.log_folder or store.pin(LOG_FOLDER)).put_if_absent(path.removeprefix(f"{LOG_FOLDER}/"), data)
+
+    def transaction_version(self, app_id: str) -> int | None:
+        """The latest version that the application has committed; None if it has none."""
+        transaction = self.transactions.get(app_id)
+        return None if transaction is None else transaction.version
+
+    def add_files(self, files: pa.Table | None = None) -> list[AddFile]:
+        """Rows of `files`, all of them by default, as actions."""
+        return active_files.add_files(self.files if files is None else files)
+
+
+def _unexpired(state: TableState, now_ms: int) -> Mapping[str, SetTransaction]:
+    retention_ms = TableProperties(state.metadata.configuration).set_transaction_retention_ms
+    if retention_ms is None:
+        return state.transactions
+    oldest = now_ms - retention_ms
+    return {
+        app_id: transaction
+        for app_id, transaction in state.transactions.items()
+        if transaction.last_updated is not None and transaction.last_updated > oldest
+    }

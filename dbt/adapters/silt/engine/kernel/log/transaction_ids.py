@@ -1,0 +1,47 @@
+"""What a table remembers of work that was done on it: the commit that recorded a transaction identifier.
+
+Source: the Delta specification, section "Transaction Identifiers".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from dbt.adapters.silt.engine.kernel.log.history import Commit
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.table.actions import Json, SetTransaction
+
+_TRUNCATE: Final = "TRUNCATE"
+_DELETE: Final = "DELETE"
+_NO_CONDITIONS: Final[tuple[Json, ...]] = (None, "", "[]", [])
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The newest commit that recorded a transaction identifier.
+
+    Attributes:
+        emptied_at: the newest version since that took all rows out of the table; None where there is none.
+    """
+
+    commit: Commit
+    emptied_at: int | None = None
+
+
+def find(log: DeltaLog, app_id: str) -> Recorded | None:
+    """Where a transaction identifier was recorded last; None where the log no longer goes back so far."""
+    emptied_at: int | None = None
+    for commit in log.newest_commits():
+        if any(isinstance(action, SetTransaction) and action.app_id == app_id for action in commit.actions):
+            return Recorded(commit, emptied_at)
+        if emptied_at is None and _empties(commit):
+            emptied_at = commit.version
+    return None
+
+
+def _empties(commit: Commit) -> bool:
+    info = commit.info
+    if info.operation == _DELETE:
+        return info.operation_parameters.get("predicate") in _NO_CONDITIONS
+    return info.operation == _TRUNCATE

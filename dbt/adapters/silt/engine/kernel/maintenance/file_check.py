@@ -1,0 +1,282 @@
+"""Whether the data files of a snapshot are what the log says of them: there, of that size, and within their statistics.
+
+A wrong statistic loses rows from every query that trusts it, so each is held against the file's footer. A footer may
+say less than the file (its minimum and maximum may be shortened, and know nothing of a deletion vector): where it
+contradicts the log, the column itself is read, and that alone decides. So a sound file is never reported.
+Source: the Delta specification, section "Per-file Statistics".
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyroaring import BitMap64
+
+from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError, TableDamagedError
+from dbt.adapters.silt.engine.kernel.files import data_files, deletion_vectors, footers, row_counts, stats_json
+from dbt.adapters.silt.engine.kernel.files.bounds import Bounds, column_bounds
+from dbt.adapters.silt.engine.kernel.files.footers import ColumnChunks
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.maintenance.problems import Problem, ProblemKind
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.table.expressions import Column
+from dbt.adapters.silt.engine.kernel.table.paths import decode_path
+from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, StructType
+from dbt.adapters.silt.engine.kernel.table.value_order import Decimals, Domain, Doubles, Strings, Timestamps
+
+Path = tuple[str, ...]
+Tell = Callable[[int], None]
+
+_READERS: Final = 8
+_BATCH: Final = 1_000
+_MICROSECONDS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
+
+
+def check_files(store: Store, snapshot: Snapshot, tell: Tell) -> Iterator[Problem]:
+    """What is wrong with the files of a snapshot; nothing where they are sound.
+
+    Args:
+        tell: told of each so many files that were looked at.
+
+    Raises:
+        StorageError: the storage failed.
+    """
+    leaves = tuple(_leaves(snapshot.schema, snapshot.partition_columns))
+    with ThreadPoolExecutor(_READERS) as pool:
+        for start in range(0, snapshot.num_files, _BATCH):
+            files = snapshot.files.slice(start, _BATCH).combine_chunks()
+            claims = _claims(files, snapshot, leaves)
+            for problems in pool.map(functools.partial(_check_file, store, snapshot.table, leaves), claims):
+                yield from problems
+                tell(1)
+
+
+@dataclass(frozen=True)
+class _Leaf:
+    """A column that may have statistics: a primitive one, of the table or within structs."""
+
+    logical: Path
+    physical: Path
+    type: DataType
+
+    @property
+    def name(self) -> str:
+        return ".".join(self.logical)
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """What the log says of a column of one file. Each is None where it says nothing.
+
+    Attributes:
+        least, greatest: no value is below, above them; in the form of `domain`.
+        nulls: the number of rows that are null.
+    """
+
+    domain: Domain | None
+    least: Any
+    greatest: Any
+    nulls: int | None
+
+
+@dataclass(frozen=True)
+class _File:
+    """What the log says of one file.
+
+    Attributes:
+        row: of `Snapshot.files`, a table of one.
+        rows: how many rows it holds; None where the log does not say.
+        columns: the claims, by the columns' physical paths.
+        is_tight: whether counts are exact, those that a deletion vector marks left aside.
+    """
+
+    row: pa.Table
+    path: str
+    size: int
+    rows: int | None
+    columns: dict[Path, _Claim]
+    is_tight: bool
+
+
+def _leaves(
+    schema: StructType, partition_columns: Sequence[str], above: tuple[Path, Path] = ((), ())
+) -> Iterator[_Leaf]:
+    partitioning = {name.lower() for name in partition_columns}
+    for member in schema:
+        logical, physical = (*above[0], member.name), (*above[1], member.physical_name)
+        if isinstance(member.type, StructType):
+            yield from _leaves(member.type, (), (logical, physical))
+        elif not isinstance(member.type, ArrayType | MapType) and member.name.lower() not in partitioning:
+            yield _Leaf(logical, physical, member.type)
+
+
+def _claims(files: pa.Table, snapshot: Snapshot, leaves: Sequence[_Leaf]) -> list[_File]:
+    columns = {leaf.physical: Column(leaf.logical) for leaf in leaves}
+    bounds = column_bounds(files, snapshot.metadata, columns.values())
+    stats = files["stats"].combine_chunks()
+    nulls = stats_json.read(stats, {("nullCount", *leaf.physical): None for leaf in leaves}) if leaves else {}
+    of_columns = {
+        leaf.physical: _of_column(bounds.get(columns[leaf.physical]), nulls[("nullCount", *leaf.physical)], len(stats))
+        for leaf in leaves
+    }
+    rows = row_counts.num_records(files).to_pylist()
+    vectors = files["deletion_vector"].combine_chunks().is_valid().to_pylist()
+    paths, sizes = files["path"].to_pylist(), files["size"].to_pylist()
+    return [
+        _File(
+            files.slice(index, 1),
+            paths[index],
+            sizes[index],
+            rows[index],
+            {path: claims[index] for path, claims in of_columns.items()},
+            not vectors[index],
+        )
+        for index in range(files.num_rows)
+    ]
+
+
+def _of_column(bounds: Bounds | None, nulls: pa.Array, length: int) -> list[_Claim]:
+    counts = nulls.to_pylist()
+    if bounds is None or bounds.domain is None:
+        return [_Claim(None, None, None, count) for count in counts]
+    ends = zip(bounds.minimum.to_pylist(), bounds.maximum.to_pylist(), counts, strict=True)
+    return [_Claim(bounds.domain, least, greatest, count) for least, greatest, count in ends]
+
+
+def _check_file(store: Store, table: str, leaves: Sequence[_Leaf], file: _File) -> list[Problem]:
+    name = decode_path(file.path)
+    try:
+        where, own = data_files.located(store, name)
+        status = where.status(own)
+        if status is None:
+            return [Problem(ProblemKind.FILE_MISSING, f"the data file {name} is not there", path=file.path)]
+        if status.size != file.size:
+            what = f"the data file {name} has {status.size} bytes, and the log says {file.size}"
+            return [Problem(ProblemKind.FILE_SIZE_DIFFERS, what, path=file.path)]
+        marked, problems = _marked(store, table, file)
+        with where.open_input(own) as source, pq.ParquetFile(source) as parquet:
+            return [*problems, *_check_content(parquet, name, leaves, file, marked)]
+    except (ObjectMissing, FileNotFoundError):
+        return [Problem(ProblemKind.FILE_MISSING, f"the data file {name} is not there", path=file.path)]
+    except (pa.ArrowException, OSError) as error:
+        return [Problem(ProblemKind.FILE_UNREADABLE, f"the data file {name} cannot be read: {error}", path=file.path)]
+
+
+def _marked(store: Store, table: str, file: _File) -> tuple[BitMap64 | None, list[Problem]]:
+    """The rows that the file's deletion vector marks, None where it has none that can be read."""
+    try:
+        found = deletion_vectors.read_all(store, file.row, table)
+    except (TableDamagedError, DataFileMissingError) as error:
+        return None, [Problem(ProblemKind.DELETION_VECTOR_UNREADABLE, error.problem, path=file.path)]
+    return found.get(file.path), []
+
+
+def _check_content(
+    parquet: pq.ParquetFile, name: str, leaves: Sequence[_Leaf], file: _File, marked: BitMap64 | None
+) -> Iterator[Problem]:
+    held = parquet.metadata.num_rows
+    if file.rows is not None and file.rows != held:
+        what = f"the data file {name} has {held} rows, and its statistics say {file.rows}"
+        yield Problem(ProblemKind.STATISTICS_DIFFER, what, path=file.path)
+    if marked and marked.max() >= held:
+        what = f"its deletion vector marks the row {marked.max()} of {name}, which has {held}"
+        yield Problem(ProblemKind.DELETION_VECTOR_UNREADABLE, what, path=file.path)
+    chunks = footers.read(parquet.metadata, [leaf.physical for leaf in leaves])
+    for leaf in leaves:
+        claim = file.columns[leaf.physical]
+        if leaf.physical in chunks and _may_be_wrong(claim, chunks[leaf.physical], file):
+            for what in _contradictions(parquet, leaf, claim, file, marked):
+                text = f"the data file {name}: {what}"
+                yield Problem(ProblemKind.STATISTICS_DIFFER, text, path=file.path)
+
+
+def _may_be_wrong(claim: _Claim, chunks: ColumnChunks, file: _File) -> bool:
+    """Whether the footer contradicts the log, as far as a footer goes."""
+    if claim.nulls is not None and chunks.null_count is not None and claim.nulls != chunks.null_count:
+        return True
+    if claim.domain is None:
+        return False
+    least, greatest = (_form(claim.domain, chunks.arrow_type, raw) for raw in (chunks.minimum, chunks.maximum))
+    return _is_below(least, claim.least) or _is_below(claim.greatest, greatest)
+
+
+def _contradictions(
+    parquet: pq.ParquetFile, leaf: _Leaf, claim: _Claim, file: _File, marked: BitMap64 | None
+) -> Iterator[str]:
+    """What the column's values, those of rows that are still in the table, say against the log."""
+    whole = _values(parquet, leaf.physical)
+    live = whole.filter(_is_live(len(whole), marked)) if marked else whole
+    # Counts of a file that rows were taken from are exact only where they say that none or all are null.
+    is_exact = file.is_tight or claim.nulls == 0
+    if claim.nulls is not None and is_exact and claim.nulls not in (live.null_count, whole.null_count):
+        yield f"`{leaf.name}` is null in {live.null_count} rows, and the statistics say {claim.nulls}"
+    ordered = None if claim.domain is None else _as_forms(claim.domain, live)
+    if ordered is None or claim.domain is None:
+        return
+    least, greatest = (each.as_py() for each in pc.min_max(ordered).values())
+    if _is_below(least, claim.least):
+        yield f"`{leaf.name}` has a value below the minimum of its statistics"
+    if _is_below(claim.greatest, greatest):
+        yield f"`{leaf.name}` has a value above the maximum of its statistics"
+
+
+def _values(parquet: pq.ParquetFile, path: Path) -> pa.ChunkedArray:
+    """One column; null where a struct around it is."""
+    dotted = ".".join(path)
+    column = parquet.read(columns=[dotted])[path[0]]
+    for name in path[1:]:
+        column = pc.struct_field(column, name)
+    return column
+
+
+def _is_live(length: int, marked: BitMap64) -> pa.Array:
+    positions = pa.array(range(length), pa.int64())
+    return pc.invert(pc.is_in(positions, value_set=pa.array(list(marked), pa.int64())))
+
+
+def _as_forms(domain: Domain, values: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """The values as the domain compares them, NaN left out; None where the file's type is of another kind."""
+    kind = values.type
+    if isinstance(domain, Timestamps):
+        return pc.cast(values, pa.timestamp("us", kind.tz), safe=False).cast(pa.int64()) if _is_moment(kind) else None
+    if pa.types.is_date32(kind):
+        return values.cast(pa.int32()).cast(pa.int64())
+    if isinstance(domain, Strings) or pa.types.is_string(kind) or pa.types.is_binary(kind):
+        return values.cast(pa.string()) if isinstance(domain, Strings) and pa.types.is_string(kind) else None
+    if isinstance(domain, Doubles):
+        numbers = values.cast(pa.float64(), safe=False)
+        return pc.if_else(pc.is_nan(numbers), pa.scalar(None, pa.float64()), numbers)
+    return values.cast(domain.form)
+
+
+def _is_moment(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(kind))
+
+
+def _form(domain: Domain, kind: pa.DataType, raw: Any) -> Any:
+    """A footer's raw value as the domain compares it; None where it has none there."""
+    if raw is None or (isinstance(raw, float) and math.isnan(raw)):
+        return None
+    if isinstance(domain, Timestamps):
+        times, parts = _MICROSECONDS.get(getattr(kind, "unit", ""), (0, 1))
+        return raw * times // parts if _is_moment(kind) else None
+    if isinstance(domain, Strings):
+        return raw.decode(errors="replace") if isinstance(raw, bytes) else None
+    if isinstance(domain, Decimals):
+        return Decimal(raw).scaleb(-kind.scale) if pa.types.is_decimal(kind) and isinstance(raw, int) else None
+    if isinstance(domain, Doubles):
+        return float(raw) if isinstance(raw, int | float) else None
+    return int(raw) if isinstance(raw, int) else None
+
+
+def _is_below(value: Any, bound: Any) -> bool:
+    return value is not None and bound is not None and value < bound

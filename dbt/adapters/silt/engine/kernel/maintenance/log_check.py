@@ -1,0 +1,268 @@
+"""Whether a log is whole: every commit there and readable, and every checkpoint the same as the commits before it.
+
+The commits are replayed one after the other from the first version that can be rebuilt; wherever there is a checkpoint,
+the state that it holds is compared with the one come to. Readers of a table see one of these ways only, so that a
+difference would show itself late, or to other engines first.
+Source: the Delta specification, section "Action Reconciliation".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.silt.engine.kernel.errors import CorruptCheckpointError, CorruptLogError, MissingLogVersionError
+from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile, read_commit
+from dbt.adapters.silt.engine.kernel.log.log_segment import (
+    CheckpointFiles,
+    LogListing,
+    LogSegment,
+    list_log,
+    with_unlisted,
+)
+from dbt.adapters.silt.engine.kernel.log.replay import TableState, advance, replay
+from dbt.adapters.silt.engine.kernel.maintenance.problems import Problem, ProblemKind
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.table.actions import Metadata, Protocol
+from dbt.adapters.silt.engine.kernel.table.active_files import keys_of
+from dbt.adapters.silt.engine.kernel.table.paths import checksum_path, commit_name
+from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
+from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.value_order import domain_of
+
+_NAMED = 3
+
+
+def check_log(store: Store, table: str) -> Iterator[Problem]:
+    """What is wrong with the log; nothing where it is whole.
+
+    Raises:
+        NotATableError: there is no log.
+        UnsupportedFeatureError: the table needs a feature to be read that this engine does not have.
+        StorageError: the storage failed.
+    """
+    listed = list_log(store, table)
+    listing = with_unlisted(store, listed, listed.newest or 0)
+    if listing.earliest is None:
+        yield Problem(ProblemKind.LOG_UNREADABLE, "the log has neither its first commit nor a whole checkpoint")
+        return
+    walk = _Walk(store, table, listing)
+    yield from walk.problems()
+    if walk.state is not None:
+        yield from _way_of_readers(store, table, listing, walk.state)
+        yield from _checksum(store, listing.newest or 0, walk.state)
+
+
+@dataclass
+class _Walk:
+    """The replay of a log from its beginning.
+
+    Attributes:
+        state: what the commits so far come to; None before the first, and after one that cannot be had until the next
+            checkpoint.
+    """
+
+    store: Store
+    table: str
+    listing: LogListing
+    state: TableState | None = None
+    _pending: list[CommitFile] = field(default_factory=list)
+    _broken: bool = False
+    _gap: range = range(0)
+
+    def problems(self) -> Iterator[Problem]:
+        checkpoints: dict[int, list[CheckpointFiles]] = {}
+        for each in self.listing.checkpoints:
+            checkpoints.setdefault(each.version, []).append(each)
+        first = _first(self.listing)
+        begins_with_commit = 0 in self.listing.commits
+        for version in range(first, (self.listing.newest or 0) + 1):
+            if begins_with_commit or version > first:
+                yield from self._commit(version) if version in self.listing.commits else self._missing(version)
+            if version in checkpoints:
+                yield from self._advance()
+                for checkpoint in checkpoints[version]:
+                    yield from self._checkpoint(checkpoint)
+        yield from self._advance()
+
+    def _commit(self, version: int) -> Iterator[Problem]:
+        try:
+            commit = read_commit(self.store, version, self.table, self.listing.commits.get(version))
+            commit.actions(self.table)
+        except MissingLogVersionError as error:
+            yield from self._break(Problem(ProblemKind.COMMIT_MISSING, error.problem, version))
+        except CorruptLogError as error:
+            yield from self._break(Problem(ProblemKind.COMMIT_UNREADABLE, error.problem, version))
+        else:
+            self._pending.append(commit)
+
+    def _missing(self, version: int) -> Iterator[Problem]:
+        """A commit that is not there, told with all that are missing after it."""
+        if version - 1 in self._gap:
+            return
+        later = range(version, (self.listing.newest or 0) + 1)
+        self._gap = range(version, next((each for each in later if each in self.listing.commits), later.stop))
+        several = f"{commit_name(version)} to {commit_name(self._gap[-1])} are" if len(self._gap) > 1 else None
+        what = f"the log has a gap: {several or f'{commit_name(version)} is'} missing"
+        yield from self._break(Problem(ProblemKind.COMMIT_MISSING, what, version))
+
+    def _break(self, problem: Problem) -> Iterator[Problem]:
+        yield from self._advance()
+        yield problem
+        self.state, self._broken = None, True
+
+    def _advance(self) -> Iterator[Problem]:
+        """The state after the commits that were read; what follows a broken one is known again from a checkpoint on."""
+        pending, self._pending = self._pending, []
+        if not pending or (self._broken and self.state is None):
+            return
+        try:
+            self.state = advance(self.state, pending, self.table)
+        except CorruptLogError as error:
+            self.state, self._broken = None, True
+            yield Problem(ProblemKind.COMMIT_UNREADABLE, error.problem, pending[-1].version)
+
+    def _checkpoint(self, checkpoint: CheckpointFiles) -> Iterator[Problem]:
+        try:
+            held = replay(self.store, LogSegment(checkpoint.version, checkpoint, ()), self.table)
+        except (CorruptCheckpointError, CorruptLogError) as error:
+            yield Problem(ProblemKind.CHECKPOINT_UNREADABLE, error.problem, checkpoint.version)
+            return
+        if self.state is None:
+            self.state = held
+            return
+        for what in differences(held, self.state):
+            text = f"{checkpoint.name} is not what the commits come to: {what}"
+            yield Problem(ProblemKind.CHECKPOINT_DIFFERS, text, checkpoint.version)
+
+
+def _first(listing: LogListing) -> int:
+    """The version to begin at: a clean-up may leave older checkpoints, whose commits have all gone."""
+    if 0 in listing.commits:
+        return 0
+    oldest = min(listing.commits, default=listing.newest or 0)
+    usable = (checkpoint.version for checkpoint in listing.checkpoints if checkpoint.version >= oldest - 1)
+    return min(usable, default=listing.earliest or 0)
+
+
+def differences(held: TableState, replayed: TableState) -> Iterator[str]:
+    """In what a checkpoint differs from the replayed commits; what a writer may leave out of one is no difference."""
+    yield from _file_differences(held, replayed)
+    if _normalized(held.protocol) != _normalized(replayed.protocol):
+        yield "another protocol"
+    if _compared(held.metadata) != _compared(replayed.metadata):
+        yield "other metadata"
+    if {name: each.configuration for name, each in held.domains.items()} != {
+        name: each.configuration for name, each in replayed.domains.items()
+    }:
+        yield "other domains of metadata"
+    may_expire = TableProperties(replayed.metadata.configuration).set_transaction_retention_ms is not None
+    for app_id, transaction in replayed.transactions.items():
+        found = held.transactions.get(app_id)
+        if (found is None and not may_expire) or (found is not None and found.version != transaction.version):
+            yield f"another version of the transaction identifier {app_id}"
+    if not held.transactions.keys() <= replayed.transactions.keys():
+        yield "transaction identifiers that no commit has"
+
+
+def _file_differences(held: TableState, replayed: TableState) -> Iterator[str]:
+    of_held, of_replayed = _by_key(held.files), _by_key(replayed.files)
+    missing, extra = of_replayed.keys() - of_held.keys(), of_held.keys() - of_replayed.keys()
+    if missing:
+        yield f"it lacks {_listed(missing)}"
+    if extra:
+        yield f"it has {_listed(extra)}, which no commit has left"
+    fields = {member.physical_name: member for member in StructType.from_json(replayed.metadata.schema_string)}
+    other = [key for key in of_held.keys() & of_replayed.keys() if _facts(of_held[key]) != _facts(of_replayed[key])]
+    if other:
+        yield f"another size or deletion vector of {_listed(set(other))}"
+    moved = [
+        key
+        for key in of_held.keys() & of_replayed.keys()
+        if not _same_partition(of_held[key]["partition_values"], of_replayed[key]["partition_values"], fields)
+    ]
+    if moved:
+        yield f"other partition values of {_listed(set(moved))}"
+    if held.files.num_rows != len(of_held):
+        yield "the same file twice"
+
+
+def _by_key(files: pa.Table) -> dict[str, dict[str, Any]]:
+    """The files as rows, by what identifies them."""
+    if files.num_rows == 0:
+        return {}
+    rows = files.select(["size", "deletion_vector", "partition_values"]).to_pylist()
+    return dict(zip(keys_of(files).to_pylist(), rows, strict=True))
+
+
+def _facts(row: dict[str, Any]) -> tuple[int, int | None]:
+    vector = row["deletion_vector"]
+    return row["size"], None if vector is None else vector["cardinality"]
+
+
+def _same_partition(held: Any, replayed: Any, fields: Mapping[str, StructField]) -> bool:
+    """Whether partition values mean the same: engines spell a time, or null, in several ways."""
+    mine, theirs = dict(held or ()), dict(replayed or ())
+    if mine.keys() != theirs.keys():
+        return False
+    for name in mine:
+        pair = [mine[name] or None, theirs[name] or None]
+        if pair[0] != pair[1] and (None in pair or not _same_value(pair, fields.get(name))):
+            return False
+    return True
+
+
+def _same_value(texts: list[str | None], field: StructField | None) -> bool:
+    domain = None if field is None else domain_of(field.type)
+    first, second = (None, None) if domain is None else domain.from_texts(pa.array(texts, pa.string())).to_pylist()
+    return first is not None and bool(first == second)
+
+
+def _compared(metadata: Metadata) -> tuple[object, ...]:
+    schema = StructType.from_json(metadata.schema_string)
+    return metadata.id, schema, metadata.partition_columns, dict(metadata.configuration)
+
+
+def _normalized(protocol: Protocol) -> tuple[object, ...]:
+    """The protocol, the order of its features, and empty lists, left aside."""
+    features = (frozenset(each or ()) for each in (protocol.reader_features, protocol.writer_features))
+    return (protocol.min_reader_version, protocol.min_writer_version, *features)
+
+
+def _way_of_readers(store: Store, table: str, listing: LogListing, state: TableState) -> Iterator[Problem]:
+    """What readers make of the log, who may take a log compaction in place of commits."""
+    newest = listing.newest or 0
+    segment = next(listing.segments(newest), None)
+    if segment is None or not segment.compactions:
+        return
+    read = replay(store, segment, table)
+    for what in differences(read, state):
+        yield Problem(ProblemKind.CHECKPOINT_DIFFERS, f"a log compaction is not what its commits come to: {what}")
+
+
+def _checksum(store: Store, version: int, state: TableState) -> Iterator[Problem]:
+    """Whether the version checksum, where there is one, sums up the table."""
+    try:
+        body = json.loads(store.read(checksum_path(version)))
+    except ObjectMissing:
+        return
+    except ValueError as error:
+        yield Problem(ProblemKind.CHECKSUM_DIFFERS, f"the version checksum cannot be read: {error}", version)
+        return
+    found = {"numFiles": state.files.num_rows, "tableSizeBytes": pc.sum(state.files["size"]).as_py() or 0}
+    for name, value in found.items():
+        stated = body.get(name) if isinstance(body, dict) else None
+        if isinstance(stated, int) and stated != value:
+            text = f"the version checksum says {name} {stated}, and the log comes to {value}"
+            yield Problem(ProblemKind.CHECKSUM_DIFFERS, text, version)
+
+
+def _listed(keys: set[str]) -> str:
+    names = sorted(key.partition("\x00")[0] for key in keys)
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"

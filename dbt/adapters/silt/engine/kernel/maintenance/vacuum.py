@@ -1,0 +1,291 @@
+"""Which files in a table's folder no version within the retention needs.
+
+A version is within the retention if it was the newest one at any time since the cutoff. What such a version needs is
+active now, or was removed by a commit that came after the version that was the newest at the cutoff; tombstones
+younger than the cutoff are kept as well, whatever their commit. All else goes once it is older than the cutoff itself:
+a younger file may be about to be committed. A writer that keeps files back for longer than the retention loses them.
+
+Hidden names, those that begin with `_` or `.`, are somebody else's and stay, with the exceptions of what Delta's own
+writers leave behind: `_change_data`, folders of partitions `_column=value`, Spark's `_temporary`, Hadoop's checksums
+`.name.crc`, a store's temporary files, and everything in the folders that this engine's writes make, each named by a
+universally unique id. `_delta_log` stays, but for a store's temporary files, and so does every folder that holds a log
+of its own: it is another table.
+
+Source: the Delta specification, "Vacuum Protocol Check"; the reference's VacuumCommand.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.silt.engine.kernel.errors import SiltError, UnsupportedStatementError, VersionNotFoundError
+from dbt.adapters.silt.engine.kernel.files import deletion_vectors
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.storage.local_store import is_temporary_name
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.table.actions import AddCDCFile, DeletionVector, RemoveFile
+from dbt.adapters.silt.engine.kernel.table.paths import (
+    LAST_VACUUM_INFO,
+    LOG_FOLDER,
+    SIDECAR_FOLDER,
+    decode_path,
+    is_absolute,
+)
+
+_logger = logging.getLogger(__name__)
+
+START: Final = "VACUUM START"
+END: Final = "VACUUM END"
+"""The operations that stand in the history before and after the files are deleted."""
+
+_LONGEST_MS = 86_400_000
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_WRITERS_FOLDERS = ("_change_data", "_temporary")
+_LAST_VERSION = "latestCommitVersionOutsideOfRetentionWindow"
+
+
+@dataclass(frozen=True)
+class Needed:
+    """The files that must stay.
+
+    Args:
+        paths: below the table's folder.
+        names: the last names of files elsewhere, which a table that was cloned, or is known by another path, needs. A
+            file of such a name stays wherever it is: that the two are different files cannot be told from their paths.
+    """
+
+    paths: frozenset[str]
+    names: frozenset[str]
+
+    def holds(self, path: str) -> bool:
+        return path in self.paths or path.rpartition("/")[2] in self.names
+
+
+@dataclass(frozen=True)
+class Garbage:
+    """What may go.
+
+    Args:
+        files: by path.
+        folders: those that are empty once the files are gone, each before the one that it is in.
+        folders_seen: how many folders were listed.
+    """
+
+    files: tuple[FileStatus, ...] = ()
+    folders: tuple[str, ...] = ()
+    folders_seen: int = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files)
+
+
+def newest_version_at(log: DeltaLog, cutoff_ms: int) -> int | None:
+    """The version that was the newest at the cutoff; None where the log does not go back so far."""
+    try:
+        return log.version_at(cutoff_ms, or_newest=True)
+    except VersionNotFoundError:
+        return None
+
+
+def needed(log: DeltaLog, snapshot: Snapshot, cutoff_ms: int) -> Needed:
+    """The files of the snapshot, and of all versions that were the newest at the cutoff or after it.
+
+    Raises:
+        TableDamagedError, StorageError: the log cannot be read.
+    """
+    tombstones = log.tombstones(snapshot)
+    young = pc.greater_equal(pc.fill_null(tombstones["deletion_timestamp"], 0), cutoff_ms)
+    newest = newest_version_at(log, cutoff_ms)
+    named = [*_of_files(snapshot.files), *_of_files(tombstones.filter(young))]
+    for commit in log.commits(0 if newest is None else newest + 1):
+        for action in commit.actions:
+            named.extend(_of_action(action))
+    root = log.store.root.rstrip("/") + "/"
+    within = [path.removeprefix(root) for path in named]
+    return Needed(
+        frozenset(path for path in within if not is_absolute(path)),
+        frozenset(path.rpartition("/")[2] for path in within if is_absolute(path)),
+    )
+
+
+def untracked(store: Store, snapshot: Snapshot, keep: Needed, cutoff_ms: int) -> Garbage:
+    """All that may go, found by listing the table's folder (VACUUM FULL).
+
+    Raises:
+        StorageError: the folder cannot be listed.
+    """
+    search = _Search(store, tuple(_partition_names(snapshot)), keep, cutoff_ms)
+    search.look_into("", is_ours=False)
+    search.files.extend(_left_in_log(store, cutoff_ms))
+    return Garbage(tuple(search.files), tuple(search.folders), search.folders_seen)
+
+
+def _left_in_log(store: Store, cutoff_ms: int) -> Iterator[FileStatus]:
+    """What writers that were killed left in the log's folders."""
+    for folder in (LOG_FOLDER, SIDECAR_FOLDER):
+        with contextlib.suppress(ObjectMissing):
+            for file in store.list_from(folder):
+                if is_temporary_name(file.name) and file.modified_ms < cutoff_ms:
+                    yield file
+
+
+def named_by_log(log: DeltaLog, keep: Needed, cutoff_ms: int) -> Garbage:
+    """What may go of the files that commits have removed since the last time, without a listing (VACUUM LITE).
+
+    Raises:
+        UnsupportedStatementError: the log has lost commits that were not looked at yet.
+        TableDamagedError, StorageError: the log cannot be read.
+    """
+    newest = newest_version_at(log, cutoff_ms)
+    if newest is None:
+        return Garbage()
+    start = _first_unseen(log)
+    named = (path for commit in log.commits(start, newest) for each in commit.actions for path in _of_action(each))
+    root = log.store.root.rstrip("/") + "/"
+    within = sorted({path.removeprefix(root) for path in named})
+    found = (log.store.status(path) for path in within if not is_absolute(path) and not keep.holds(path))
+    return Garbage(tuple(status for status in found if status is not None and status.modified_ms < cutoff_ms))
+
+
+def running_since(log: DeltaLog) -> int | None:
+    """The version in which a VACUUM says that it begins, if it has not ended; after a day it is taken for killed."""
+    oldest_ms = log.clock.now_ms() - _LONGEST_MS
+    for commit in log.newest_commits():
+        info = commit.info
+        if info.operation == START and commit.timestamp_ms >= oldest_ms:
+            return commit.version
+        if info.operation == END or commit.timestamp_ms < oldest_ms:
+            return None
+    return None
+
+
+def remember(log: DeltaLog, cutoff_ms: int) -> None:
+    """Notes up to which version nothing is left to remove; a failure costs a later VACUUM LITE time, and is logged."""
+    info = {_LAST_VERSION: newest_version_at(log, cutoff_ms)}
+    try:
+        log.store.put(LAST_VACUUM_INFO, json.dumps(info).encode())
+    except (SiltError, ObjectMissing) as error:
+        _logger.warning("%s: %s was not written: %s", log.name, LAST_VACUUM_INFO, error)
+
+
+def _first_unseen(log: DeltaLog) -> int:
+    earliest = next((commit.version for commit in log.commits()), 0)
+    last = _last_seen(log)
+    start = 0 if last is None else last + 1
+    if start < earliest:
+        raise UnsupportedStatementError(
+            f"VACUUM LITE needs the commits from version {start} on, and the log begins with version {earliest}",
+            remedy="Run VACUUM without LITE once",
+            table=log.name,
+        )
+    return start
+
+
+def _last_seen(log: DeltaLog) -> int | None:
+    """What the last VACUUM noted; None where it noted nothing that can be read."""
+    try:
+        body = json.loads(log.store.read(LAST_VACUUM_INFO))
+    except (ObjectMissing, ValueError):
+        return None
+    version = body.get(_LAST_VERSION) if isinstance(body, dict) else None
+    return version if isinstance(version, int) else None
+
+
+def _of_files(files: pa.Table) -> Iterator[str]:
+    """The files that rows of active or removed files name: data files and deletion vectors."""
+    for path in files["path"].to_pylist():
+        yield decode_path(path)
+    vectors = files["deletion_vector"]
+    if vectors.null_count < len(vectors):
+        for vector in vectors.to_pylist():
+            if vector is not None:
+                yield from _of_vector(DeletionVector(**vector))
+
+
+def _of_vector(vector: DeletionVector) -> Iterator[str]:
+    name = deletion_vectors.file_name(vector)
+    if name is not None:
+        yield name
+
+
+def _of_action(action: object) -> Iterator[str]:
+    """The files that were needed until the commit of this action, or are needed to read what it changed."""
+    if isinstance(action, AddCDCFile):
+        yield decode_path(action.path)
+    if isinstance(action, RemoveFile):
+        yield decode_path(action.path)
+        if action.deletion_vector is not None:
+            yield from _of_vector(action.deletion_vector)
+
+
+def _partition_names(snapshot: Snapshot) -> Iterator[str]:
+    for name in snapshot.partition_columns:
+        yield name
+        yield snapshot.schema.require(name, snapshot.table).physical_name
+
+
+class _Search:
+    """One walk over a table's folder."""
+
+    def __init__(self, store: Store, partition_names: Iterable[str], keep: Needed, cutoff_ms: int) -> None:
+        self.files: list[FileStatus] = []
+        self.folders: list[str] = []
+        self.folders_seen = 0
+        self._store = store
+        self._partitions = tuple(f"{name}=" for name in partition_names)
+        self._keep = keep
+        self._cutoff_ms = cutoff_ms
+
+    def look_into(self, folder: str, is_ours: bool) -> bool:
+        """Collects what may go in the folder; whether that is all there is.
+
+        Args:
+            is_ours: the folder is one that a writer made for itself, or within one: nothing in it is hidden.
+        """
+        modified_ms = self._store.folder_modified_ms(folder)
+        try:
+            files, names = self._store.list_from(folder), self._store.list_folders(folder)
+        except ObjectMissing:
+            return True  # somebody else has deleted it
+        if folder and LOG_FOLDER in names:
+            return False
+        self.folders_seen += 1
+        goes = self._sort_out(files, is_ours)
+        for name in dict.fromkeys(names):
+            ours = is_ours or name in _WRITERS_FOLDERS or (not folder and _ID.fullmatch(name) is not None)
+            is_looked_into = name != LOG_FOLDER and (ours or not self._is_hidden(name))
+            goes = is_looked_into and self.look_into(f"{folder}/{name}" if folder else name, ours) and goes
+        goes = goes and modified_ms is not None and modified_ms < self._cutoff_ms
+        if goes and folder:
+            self.folders.append(folder)
+        return goes
+
+    def _sort_out(self, files: list[FileStatus], is_ours: bool) -> bool:
+        """Collects the files of one folder that may go; whether these are all."""
+        old = [file for file in files if file.modified_ms < self._cutoff_ms and not self._keep.holds(file.path)]
+        stay = {file.name for file in files} - {file.name for file in old}
+        going = {file.path: file for file in old if is_ours or not _is_hidden_file(file.name, stay)}
+        self.files.extend(going.values())
+        return all(file.path in going for file in files)
+
+    def _is_hidden(self, name: str) -> bool:
+        return name.startswith(("_", ".")) and not name.startswith(self._partitions)
+
+
+def _is_hidden_file(name: str, stay: set[str]) -> bool:
+    if not name.startswith(("_", ".")) or is_temporary_name(name):
+        return False
+    checked = name.removeprefix(".").removesuffix(".crc")
+    return f".{checked}.crc" != name or checked in stay

@@ -1,0 +1,178 @@
+"""What each version changed, as files, read off the log.
+
+Source: the Delta specification, sections "Add CDC File" and "Change Data Files". A version with `cdc` actions is told
+by these alone; any other by the files that it added and removed with `dataChange`. A file that stays with another
+deletion vector is neither: the rows by which its vectors differ are what changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from dbt.adapters.silt.engine.kernel.errors import (
+    ChangeDataNotRecordedError,
+    InvalidStatementError,
+    UnsupportedStatementError,
+    VersionNotFoundError,
+)
+from dbt.adapters.silt.engine.kernel.log.history import Commit
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.actions import Action, AddCDCFile, AddFile, CommitInfo, Metadata, RemoveFile
+from dbt.adapters.silt.engine.kernel.table.paths import decode_path
+from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
+from dbt.adapters.silt.engine.kernel.table.schema import (
+    CHANGE_TYPE,
+    COMMIT_TIMESTAMP,
+    COMMIT_VERSION,
+    ArrayType,
+    DataType,
+    MapType,
+    PrimitiveType,
+    StructField,
+    StructType,
+)
+
+T = TypeVar("T")
+
+FEED_COLUMNS: Final = StructType(
+    (
+        StructField(CHANGE_TYPE, PrimitiveType("string")),
+        StructField(COMMIT_VERSION, PrimitiveType("long")),
+        StructField(COMMIT_TIMESTAMP, PrimitiveType("timestamp")),
+    )
+)
+"""The columns that a change has besides the table's own."""
+
+_TYPE_CHANGES = "delta.typeChanges"
+_UNCHANGED_MERGE = ("numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted")
+
+
+@dataclass(frozen=True)
+class RevisedFile:
+    """A data file that stays in the table with other rows deleted by its vector; `before` and `after` have its path."""
+
+    before: RemoveFile
+    after: AddFile
+
+
+@dataclass(frozen=True)
+class VersionChanges:
+    """The files that tell what one version changed.
+
+    Attributes:
+        timestamp_ms: when it was committed, milliseconds since 1970-01-01 UTC.
+        change_files: rows with their `_change_type`; where there are any, there is nothing else.
+        inserted, deleted: files all of whose rows came or went.
+        revised: files some of whose rows went, or came back.
+    """
+
+    version: int
+    timestamp_ms: int
+    change_files: tuple[AddCDCFile, ...] = ()
+    inserted: tuple[AddFile, ...] = ()
+    deleted: tuple[RemoveFile, ...] = ()
+    revised: tuple[RevisedFile, ...] = ()
+
+
+def changes_between(log: DeltaLog, start: int, end: Snapshot) -> tuple[VersionChanges, ...]:
+    """What the versions from `start` to that of `end`, both included, changed; oldest first.
+
+    Args:
+        end: the version whose schema the changes are read in.
+
+    Raises:
+        InvalidStatementError: `end` lies before `start`.
+        VersionNotFoundError: a version is not, or no longer, in the log.
+        ChangeDataNotRecordedError: the table did not record its changes in one of the versions.
+        UnsupportedStatementError: a version's columns cannot be read as those of `end`.
+    """
+    if end.version < start:
+        raise InvalidStatementError(
+            f"the changes cannot end with version {end.version}, before version {start} that they start with",
+            table=log.name,
+        )
+    first = log.snapshot_at(start).metadata
+    _check_recorded(first, start, log.name)
+    _check_columns(StructType.from_json(first.schema_string), end, start)
+    found = tuple(log.commits(start, end.version))
+    there = {commit.version for commit in found}
+    for version in range(start, end.version + 1):
+        if version not in there:
+            raise VersionNotFoundError(f"the log no longer has the commit of version {version}", table=log.name)
+    for commit in found[1:]:
+        for metadata in _of_kind(commit.actions, Metadata):
+            _check_recorded(metadata, commit.version, log.name)
+            _check_columns(StructType.from_json(metadata.schema_string), end, commit.version)
+    return tuple(changes_of(commit) for commit in found)
+
+
+def changes_of(commit: Commit) -> VersionChanges:
+    """What one commit changed."""
+    version, at = commit.version, commit.timestamp_ms
+    change_files = tuple(_of_kind(commit.actions, AddCDCFile))
+    if change_files:
+        return VersionChanges(version, at, change_files)
+    if _changed_nothing(commit.actions):
+        return VersionChanges(version, at)
+    adds = {decode_path(add.path): add for add in _of_kind(commit.actions, AddFile) if add.data_change}
+    removes = {decode_path(each.path): each for each in _of_kind(commit.actions, RemoveFile) if each.data_change}
+    return VersionChanges(
+        version,
+        at,
+        inserted=tuple(add for path, add in adds.items() if path not in removes),
+        deleted=tuple(remove for path, remove in removes.items() if path not in adds),
+        revised=tuple(RevisedFile(removes[path], add) for path, add in adds.items() if path in removes),
+    )
+
+
+def _of_kind(actions: Iterable[Action], kind: type[T]) -> Iterator[T]:
+    return (action for action in actions if isinstance(action, kind))
+
+
+def _changed_nothing(actions: Iterable[Action]) -> bool:
+    """Whether it is a MERGE that wrote files anew and says that it changed no row, as the reference takes it."""
+    for info in _of_kind(actions, CommitInfo):
+        metrics = info.operation_metrics or {}
+        if info.operation == "MERGE" and all(metrics.get(name) == "0" for name in _UNCHANGED_MERGE):
+            return True
+    return False
+
+
+def _check_recorded(metadata: Metadata, version: int, table: str) -> None:
+    if not TableProperties(metadata.configuration).enable_change_data_feed:
+        raise ChangeDataNotRecordedError(
+            f"the table did not record its changes in version {version}", table=table, version=version
+        )
+
+
+def _check_columns(schema: StructType, end: Snapshot, version: int) -> None:
+    """Passes where what a version wrote can be read in the columns of the last one: columns may have come or gone."""
+    for member in end.schema:
+        old = schema.field(member.name)
+        if old is not None and (old.physical_name != member.physical_name or not _reads(old, member)):
+            raise UnsupportedStatementError(
+                f"the column `{member.name}` of version {end.version} is another one in version {version}: "
+                "the changes of both cannot be read in one schema",
+                remedy=f"Read the changes up to version {version - 1} and those after it apart",
+                table=end.table,
+                version=version,
+            )
+
+
+def _reads(old: StructField, new: StructField) -> bool:
+    return _TYPE_CHANGES in new.metadata or _same(old.type, new.type)
+
+
+def _same(old: DataType, new: DataType) -> bool:
+    """Whether values of one type are read as the other: members of structs may have come or gone."""
+    if isinstance(old, StructType) and isinstance(new, StructType):
+        pairs = ((old.field(member.name), member) for member in new)
+        return all(before is None or _reads(before, member) for before, member in pairs)
+    if isinstance(old, ArrayType) and isinstance(new, ArrayType):
+        return _same(old.element_type, new.element_type)
+    if isinstance(old, MapType) and isinstance(new, MapType):
+        return _same(old.key_type, new.key_type) and _same(old.value_type, new.value_type)
+    return old == new

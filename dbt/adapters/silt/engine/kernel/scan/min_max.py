@@ -1,0 +1,137 @@
+"""What the log says exactly of a column: its least and greatest value.
+
+Bounds may be wider than the values are, which is right for skipping and wrong for an answer. So a bound counts only of
+files that this engine wrote whole (`statistics.TRUSTED_TAG`), without a deletion vector; a timestamp, which the log
+cuts to the millisecond, is looked up in the footers of the few files that may hold it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any, Final, Literal, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from dbt.adapters.silt.engine.kernel.files import footers
+from dbt.adapters.silt.engine.kernel.files.bounds import column_bounds
+from dbt.adapters.silt.engine.kernel.files.row_counts import num_records
+from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED_TAG
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.table.expressions import Column, Value
+from dbt.adapters.silt.engine.kernel.table.paths import decode_path
+from dbt.adapters.silt.engine.kernel.table.schema import DecimalType
+from dbt.adapters.silt.engine.kernel.table.value_order import Dates, Decimals, Domain, Doubles, Strings, Timestamps
+
+End: TypeAlias = Literal["min", "max"]
+
+_MOST_FOOTERS: Final = 32
+_MILLISECOND = 1_000
+_EPOCH = datetime(1970, 1, 1)
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """The least or greatest value of a column; None where no row has a value."""
+
+    value: Value | None
+
+
+def extreme(store: Store, snapshot: Snapshot, files: pa.Table, name: str, end: End) -> Extreme | None:
+    """The least or greatest value that rows of the files have in a column; None where the log does not say.
+
+    Args:
+        files: rows of `snapshot.files`.
+        name: of a column of the table, not of a member of a struct.
+    """
+    field = snapshot.schema.field(name)
+    column = Column((name,))
+    known = None if field is None else column_bounds(files, snapshot.metadata, [column]).get(column)
+    if field is None or known is None or known.domain is None or not _are_whole(files):
+        return None
+    with_values = _as_mask(known.may_be_value, files.num_rows)
+    bounds = (known.minimum if end == "min" else known.maximum).filter(with_values)
+    if len(bounds) == 0:
+        return Extreme(None)
+    if bounds.null_count or isinstance(known.domain, Doubles):
+        return None
+    outermost = (pc.min if end == "min" else pc.max)(bounds).as_py()
+    if isinstance(known.domain, Timestamps):
+        if field.name in snapshot.partition_columns:
+            return None
+        candidates = files.filter(with_values).filter(_may_be(bounds, outermost, end))
+        outermost = _by_footers(store, candidates, field.physical_name, end)
+    return _as_extreme(known.domain, outermost, end, snapshot, field.type)
+
+
+def _are_whole(files: pa.Table) -> bool:
+    """Whether the bounds of every file are those of the rows that are in it, and each has some."""
+    trusted = pc.is_valid(pc.map_lookup(files["tags"].combine_chunks(), pa.scalar(TRUSTED_TAG), "first"))
+    if files.num_rows == 0:
+        return True
+    if files["deletion_vector"].null_count < files.num_rows or not pc.all(trusted).as_py():
+        return False
+    return bool(pc.all(pc.fill_null(pc.greater(num_records(files), 0), False)).as_py())
+
+
+def _as_mask(may: Any, length: int) -> pa.Array:
+    return may if isinstance(may, pa.Array) else pa.array([may.as_py()] * length, pa.bool_())
+
+
+def _may_be(bounds: pa.Array, outermost: int, end: End) -> pa.Array:
+    """The files whose own extreme, which the log has cut to the millisecond, may be the outermost."""
+    if end == "min":
+        return pc.less_equal(bounds, outermost + _MILLISECOND)
+    return pc.greater_equal(bounds, outermost - _MILLISECOND)
+
+
+def _by_footers(store: Store, files: pa.Table, physical_name: str, end: End) -> int | None:
+    """The outermost microsecond that the files' footers name; None where one does not say, or there are many."""
+    if files.num_rows > _MOST_FOOTERS:
+        return None
+    found = [_of_footer(store, decode_path(path), physical_name, end) for path in files["path"].to_pylist()]
+    known = [value for value in found if value is not None]
+    if len(known) < len(found):
+        return None
+    return (min if end == "min" else max)(known)
+
+
+def _of_footer(store: Store, path: str, physical_name: str, end: End) -> int | None:
+    try:
+        with store.open_input(path) as source:
+            chunks = footers.read(pq.read_metadata(source), [(physical_name,)]).get((physical_name,))
+    except (ObjectMissing, pa.ArrowException, OSError):
+        return None  # whoever reads the rows is told what is wrong with the file
+    if chunks is None or not chunks.complete or not pa.types.is_timestamp(chunks.arrow_type):
+        return None
+    raw = chunks.minimum if end == "min" else chunks.maximum
+    return raw if isinstance(raw, int) and chunks.arrow_type.unit == "us" else None
+
+
+def _as_extreme(domain: Domain, form: Any, end: End, snapshot: Snapshot, data_type: Any) -> Extreme | None:
+    """A value in its domain's form as a value of the column's type."""
+    if form is None:
+        return None
+    if isinstance(domain, Strings):
+        # What is as long as a shortened text may be one.
+        return Extreme(form) if len(form) < snapshot.properties.string_prefix_length else None
+    if isinstance(domain, Timestamps):
+        return _moment(form, domain.zoned)
+    if isinstance(domain, Dates):
+        day = _EPOCH.toordinal() + form
+        return Extreme(date.fromordinal(day)) if 1 <= day <= date.max.toordinal() else None
+    if isinstance(domain, Decimals) and isinstance(data_type, DecimalType):
+        return Extreme(Decimal(form).quantize(Decimal(1).scaleb(-data_type.scale)))
+    return Extreme(int(form))
+
+
+def _moment(microseconds: int, zoned: bool) -> Extreme | None:
+    try:
+        moment = _EPOCH + timedelta(microseconds=microseconds)
+    except OverflowError:
+        return None
+    return Extreme(moment.replace(tzinfo=timezone.utc) if zoned else moment)

@@ -1,0 +1,254 @@
+"""Which files a predicate can rule out, by partition values and statistics, without reading them.
+
+For each part of the predicate and each file there are three answers: may a row of the file make it TRUE, FALSE, NULL?
+Answers are only ever wrong by saying "may" too often, and AND, OR and NOT keep that so: NOT swaps TRUE and FALSE, and
+never turns "may" into "cannot". Rows are what SQL says they are (`expressions.evaluate`); a file is
+
+- ROWS_CANNOT_MATCH, and dropped, where no row may make the predicate TRUE;
+- ROWS_MIGHT_MATCH, and kept, otherwise: with missing statistics always;
+- fully matched where no row may make it FALSE or NULL.
+
+With L, E, G for "a value may be less than, equal to, greater than v", by the column's bounds:
+
+| predicate | may be TRUE | may be FALSE | may be NULL |
+|---|---|---|---|
+| a = v | E | L or G | a may be null |
+| a < v | L | E or G | a may be null |
+| a <= v | L or E | G | a may be null |
+| a <=> v | E | L or G, or a may be null | no |
+| a IN (v, w) | E(v) or E(w) | L(v) or G(v), and L(w) or G(w) | a may be null |
+| a IS NULL | a may be null | a may have a value | no |
+| a LIKE 's%' | bounds meet the strings that begin with s | bounds reach beyond them | a may be null |
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.silt.engine.kernel.files.bounds import Bounds, column_bounds
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table import active_files, expressions
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
+from dbt.adapters.silt.engine.kernel.table.expressions import (
+    And,
+    Column,
+    Comparison,
+    Constant,
+    Expression,
+    In,
+    IsNotNull,
+    IsNull,
+    Not,
+    Or,
+    StartsWith,
+    Value,
+)
+from dbt.adapters.silt.engine.kernel.table.value_order import Strings
+
+ROWS_MIGHT_MATCH: Final = True
+ROWS_CANNOT_MATCH: Final = False
+
+# A longer IN list is searched file by file, not compared value by value.
+_FEW_VALUES = 16
+_YES, _NO = pa.scalar(True), pa.scalar(False)
+
+
+def prune(snapshot: Snapshot, predicate: Expression, files: pa.Table | None = None) -> pa.Table:
+    """The files that may hold a row for which the predicate is TRUE.
+
+    Args:
+        files: those to choose from, rows of `snapshot.files`; all of them by default.
+    """
+    candidates = snapshot.files if files is None else files
+    if isinstance(predicate, Constant):
+        return candidates if True in predicate.possible else candidates.slice(0, 0)
+    outcomes = _outcomes(candidates, snapshot.metadata, predicate)
+    return candidates.filter(_as_array(outcomes.true, candidates.num_rows))
+
+
+def fully_matched(snapshot: Snapshot, predicate: Expression, files: pa.Table | None = None) -> pa.BooleanArray:
+    """For each file, whether the predicate is surely TRUE for every one of its rows."""
+    candidates = snapshot.files if files is None else files
+    outcomes = _outcomes(candidates, snapshot.metadata, predicate)
+    return _as_array(pc.invert(pc.or_(outcomes.false, outcomes.null)), candidates.num_rows)
+
+
+def might_match(adds: Sequence[AddFile], metadata: Metadata, predicate: Expression) -> list[bool]:
+    """For each file ROWS_MIGHT_MATCH or ROWS_CANNOT_MATCH."""
+    outcomes = _outcomes(active_files.files_table(adds), metadata, predicate)
+    answers: list[bool] = _as_array(outcomes.true, len(adds)).to_pylist()
+    return answers
+
+
+@dataclass(frozen=True)
+class _Outcomes:
+    """What a condition may be for some row of each file: Boolean arrays, or a scalar where it is the same for all."""
+
+    true: Any
+    false: Any
+    null: Any
+
+
+def _outcomes(files: pa.Table, metadata: Metadata, predicate: Expression) -> _Outcomes:
+    known = column_bounds(files, metadata, expressions.columns(predicate))
+    return _judge(predicate, known)
+
+
+def _judge(predicate: Expression, known: Mapping[Column, Bounds]) -> _Outcomes:
+    match predicate:
+        case Constant(possible):
+            return _constant(possible)
+        case And(parts):
+            return functools.reduce(_and, (_judge(part, known) for part in parts), _constant({True}))
+        case Or(parts):
+            negated = (_not(_judge(part, known)) for part in parts)
+            return _not(functools.reduce(_and, negated, _constant({True})))
+        case Not(part):
+            return _not(_judge(part, known))
+    bounds = known.get(predicate.column)
+    if bounds is None:
+        return _UNKNOWN
+    match predicate:
+        case IsNull():
+            return _Outcomes(bounds.may_be_null, bounds.may_be_value, _NO)
+        case IsNotNull():
+            return _Outcomes(bounds.may_be_value, bounds.may_be_null, _NO)
+        case Comparison(operator, _, value):
+            return _compared(bounds, operator, value)
+        case In():
+            return _among(predicate, known)
+        case StartsWith(_, prefix):
+            return _prefixed(bounds, prefix)
+
+
+def _constant(possible: Any) -> _Outcomes:
+    return _Outcomes(*(pa.scalar(outcome in possible) for outcome in (True, False, None)))
+
+
+_UNKNOWN = _constant({True, False, None})
+
+
+def _not(part: _Outcomes) -> _Outcomes:
+    return _Outcomes(part.false, part.true, part.null)
+
+
+def _and(left: _Outcomes, right: _Outcomes) -> _Outcomes:
+    return _Outcomes(
+        true=pc.and_(left.true, right.true),
+        false=pc.or_(left.false, right.false),
+        null=pc.or_(pc.and_(left.null, pc.or_(right.true, right.null)), pc.and_(left.true, right.null)),
+    )
+
+
+def _compared(bounds: Bounds, operator: str, value: Value | None) -> _Outcomes:
+    if value is None:
+        is_null = _Outcomes(bounds.may_be_null, bounds.may_be_value, _NO)
+        return is_null if operator == "<=>" else _constant({None})
+    order = _Order.of(bounds, value)
+    if order is None:
+        return _UNKNOWN
+    less, equal, greater = order.less, order.equal, order.greater
+    unequal = pc.or_(less, greater)
+    if operator == "<=>":
+        return _Outcomes(equal, pc.or_(unequal, bounds.may_be_null), _NO)
+    true, false = {
+        "=": (equal, unequal),
+        "!=": (unequal, equal),
+        "<": (less, pc.or_(equal, greater)),
+        "<=": (pc.or_(less, equal), greater),
+        ">": (greater, pc.or_(less, equal)),
+        ">=": (pc.or_(greater, equal), less),
+    }[operator]
+    return _Outcomes(true, false, bounds.may_be_null)
+
+
+@dataclass(frozen=True)
+class _Order:
+    """Whether some value of the column may be less than, equal to, or greater than a given one."""
+
+    less: Any
+    equal: Any
+    greater: Any
+
+    @classmethod
+    def of(cls, bounds: Bounds, value: Value) -> _Order | None:
+        """None where the value is not one of the column's type, or the column's values never compare."""
+        encoded = None if bounds.domain is None else bounds.domain.encode(value)
+        if encoded is None or bounds.domain is None:
+            return None
+        scalar = pa.scalar(encoded, bounds.domain.form)
+        if isinstance(encoded, float) and math.isnan(encoded):
+            # NaN is above every number; a maximum that is known is a number.
+            return cls(bounds.may_be_value, _may(bounds, pc.is_null(bounds.maximum)), _NO)
+        not_above = _unless_known(pc.less_equal, bounds.minimum, scalar)
+        not_below = _unless_known(pc.greater_equal, bounds.maximum, scalar)
+        return cls(
+            less=_may(bounds, _unless_known(pc.less, bounds.minimum, scalar)),
+            equal=_may(bounds, pc.and_(not_above, not_below)),
+            greater=_may(bounds, _unless_known(pc.greater, bounds.maximum, scalar)),
+        )
+
+
+def _among(predicate: In, known: Mapping[Column, Bounds]) -> _Outcomes:
+    column, values = predicate.column, predicate.values
+    if len(values) <= _FEW_VALUES:
+        return _judge(Or(tuple(Comparison("=", column, value) for value in values)), known)
+    bounds = known[column]
+    given = [value for value in values if value is not None]
+    encoded = [None if bounds.domain is None else bounds.domain.encode(value) for value in given]
+    if any(each is None for each in encoded):
+        return _UNKNOWN
+    true = _holds_one_of(bounds, sorted(each for each in encoded if not _is_nan(each)))
+    if any(map(_is_nan, encoded)):
+        true = pc.or_(true, pc.is_null(bounds.maximum))
+    has_null = len(given) < len(values)
+    null = pc.or_(bounds.may_be_null, bounds.may_be_value) if has_null else bounds.may_be_null
+    return _Outcomes(_may(bounds, true), bounds.may_be_value, null)
+
+
+def _holds_one_of(bounds: Bounds, ordered: Sequence[Any]) -> pa.BooleanArray:
+    """Whether one of these values, in ascending order, lies within each file's bounds."""
+    answers = []
+    for low, high in zip(bounds.minimum.to_pylist(), bounds.maximum.to_pylist(), strict=True):
+        start = 0 if low is None else bisect.bisect_left(ordered, low)
+        end = len(ordered) if high is None else bisect.bisect_right(ordered, high)
+        answers.append(start < end)
+    return pa.array(answers, pa.bool_())
+
+
+def _prefixed(bounds: Bounds, prefix: str) -> _Outcomes:
+    if not isinstance(bounds.domain, Strings):
+        return _UNKNOWN
+    scalar = pa.scalar(prefix)
+    low_has_it = pc.fill_null(pc.starts_with(bounds.minimum, prefix), False)
+    high_has_it = pc.fill_null(pc.starts_with(bounds.maximum, prefix), False)
+    low_is_below = _unless_known(pc.less_equal, bounds.minimum, scalar)
+    # The strings with this prefix are an interval that begins with the prefix itself.
+    true = pc.and_(pc.or_(low_is_below, low_has_it), _unless_known(pc.greater_equal, bounds.maximum, scalar))
+    false = pc.invert(pc.and_(low_has_it, high_has_it))
+    return _Outcomes(_may(bounds, true), _may(bounds, false), bounds.may_be_null)
+
+
+def _unless_known(compare: Callable[[Any, Any], Any], bound: pa.Array, value: pa.Scalar) -> Any:
+    """The comparison, or true where the bound is not known."""
+    return pc.fill_null(compare(bound, value), True)
+
+
+def _may(bounds: Bounds, condition: Any) -> Any:
+    return pc.and_(condition, bounds.may_be_value)
+
+
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _as_array(answers: Any, length: int) -> pa.BooleanArray:
+    return pa.repeat(answers, length) if isinstance(answers, pa.Scalar) else answers

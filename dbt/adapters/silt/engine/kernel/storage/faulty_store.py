@@ -1,0 +1,299 @@
+"""A store that makes another one fail, wait or answer badly where it is told to: for tests and simulations."""
+
+from __future__ import annotations
+
+import copy
+import enum
+import fnmatch
+import io
+import random
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import IO, Any, TypeVar
+
+from dbt.adapters.silt.engine.kernel.clock import Clock, FixedClock
+from dbt.adapters.silt.engine.kernel.errors import StorageError
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, PinnedFolder, PutResult, Store
+
+T = TypeVar("T")
+
+_LISTINGS = ("list_from", "list_folders")
+_WRITES = ("put_if_absent", "put")
+_READS = ("read", "open_input")
+
+
+class FaultKind(enum.Enum):
+    """What happens to an operation."""
+
+    FAIL_BEFORE = "fail before"
+    """StorageError, and nothing was done."""
+    FAIL_AFTER = "fail after"
+    """It was done, and then StorageError: a lost answer."""
+    DELAY = "delay"
+    """It is done after a wait."""
+    LATE = "late"
+    """Of a listing, read or status: the answer is of before the last writes through this store."""
+    TWICE = "twice"
+    """Of a write: it is done twice, and the second answer is given. Of a listing: each entry twice, in any order."""
+    TORN = "torn"
+    """Of a read: only the first part of the content comes."""
+    WRONG = "wrong"
+    """Of a status: another size and time than the file has."""
+
+
+# The operations that a kind is for, where it is not for all.
+_OPERATIONS = {
+    FaultKind.LATE: ("list_from", *_READS, "status"),
+    FaultKind.TWICE: (*_LISTINGS, *_WRITES),
+    FaultKind.TORN: _READS,
+    FaultKind.WRONG: ("status",),
+}
+
+
+@dataclass
+class Fault:
+    """A rule that a FaultyStore follows.
+
+    Args:
+        operation: the name of a method of Store, or a shell pattern of such names; a write to a pinned folder is
+            `put_if_absent`. Operations that the kind is not for are left alone.
+        kind: what to do.
+        path: shell pattern of the paths it holds for; `*` also stands for `/`.
+        times: how often it strikes at most; None means without end.
+        skip: how often it could strike before it does so first.
+        probability: of striking, each time.
+        seconds: of waiting.
+        count: how many of the files written last a late answer does not know of.
+        share: of the content that a torn read gives, from 0 to 1; -1 gives all but the last line.
+    """
+
+    operation: str
+    kind: FaultKind
+    path: str = "*"
+    times: int | None = None
+    probability: float = 1.0
+    seconds: float = 0.0
+    count: int = 1
+    share: float = 0.5
+    skip: int = 0
+
+    def holds(self, operation: str, path: str) -> bool:
+        """Whether it may strike there, chance and number aside."""
+        if self.times == 0 or operation not in _OPERATIONS.get(self.kind, (operation,)):
+            return False
+        return fnmatch.fnmatchcase(operation, self.operation) and fnmatch.fnmatchcase(path, self.path)
+
+
+class _Written:
+    """The paths that were written through a store and its children, the last at the end, with the content of before."""
+
+    def __init__(self) -> None:
+        self._before: dict[str, bytes | None] = {}
+
+    def note(self, path: str, before: bytes | None) -> None:
+        """Notes a write; `before` is None where there was no file."""
+        self._before.pop(path, None)
+        self._before[path] = before
+
+    def forget(self, path: str) -> None:
+        self._before.pop(path, None)
+
+    def last(self, count: int) -> dict[str, bytes | None]:
+        """The paths written last."""
+        return dict(list(self._before.items())[-count:]) if count else {}
+
+
+class FaultyStore:
+    """Another store, with faults.
+
+    Args:
+        inner: the store that does the work.
+        faults: the first that holds for an operation strikes.
+        seed: of the chance.
+        clock: waits for the delays.
+    """
+
+    def __init__(self, inner: Store, faults: Sequence[Fault] = (), seed: int = 0, clock: Clock | None = None) -> None:
+        self.inner = inner
+        self.faults = list(faults)
+        self._random = random.Random(seed)
+        self._clock: Clock = clock or FixedClock()
+        self._lock = threading.Lock()
+        self._written = _Written()
+
+    @property
+    def root(self) -> str:
+        return self.inner.root
+
+    def list_from(self, folder: str, start: str = "") -> list[FileStatus]:
+        return self.around("list_from", folder, lambda: self.inner.list_from(folder, start))
+
+    def list_folders(self, folder: str) -> list[str]:
+        return self.around("list_folders", folder, lambda: self.inner.list_folders(folder))
+
+    def read(self, path: str) -> bytes:
+        return self.around("read", path, lambda: self.inner.read(path))
+
+    def open_input(self, path: str) -> IO[bytes]:
+        return self.around("open_input", path, lambda: self.inner.open_input(path))
+
+    def status(self, path: str) -> FileStatus | None:
+        return self.around("status", path, lambda: self.inner.status(path))
+
+    def put_if_absent(self, path: str, data: bytes) -> PutResult:
+        return self.around("put_if_absent", path, lambda: self.noted(path, self.inner.put_if_absent(path, data)))
+
+    def put(self, path: str, data: bytes) -> None:
+        def run() -> None:
+            before = self._content(path)
+            self.inner.put(path, data)
+            self._written.note(self._key(path), before)
+
+        self.around("put", path, run)
+
+    def delete(self, path: str) -> None:
+        self.around("delete", path, lambda: self.inner.delete(path))
+        self._written.forget(self._key(path))
+
+    def make_folder(self, folder: str) -> None:
+        self.around("make_folder", folder, lambda: self.inner.make_folder(folder))
+
+    def rename_folder(self, source: str, target: str) -> None:
+        self.around("rename_folder", source, lambda: self.inner.rename_folder(source, target))
+
+    def delete_folder(self, folder: str) -> None:
+        self.around("delete_folder", folder, lambda: self.inner.delete_folder(folder))
+
+    def delete_empty_folder(self, folder: str) -> bool:
+        return self.around("delete_empty_folder", folder, lambda: self.inner.delete_empty_folder(folder))
+
+    def folder_modified_ms(self, folder: str) -> int | None:
+        return self.around("folder_modified_ms", folder, lambda: self.inner.folder_modified_ms(folder))
+
+    def make_durable(self, paths: Sequence[str]) -> None:
+        self.around("make_durable", ",".join(paths), lambda: self.inner.make_durable(paths))
+
+    def pin(self, folder: str) -> PinnedFolder:
+        inner = self.around("pin", folder, lambda: self.inner.pin(folder))
+        return _FaultyFolder(inner, folder, self)
+
+    def child(self, folder: str) -> FaultyStore:
+        """The child has the same faults, chance and memory of writes."""
+        child = copy.copy(self)
+        child.inner = self.inner.child(folder)
+        return child
+
+    def local_path(self, path: str) -> str | None:
+        return self.inner.local_path(path)
+
+    def around(self, operation: str, path: str, run: Callable[[], T]) -> T:
+        """Runs the operation with whatever fault holds for it."""
+        fault = self._strike(operation, path)
+        if fault is None:
+            return run()
+        if fault.kind is FaultKind.DELAY:
+            self._clock.sleep(fault.seconds)
+        if fault.kind is FaultKind.FAIL_BEFORE:
+            raise StorageError(f"{operation} {path} failed before it was done")
+        if fault.kind is FaultKind.TWICE and operation in _WRITES:
+            run()
+        result = run()
+        if fault.kind is FaultKind.FAIL_AFTER:
+            raise StorageError(f"{operation} {path} failed after it was done")
+        altered: T = self._altered(fault, operation, path, result)
+        return altered
+
+    def noted(self, path: str, result: PutResult) -> PutResult:
+        """Remembers a file that was made, for late answers."""
+        if result is PutResult.CREATED:
+            self._written.note(self._key(path), None)
+        return result
+
+    def _strike(self, operation: str, path: str) -> Fault | None:
+        with self._lock:
+            for fault in self.faults:
+                if not fault.holds(operation, path):
+                    continue
+                if fault.skip > 0:
+                    fault.skip -= 1
+                elif self._random.random() < fault.probability:
+                    fault.times = None if fault.times is None else fault.times - 1
+                    return fault
+        return None
+
+    def _altered(self, fault: Fault, operation: str, path: str, result: Any) -> Any:
+        """The answer as the fault leaves it."""
+        match fault.kind:
+            case FaultKind.LATE if operation == "list_from":
+                return self._late_listing(fault, result)
+            case FaultKind.LATE:
+                return self._late_answer(fault, operation, path, result)
+            case FaultKind.TWICE if operation in _LISTINGS:
+                return self._random.sample([*result, *result], 2 * len(result))
+            case FaultKind.TORN:
+                return _as(operation, _torn(_bytes(result), fault.share))
+            case FaultKind.WRONG if result is not None:
+                return replace(result, size=result.size + 1, modified_ms=result.modified_ms + 1)
+        return result
+
+    def _late_listing(self, fault: Fault, result: Sequence[FileStatus]) -> list[FileStatus]:
+        unknown = {path for path, before in self._written.last(fault.count).items() if before is None}
+        return [status for status in result if self._key(status.path) not in unknown]
+
+    def _late_answer(self, fault: Fault, operation: str, path: str, result: Any) -> Any:
+        last = self._written.last(fault.count)
+        if self._key(path) not in last:
+            return result
+        before = last[self._key(path)]
+        if operation == "status":
+            return None if before is None else replace(result, size=len(before))
+        if before is None:
+            raise ObjectMissing(path)
+        return _as(operation, before)
+
+    def _content(self, path: str) -> bytes | None:
+        try:
+            return self.inner.read(path)
+        except ObjectMissing:
+            return None
+
+    def _key(self, path: str) -> str:
+        """The path told apart from those of other children."""
+        return f"{self.inner.root}/{path}"
+
+
+@dataclass(frozen=True)
+class _FaultyFolder:
+    inner: PinnedFolder
+    folder: str
+    store: FaultyStore
+
+    def known_by(self, file: FileStatus) -> _FaultyFolder:
+        inner = self.inner.known_by(file)
+        return self if inner is self.inner else replace(self, inner=inner)
+
+    def is_current(self) -> bool:
+        return self.inner.is_current()
+
+    def put_if_absent(self, name: str, data: bytes) -> PutResult:
+        path = f"{self.folder}/{name}" if self.folder else name
+        put = self.inner.put_if_absent
+        return self.store.around("put_if_absent", path, lambda: self.store.noted(path, put(name, data)))
+
+
+def _bytes(result: bytes | IO[bytes]) -> bytes:
+    if isinstance(result, bytes):
+        return result
+    with result:
+        return result.read()
+
+
+def _torn(content: bytes, share: float) -> bytes:
+    if share >= 0:
+        return content[: int(len(content) * share)]
+    return content[: content.rstrip(b"\n").rfind(b"\n") + 1]
+
+
+def _as(operation: str, content: bytes) -> bytes | IO[bytes]:
+    return io.BytesIO(content) if operation == "open_input" else content

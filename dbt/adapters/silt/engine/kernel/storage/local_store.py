@@ -1,0 +1,295 @@
+"""A folder of the local file system as a store.
+
+A conditional write makes a temporary file in the same folder, forces it to disk, and links it to its name: `link`
+fails where the name is taken, on every POSIX file system, also between processes and hosts, where a rename would
+overwrite. Then the folder is forced to disk.
+
+A writer that is killed leaves at most one such file a write, `.<name>.<32 hexadecimal digits>.tmp` beside the name that
+it was for: in `_delta_log` (commits, checksums, checkpoints, `_last_checkpoint`) and wherever else a store puts files.
+Its name begins with a dot, so it is nothing of the log and no data to any reader; `is_temporary_name` tells it, and
+once it is old enough VACUUM deletes it. No other file that a store puts is ever there in part.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+import re
+import shutil
+import stat
+import uuid
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import IO, cast
+
+import pyarrow
+
+from dbt.adapters.silt.engine.kernel.errors import NotWrittenError, StorageError
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectExists, ObjectMissing, PutResult
+
+_logger = logging.getLogger(__name__)
+
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_TEMPORARY_NAME = re.compile(r"\..+\.[0-9a-f]{32}\.tmp")
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV)
+
+
+def is_temporary_name(name: str) -> bool:
+    """Whether a file has the name of one that a store of this kind was about to put when it was killed."""
+    return _TEMPORARY_NAME.fullmatch(name) is not None
+
+
+class LocalStore:
+    """Files under one folder, which need not be there yet.
+
+    Args:
+        root: the folder; a relative one is taken from the working directory of now.
+    """
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        self._root = os.path.abspath(os.fspath(root))
+
+    def __repr__(self) -> str:
+        return f"LocalStore({self._root!r})"
+
+    @property
+    def root(self) -> str:
+        return self._root
+
+    def list_from(self, folder: str, start: str = "") -> list[FileStatus]:
+        with _mapped("listing", self._at(folder)), os.scandir(self._at(folder)) as entries:
+            wanted = [entry for entry in entries if entry.name >= start and not entry.is_dir()]
+        found = (self.status(f"{folder}/{entry.name}" if folder else entry.name) for entry in wanted)
+        return sorted((status for status in found if status is not None), key=lambda status: status.name)
+
+    def list_folders(self, folder: str) -> list[str]:
+        with _mapped("listing", self._at(folder)), os.scandir(self._at(folder)) as entries:
+            return sorted(entry.name for entry in entries if entry.is_dir())
+
+    def read(self, path: str) -> bytes:
+        with _mapped("reading", self._at(path)), open(self._at(path), "rb") as file:
+            return file.read()
+
+    def open_input(self, path: str) -> IO[bytes]:
+        with _mapped("opening", self._at(path)):
+            return cast(IO[bytes], pyarrow.OSFile(self._at(path), "rb"))
+
+    def status(self, path: str) -> FileStatus | None:
+        try:
+            with _mapped("looking at", self._at(path)):
+                found = os.stat(self._at(path))
+        except ObjectMissing:
+            return None
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        return FileStatus(path, found.st_size, found.st_mtime_ns // 1_000_000)
+
+    def put_if_absent(self, path: str, data: bytes) -> PutResult:
+        folder, _, name = path.rpartition("/")
+        return self.pin(folder).put_if_absent(name, data)
+
+    def put(self, path: str, data: bytes) -> None:
+        target = self._at(path)
+        folder, name = os.path.split(target)
+        temporary = os.path.join(folder, _temporary_name(name))
+        with _mapped("writing", target):
+            try:
+                _write_durably(temporary, data)
+                # Hadoop's checksum of the old content would make Spark refuse the new one.
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(os.path.join(folder, f".{name}.crc"))
+                os.replace(temporary, target)
+            except BaseException:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(temporary)
+                raise
+            _sync(folder, _FOLDER_FLAGS)
+
+    def delete(self, path: str) -> None:
+        with contextlib.suppress(ObjectMissing), _mapped("deleting", self._at(path)):
+            os.unlink(self._at(path))
+
+    def make_folder(self, folder: str) -> None:
+        path = self._at(folder)
+        missing = []
+        while not os.path.isdir(path):
+            missing.append(path)
+            path = os.path.dirname(path)
+        with _mapped("making the folder", self._at(folder)):
+            os.makedirs(self._at(folder), exist_ok=True)
+            for made in reversed(missing):
+                _sync(os.path.dirname(made), _FOLDER_FLAGS)
+
+    def rename_folder(self, source: str, target: str) -> None:
+        old, new = self._at(source), self._at(target)
+        # rename(2) replaces an empty folder without a word.
+        if os.path.lexists(new):
+            raise ObjectExists(new)
+        try:
+            with _mapped("moving", old):
+                os.rename(old, new)
+                for parent in {os.path.dirname(old), os.path.dirname(new)}:
+                    _sync(parent, _FOLDER_FLAGS)
+        except StorageError as error:
+            if isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.ENOTEMPTY:
+                raise ObjectExists(new) from error
+            raise
+
+    def delete_folder(self, folder: str) -> None:
+        with contextlib.suppress(ObjectMissing), _mapped("deleting the folder", self._at(folder)):
+            shutil.rmtree(self._at(folder))
+
+    def delete_empty_folder(self, folder: str) -> bool:
+        try:
+            with _mapped("deleting the folder", self._at(folder)):
+                os.rmdir(self._at(folder))
+        except ObjectMissing:
+            return False
+        except (ObjectExists, StorageError) as error:
+            if isinstance(error.__cause__, OSError) and error.__cause__.errno in (errno.ENOTEMPTY, errno.EEXIST):
+                return False
+            raise
+        return True
+
+    def folder_modified_ms(self, folder: str) -> int | None:
+        try:
+            with _mapped("looking at", self._at(folder)):
+                found = os.stat(self._at(folder))
+        except ObjectMissing:
+            return None
+        return found.st_mtime_ns // 1_000_000 if stat.S_ISDIR(found.st_mode) else None
+
+    def make_durable(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            with _mapped("forcing to disk", self._at(path)):
+                _sync(self._at(path), os.O_RDONLY | os.O_CLOEXEC)
+        for folder in sorted({above for path in paths for above in _folders_above(path)}, reverse=True):
+            with _mapped("forcing to disk", self._at(folder)):
+                _sync(self._at(folder), _FOLDER_FLAGS)
+
+    def pin(self, folder: str) -> LocalFolder:
+        return LocalFolder(self._at(folder))
+
+    def child(self, folder: str) -> LocalStore:
+        return LocalStore(self._at(folder))
+
+    def local_path(self, path: str) -> str:
+        return self._at(path)
+
+    def _at(self, path: str) -> str:
+        return f"{self._root.rstrip('/')}/{path}" if path else self._root
+
+
+class LocalFolder:
+    """A folder held by a descriptor, so that its inode cannot be given to another folder while this value lives."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        with _mapped("opening the folder", path):
+            self._descriptor = os.open(path, _FOLDER_FLAGS)
+        weakref.finalize(self, os.close, self._descriptor)
+
+    def known_by(self, file: FileStatus) -> LocalFolder:
+        return self
+
+    def is_current(self) -> bool:
+        try:
+            with _mapped("looking at", self._path):
+                return os.path.samestat(os.stat(self._path), os.fstat(self._descriptor))
+        except ObjectMissing:
+            return False
+
+    def put_if_absent(self, name: str, data: bytes) -> PutResult:
+        if not self.is_current():
+            raise ObjectMissing(self._path)
+        temporary = _temporary_name(name)
+        try:
+            self._write(temporary, data)
+            result = self._link(temporary, name)
+        finally:
+            self._discard(temporary)
+        if result is PutResult.CREATED:
+            self._settle(name)
+        return result
+
+    def _write(self, temporary: str, data: bytes) -> None:
+        try:
+            _write_durably(temporary, data, self._descriptor)
+        except FileNotFoundError as error:
+            raise ObjectMissing(self._path) from error
+        except OSError as error:
+            raise NotWrittenError(f"writing in {self._path} failed: {error.strerror}") from error
+
+    def _link(self, temporary: str, name: str) -> PutResult:
+        try:
+            os.link(temporary, name, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+        except FileExistsError:
+            return PutResult.EXISTS
+        except FileNotFoundError as error:
+            raise ObjectMissing(self._path) from error
+        except OSError as error:
+            if error.errno in _NO_LINKS:
+                raise NotWrittenError(
+                    f"the file system of {self._path} has no hard links, which a safe commit needs",
+                    remedy="Use a warehouse on a local POSIX file system or on an object store",
+                ) from error
+            raise StorageError(f"linking {self._path}/{name} failed: {error.strerror}") from error
+        return PutResult.CREATED
+
+    def _settle(self, name: str) -> None:
+        try:
+            os.fsync(self._descriptor)
+        except OSError as error:
+            raise StorageError(f"forcing {self._path} to disk failed: {error.strerror}") from error
+        if not self.is_current():
+            raise StorageError(f"{self._path} was moved or removed while {name} was written into it")
+
+    def _discard(self, temporary: str) -> None:
+        try:
+            os.unlink(temporary, dir_fd=self._descriptor)
+        except FileNotFoundError:
+            pass  # it was never made, or went with its folder
+        except OSError as error:
+            _logger.warning("left %s in %s: %s", temporary, self._path, error)
+
+
+@contextlib.contextmanager
+def _mapped(doing: str, path: str) -> Iterator[None]:
+    """Foreign errors of the operating system as the store's own."""
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise ObjectMissing(path) from error
+    except FileExistsError as error:
+        raise ObjectExists(path) from error
+    except OSError as error:
+        raise StorageError(f"{doing} {path} failed: {error.strerror or error}") from error
+
+
+def _write_durably(path: str, data: bytes, folder: int | None = None) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder)
+    with open(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(descriptor)
+
+
+def _sync(path: str, flags: int) -> None:
+    descriptor = os.open(path, flags)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _temporary_name(name: str) -> str:
+    """Matches `_TEMPORARY_NAME`."""
+    return f".{name}.{uuid.uuid4().hex}.tmp"
+
+
+def _folders_above(path: str) -> list[str]:
+    """The folders of a path from its own up to the root, which is ``."""
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]

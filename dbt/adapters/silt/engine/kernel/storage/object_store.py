@@ -1,0 +1,353 @@
+"""A bucket, or a prefix in it, as a store: S3 and what speaks its language, Google Cloud Storage, Azure, by obstore.
+
+A conditional write is one request that the service itself decides: `If-None-Match: *` on S3 and Azure, a generation of
+0 on Google. It is sent once, never again by the client underneath, so that each answer is about that one request: a
+refusal is definite, and EXISTS means that some request, this writer's own lost one or another's, made the object.
+
+There are no folders, only the paths of objects. So a folder is there while an object is below it; making one does
+nothing, and a write needs none. What keeps a commit out of a log that was dropped, or dropped and made again, is the
+file by which the log's folder is known (`ObjectFolder.known_by`): the commit that its writer has read.
+
+Nothing is left behind by a writer that is killed, except parts of an upload that was never completed, which no listing
+shows; a rule of the bucket (S3: AbortIncompleteMultipartUpload) removes them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import IO, Any, Final
+
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError, StorageError
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectExists, ObjectMissing, PutResult
+
+try:
+    import obstore
+    from obstore import exceptions
+    from obstore import store as obstores
+except ImportError:  # the extra `object-store` is not installed
+    obstore = None
+
+# Options of the HTTP client, which obstore keeps apart from those of the service.
+_CLIENT_OPTIONS: Final = frozenset(
+    {
+        "allow_http",
+        "allow_invalid_certificates",
+        "connect_timeout",
+        "pool_idle_timeout",
+        "pool_max_idle_per_host",
+        "proxy_ca_certificate",
+        "proxy_excludes",
+        "proxy_url",
+        "randomize_addresses",
+        "read_timeout",
+        "root_certificate",
+        "timeout",
+        "user_agent",
+    }
+)
+_FLAGS: Final = frozenset({"allow_http", "allow_invalid_certificates", "randomize_addresses"})
+_WITHOUT_NETWORK: Final = ("memory", "local")
+_REQUESTS_AT_ONCE: Final = 16
+_BUFFER_BYTES: Final = 1 << 16
+
+
+class ObjectStore:
+    """Objects below a URL.
+
+    Args:
+        url: `s3://bucket/prefix`, `gs://...`, `az://container/prefix` or `abfss://...`; for trials also `memory:///`.
+        options: by the names that obstore gives them, of the service (`endpoint`, `region`, `access_key_id`,
+            `secret_access_key`, `skip_signature` ...) and of its client (`allow_http`, `timeout`, `proxy_url` ...), and
+            `max_retries`, how often a request other than a conditional write is sent again. What is not given is taken
+            from the environment, as the service's own tools do.
+
+    Raises:
+        InvalidSettingError: obstore is not installed, or the URL or an option cannot be used.
+    """
+
+    def __init__(self, url: str, options: Mapping[str, str] | None = None) -> None:
+        bare = url.rstrip("/")
+        self._url = f"{bare}//" if bare.endswith(":") else bare
+        self._base = ""
+        self._client, self._once = _clients(url, dict(options or {}))
+
+    def __repr__(self) -> str:
+        return f"ObjectStore({self.root!r})"
+
+    @property
+    def root(self) -> str:
+        return _joined(self._url, self._base)
+
+    def list_from(self, folder: str, start: str = "") -> list[FileStatus]:
+        key = self._key(folder)
+        with _mapped("listing", self._named(folder)):
+            if start:
+                # The service begins after an offset; what sorts between the two is left out below.
+                stream = obstore.list(self._client, key or None, offset=_joined(key, start[:-1]), chunk_size=1000)
+                found: Iterable[Any] = [each for chunk in stream for each in chunk]
+            else:
+                found = obstore.list_with_delimiter(self._client, key or None)["objects"]
+        within = f"{key}/" if key else ""
+        named = {each["path"][len(within) :]: each for each in found if each["path"].startswith(within)}
+        if not named:
+            self._require_folder(folder)
+        return [
+            _status(_joined(folder, name), named[name]) for name in sorted(named) if name >= start and "/" not in name
+        ]
+
+    def list_folders(self, folder: str) -> list[str]:
+        with _mapped("listing", self._named(folder)):
+            found = obstore.list_with_delimiter(self._client, self._key(folder) or None)
+        if not found["common_prefixes"] and not found["objects"]:
+            self._require_folder(folder)
+        return sorted(prefix.rpartition("/")[2] for prefix in found["common_prefixes"])
+
+    def read(self, path: str) -> bytes:
+        with _mapped("reading", self._named(path)):
+            return bytes(obstore.get(self._client, self._key(path)).bytes())
+
+    def open_input(self, path: str) -> IO[bytes]:
+        with _mapped("opening", self._named(path)):
+            found = obstore.head(self._client, self._key(path))
+        return io.BufferedReader(_Ranges(self._client, self._key(path), found), _BUFFER_BYTES)
+
+    def status(self, path: str) -> FileStatus | None:
+        try:
+            with _mapped("looking at", self._named(path)):
+                return _status(path, obstore.head(self._client, self._key(path)))
+        except ObjectMissing:
+            return None
+
+    def put_if_absent(self, path: str, data: bytes) -> PutResult:
+        with _mapped("writing", self._named(path), is_write=True):
+            try:
+                obstore.put(self._once, self._key(path), data, mode="create")
+            except exceptions.AlreadyExistsError as error:
+                return self._existing(path, error)
+        return PutResult.CREATED
+
+    def put(self, path: str, data: bytes) -> None:
+        with _mapped("writing", self._named(path)):
+            obstore.put(self._client, self._key(path), data)
+
+    def delete(self, path: str) -> None:
+        with contextlib.suppress(ObjectMissing), _mapped("deleting", self._named(path)):
+            obstore.delete(self._client, self._key(path))
+
+    def make_folder(self, folder: str) -> None:
+        """Does nothing: the first object below it makes it."""
+
+    def rename_folder(self, source: str, target: str) -> None:
+        """Copies every object, then deletes what was copied: not one step, and as costly as the data is large.
+
+        Names are copied from the last to the first, so that until the end a table's log lacks its beginning at the
+        target, and a reader there meets an error, never a part of the table. Whoever moves a table ends its log first:
+        a commit that lands at the source while it is copied stays behind.
+        """
+        if next(self._keys(target), None) is not None:
+            raise ObjectExists(self._named(target))
+        keys = sorted(self._keys(source), reverse=True)
+        if not keys:
+            raise ObjectMissing(self._named(source))
+        old, new = self._key(source), self._key(target)
+        with _mapped("moving", self._named(source)):
+            for key in keys:
+                obstore.copy(self._client, key, f"{new}{key[len(old) :]}")
+            for key in keys:
+                obstore.delete(self._client, key)
+
+    def delete_folder(self, folder: str) -> None:
+        """Deletes every object below, until there is none: one that is put meanwhile goes too."""
+        while keys := sorted(self._keys(folder)):
+            with _mapped("deleting the folder", self._named(folder)):
+                obstore.delete(self._client, keys)
+
+    def delete_empty_folder(self, folder: str) -> bool:
+        """Does nothing: what is empty is not there."""
+        return False
+
+    def folder_modified_ms(self, folder: str) -> int | None:
+        return None
+
+    def make_durable(self, paths: Sequence[str]) -> None:
+        """An object that is there is durable, so only that is looked at."""
+        with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:
+            for path, found in zip(paths, pool.map(self.status, paths), strict=True):
+                if found is None:
+                    raise ObjectMissing(self._named(path))
+
+    def pin(self, folder: str) -> ObjectFolder:
+        return ObjectFolder(self, folder)
+
+    def child(self, folder: str) -> ObjectStore:
+        child = ObjectStore.__new__(ObjectStore)
+        child._url, child._base = self._url, self._key(folder)
+        child._client, child._once = self._client, self._once
+        return child
+
+    def local_path(self, path: str) -> str:
+        return self._named(path)
+
+    def _existing(self, path: str, error: Exception) -> PutResult:
+        """S3 also refuses a write while another of the same object is under way (409), which may yet fail."""
+        if self.status(path) is None:
+            raise StorageError(f"another write of {self._named(path)} was under way") from error
+        return PutResult.EXISTS
+
+    def _key(self, path: str) -> str:
+        return _joined(self._base, path)
+
+    def _named(self, path: str) -> str:
+        return _joined(self.root, path)
+
+    def _keys(self, folder: str) -> Iterator[str]:
+        with _mapped("listing", self._named(folder)):
+            for chunk in obstore.list(self._client, self._key(folder) or None, chunk_size=1000):
+                yield from (each["path"] for each in chunk)
+
+    def _require_folder(self, folder: str) -> None:
+        """The root is always there."""
+        if folder and next(self._keys(folder), None) is None:
+            raise ObjectMissing(self._named(folder))
+
+
+@dataclass(frozen=True)
+class ObjectFolder:
+    """A prefix, told from the same prefix at another time by an object in it that must be there, unchanged."""
+
+    store: ObjectStore
+    folder: str
+    witness: FileStatus | None = None
+
+    def known_by(self, file: FileStatus) -> ObjectFolder:
+        return self if file == self.witness else replace(self, witness=file)
+
+    def is_current(self) -> bool:
+        """Whether the file that the folder is known by is still the one it was; True where it is known by none."""
+        if self.witness is None:
+            return True
+        found = self.store.status(self.witness.path)
+        return found is not None and found.has_content_of(self.witness)
+
+    def put_if_absent(self, name: str, data: bytes) -> PutResult:
+        """Looks at the file that the folder is known by before and after.
+
+        A drop deletes until nothing is left, so an object that was put too late for the drop to see it was put after
+        that file had gone: then the second look finds it out, and the object is taken away again.
+        """
+        if not self.is_current():
+            raise ObjectMissing(_joined(self.store.root, self.folder))
+        path = _joined(self.folder, name)
+        result = self.store.put_if_absent(path, data)
+        if result is PutResult.CREATED and not self.is_current():
+            self.store.delete(path)
+            raise ObjectMissing(_joined(self.store.root, self.folder))
+        return result
+
+
+class _Ranges(io.RawIOBase):
+    """An object that is read by ranges; every range is of the same content."""
+
+    def __init__(self, client: Any, key: str, found: Mapping[str, Any]) -> None:
+        self._client, self._key, self._size = client, key, found["size"]
+        self._condition = {"if_match": found["e_tag"]} if found["e_tag"] else {}
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        origin = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = max(0, origin + offset)
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        end = min(self._at + len(buffer), self._size)
+        if end <= self._at:
+            return 0
+        options: Any = {"range": (self._at, end), **self._condition}
+        with _mapped("reading", self._key):
+            data = bytes(obstore.get(self._client, self._key, options=options).bytes())
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+
+def _clients(url: str, options: dict[str, Any]) -> tuple[Any, Any]:
+    """The client for everything, and the one for conditional writes, which sends nothing twice."""
+    if obstore is None:
+        raise InvalidSettingError(
+            f"{url} is in an object store, and the package obstore is not installed",
+            remedy='Install it: pip install "dbt-silt[object-store]"',
+        )
+    retries = options.pop("max_retries", None)
+    client = {name: options.pop(name) for name in sorted(_CLIENT_OPTIONS & options.keys())}
+    client.update({name: str(client[name]).lower() == "true" for name in _FLAGS & client.keys()})
+    try:
+        scheme = obstore.parse_scheme(url)
+        if scheme in _WITHOUT_NETWORK:
+            # A folder that is empty would still be listed.
+            only = obstores.from_url(url, **{"automatic_cleanup": True} if scheme == "local" else {})
+            return only, only
+        retry: Any = {} if retries is None else {"retry_config": {"max_retries": int(retries)}}
+        usual = obstores.from_url(url, config=options or None, client_options=client or None, **retry)
+        once: Any = {"max_retries": 0}
+        return usual, obstores.from_url(url, config=options or None, client_options=client or None, retry_config=once)
+    except (exceptions.BaseError, ValueError, TypeError) as error:
+        raise InvalidSettingError(f"the object store {url} cannot be opened: {_first_line(error)}") from error
+
+
+@contextlib.contextmanager
+def _mapped(doing: str, name: str, is_write: bool = False) -> Iterator[None]:
+    """Foreign errors as the store's own.
+
+    Args:
+        is_write: whether a refusal means that a write surely did not take place: it was sent once.
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise ObjectMissing(name) from error
+    except _refusals() as error:
+        kind = NotWrittenError if is_write else StorageError
+        raise kind(f"{doing} {name} was refused: {_first_line(error)}") from error
+    except (exceptions.BaseError, OSError) as error:
+        raise StorageError(f"{doing} {name} failed: {_first_line(error)}") from error
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    return (
+        exceptions.PermissionDeniedError,
+        exceptions.UnauthenticatedError,
+        exceptions.NotSupportedError,
+        exceptions.InvalidPathError,
+        exceptions.UnknownConfigurationKeyError,
+        ValueError,
+    )
+
+
+def _status(path: str, found: Mapping[str, Any]) -> FileStatus:
+    """As a listing and a look at the one object agree on it: the latter knows the time to the second only."""
+    modified: datetime.datetime = found["last_modified"]
+    etag: str | None = found["e_tag"]
+    tag = None if etag is None else etag.removeprefix("W/").strip('"')
+    return FileStatus(path, found["size"], int(modified.timestamp()) * 1000, tag)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _joined(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder and name else folder or name

@@ -1,0 +1,475 @@
+"""The actions of the Delta log, one frozen value each, and their JSON spelling.
+
+Source: the Delta specification, section "Actions". An absent or null field is None; unknown fields and unknown
+actions are ignored, as the specification asks. A JSON number with a fraction becomes a Decimal, never a float.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, ClassVar, TypeAlias
+
+from dbt.adapters.silt.engine.kernel.table.json_fields import (
+    boolean,
+    full_map,
+    long,
+    required,
+    struct,
+    text,
+    text_map,
+    texts,
+)
+
+Json: TypeAlias = Any
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """The versions and named features that a reader and a writer must know."""
+
+    key: ClassVar[str] = "protocol"
+    min_reader_version: int = 1
+    min_writer_version: int = 2
+    reader_features: tuple[str, ...] | None = None
+    writer_features: tuple[str, ...] | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        return _present(
+            minReaderVersion=self.min_reader_version,
+            minWriterVersion=self.min_writer_version,
+            readerFeatures=None if self.reader_features is None else list(self.reader_features),
+            writerFeatures=None if self.writer_features is None else list(self.writer_features),
+        )
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Json]) -> Protocol:
+        return cls(
+            min_reader_version=_long(body, "minReaderVersion"),
+            min_writer_version=_long(body, "minWriterVersion"),
+            reader_features=texts(body, "readerFeatures"),
+            writer_features=texts(body, "writerFeatures"),
+        )
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """The table's identity, schema, partitioning and properties.
+
+    `schema_string` is the Spark StructType JSON; `kernel.schema.StructType.from_json` reads it.
+    """
+
+    key: ClassVar[str] = "metaData"
+    id: str
+    schema_string: str
+    partition_columns: tuple[str, ...] = ()
+    configuration: Mapping[str, str] = field(default_factory=dict)
+    name: str | None = None
+    description: str | None = None
+    created_time: int | None = None
+    format_provider: str = "parquet"
+    format_options: Mapping[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Json]:
+        return _present(
+            id=self.id,
+            name=self.name,
+            description=self.description,
+            format={"provider": self.format_provider, "options": dict(self.format_options)},
+            schemaString=self.schema_string,
+            partitionColumns=list(self.partition_columns),
+            configuration=dict(self.configuration),
+            createdTime=self.created_time,
+        )
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Json]) -> Metadata:
+        file_format = struct(body, "format") or {}
+        schema_string = text(body, "schemaString")
+        return cls(
+            id=_text(body, "id"),
+            schema_string=_NO_COLUMNS if schema_string is None else schema_string,
+            partition_columns=texts(body, "partitionColumns") or (),
+            configuration=full_map(body, "configuration") or {},
+            name=text(body, "name"),
+            description=text(body, "description"),
+            created_time=long(body, "createdTime"),
+            format_provider=text(file_format, "provider") or "parquet",
+            format_options=full_map(file_format, "options") or {},
+        )
+
+
+@dataclass(frozen=True)
+class DeletionVector:
+    """Where the bitmap of a file's deleted rows is (specification: "Deletion Vector Descriptor Schema")."""
+
+    storage_type: str
+    path_or_inline_dv: str
+    size_in_bytes: int
+    cardinality: int
+    offset: int | None = None
+
+    @property
+    def unique_id(self) -> str:
+        """The part of a logical file's identity that its vector gives."""
+        at = "" if self.offset is None else f"@{self.offset}"
+        return f"{self.storage_type}{self.path_or_inline_dv}{at}"
+
+    def to_json(self) -> dict[str, Json]:
+        return _present(
+            storageType=self.storage_type,
+            pathOrInlineDv=self.path_or_inline_dv,
+            offset=self.offset,
+            sizeInBytes=self.size_in_bytes,
+            cardinality=self.cardinality,
+        )
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Json] | None) -> DeletionVector | None:
+        if body is None:
+            return None
+        return cls(
+            storage_type=_text(body, "storageType"),
+            path_or_inline_dv=_text(body, "pathOrInlineDv"),
+            size_in_bytes=_long(body, "sizeInBytes"),
+            cardinality=_long(body, "cardinality"),
+            offset=long(body, "offset"),
+        )
+
+
+@dataclass(frozen=True)
+class AddFile:
+    """A data file that belongs to the table from this version on.
+
+    `path` is spelled as in the log: a URI, relative to the table's root. `stats` is the JSON text of the statistics.
+    """
+
+    key: ClassVar[str] = "add"
+    path: str
+    partition_values: Mapping[str, str | None]
+    size: int
+    modification_time: int
+    data_change: bool = True
+    stats: str | None = None
+    tags: Mapping[str, str | None] | None = None
+    deletion_vector: DeletionVector | None = None
+    base_row_id: int | None = None
+    default_row_commit_version: int | None = None
+    clustering_provider: str | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        return _present(
+            path=self.path,
+            partitionValues=dict(self.partition_values),
+            size=self.size,
+            modificationTime=self.modification_time,
+            dataChange=self.data_change,
+            stats=self.stats,
+            tags=None if self.tags is None else dict(self.tags),
+            deletionVector=None if self.deletion_vector is None else self.deletion_vector.to_json(),
+            baseRowId=self.base_row_id,
+            defaultRowCommitVersion=self.default_row_commit_version,
+            clusteringProvider=self.clustering_provider,
+        )
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Json]) -> AddFile:
+        return cls(
+            path=_text(body, "path"),
+            partition_values=text_map(body, "partitionValues") or {},
+            size=_long(body, "size"),
+            modification_time=long(body, "modificationTime") or 0,
+            data_change=boolean(body, "dataChange") is not False,
+            stats=text(body, "stats"),
+            tags=text_map(body, "tags"),
+            deletion_vector=DeletionVector.from_json(struct(body, "deletionVector")),
+            base_row_id=long(body, "baseRowId"),
+            default_row_commit_version=long(body, "defaultRowCommitVersion"),
+            clustering_provider=text(body, "clusteringProvider"),
+        )
+
+    def remove(self, deletion_timestamp: int, data_change: bool = True) -> RemoveFile:
+        """The action that takes this file out of the table."""
+        return RemoveFile(
+            path=self.path,
+            deletion_timestamp=deletion_timestamp,
+            data_change=data_change,
+            extended_file_metadata=True,
+            partition_values=self.partition_values,
+            size=self.size,
+            tags=self.tags,
+            deletion_vector=self.deletion_vector,
+            base_row_id=self.base_row_id,
+            default_row_commit_version=self.default_row_commit_version,
+        )
+
+
+@dataclass(frozen=True)
+class RemoveFile:
+    """A data file that no longer belongs to the table; a tombstone until VACUUM may delete the file."""
+
+    key: ClassVar[str] = "remove"
+    path: str
+    deletion_timestamp: int | None
+    data_change: bool = True
+    extended_file_metadata: bool | None = None
+    partition_values: Mapping[str, str | None] | None = None
+    size: int | None = None
+    tags: Mapping[str, str | None] | None = None
+    deletion_vector: DeletionVector | None = None
+    base_row_id: int | None = None
+    default_row_commit_version: int | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        return _present(
+            path=self.path,
+            deletionTimestamp=self.deletion_timestamp,
+            dataChange=self.data_change,
+            extendedFileMetadata=self.extended_file_metadata,
+            partitionValues=None if self.partition_values is None else dict(self.partition_values),
+            size=self.size,
+            tags=None if self.tags is None else dict(self.tags),
+            deletionVector=None if self.deletion_vector is None else self.deletion_vector.to_json(),
+            baseRowId=self.base_row_id,
+            defaultRowCommitVersion=self.default_row_commit_version,
+        )
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Json]) -> RemoveFile:
+        return cls(
+            path=_text(body, "path"),
+            deletion_timestamp=long(body, "deletionTimestamp"),
+            data_change=boolean(body, "dataChange") is not False,
+            extended_file_metadata=boolean(body, "extendedFileMetadata"),
+            partition_values=text_map(body, "partitionValues"),
+            size=long(body, "size"),
+            tags=text_map(body, "tags"),
+            deletion_vector=DeletionVector.from_json(struct(body, "deletionVector")),
+            base_row_id=long(body, "baseRowId"),
+            default_row_commit_version=long(body, "defaultRowCommitVersion"),
+        )
+
+
+@dataclass(frozen=True)
+class AddCDCFile:
+    """A file of change data (specification: "Add CDC File")."""
+
+    key: ClassVar[str] = "cdc"
+    path: str
+    partition_values: Mapping[str, str | None]
+    size: int
+    data_change: bool = False
+    tags: Mapping[str, str | None] | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        return _present(
+            path=self.path,
+            partitionValues=dict(self.partition_values),
+            size=self.size,
+            dataChange=self.data_change,
+            tags=None if self.tags is None else dict(self.tags),
+        )
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Json]) -> AddCDCFile:
+        return cls(
+            path=_text(body, "path"),
+            partition_values=text_map(body, "partitionValues") or {},
+            size=_long(body, "size"),
+            tags=text_map(body, "tags"),
+        )
+
+
+@dataclass(frozen=True)
+class SetTransaction:
+    """The latest version that an application has committed to the table (specification: "Transaction Identifiers")."""
+
+    key: ClassVar[str] = "txn"
+    app_id: str
+    version: int
+    last_updated: int | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        return _present(appId=self.app_id, version=self.version, lastUpdated=self.last_updated)
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Json]) -> SetTransaction:
+        return cls(_text(body, "appId"), _long(body, "version"), long(body, "lastUpdated"))
+
+
+@dataclass(frozen=True)
+class DomainMetadata:
+    """A named piece of configuration that writers must preserve."""
+
+    key: ClassVar[str] = "domainMetadata"
+    domain: str
+    configuration: str
+    removed: bool = False
+
+    def to_json(self) -> dict[str, Json]:
+        return {"domain": self.domain, "configuration": self.configuration, "removed": self.removed}
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Json]) -> DomainMetadata:
+        return cls(_text(body, "domain"), text(body, "configuration") or "", boolean(body, "removed") or False)
+
+
+@dataclass(frozen=True)
+class CommitInfo:
+    """Who committed what, and how (free-form in the specification; the field names are the reference's).
+
+    `operation_parameters` are raw JSON values, `operation_metrics` are numbers as text. Three fields are this engine's:
+    `read_versions` are the versions of each table that the statement read, by its name; `statement_attempts` counts
+    the runs of the whole statement, `commit_attempts` the tries to commit of the last of them. `extra` holds the fields
+    that have no attribute here: those of other writers, and the run metadata of ours. Nothing of a table hangs on it,
+    so a field of another type than the reference's is one of those.
+    """
+
+    key: ClassVar[str] = "commitInfo"
+    timestamp: int | None = None
+    operation: str | None = None
+    operation_parameters: Mapping[str, Json] = field(default_factory=dict)
+    read_version: int | None = None
+    isolation_level: str | None = None
+    is_blind_append: bool | None = None
+    operation_metrics: Mapping[str, str] | None = None
+    user_metadata: str | None = None
+    engine_info: str | None = None
+    txn_id: str | None = None
+    in_commit_timestamp: int | None = None
+    read_versions: Mapping[str, Sequence[int]] | None = None
+    commit_attempts: int | None = None
+    statement_attempts: int | None = None
+    extra: Mapping[str, Json] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Json]:
+        known = _present(
+            inCommitTimestamp=self.in_commit_timestamp,
+            timestamp=self.timestamp,
+            operation=self.operation,
+            operationParameters=dict(self.operation_parameters),
+            readVersion=self.read_version,
+            isolationLevel=self.isolation_level,
+            isBlindAppend=self.is_blind_append,
+            operationMetrics=None if self.operation_metrics is None else dict(self.operation_metrics),
+            userMetadata=self.user_metadata,
+            engineInfo=self.engine_info,
+            txnId=self.txn_id,
+            readVersions=None if self.read_versions is None else {k: list(v) for k, v in self.read_versions.items()},
+            commitAttempts=self.commit_attempts,
+            statementAttempts=self.statement_attempts,
+        )
+        return {**known, **{k: v for k, v in self.extra.items() if k not in known}}
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Json]) -> CommitInfo:
+        known = {key: value for key, value in body.items() if _is_of(_COMMIT_INFO_TYPES.get(key), value)}
+        return cls(
+            timestamp=known.get("timestamp"),
+            operation=known.get("operation"),
+            operation_parameters=dict(known.get("operationParameters") or {}),
+            read_version=known.get("readVersion"),
+            isolation_level=known.get("isolationLevel"),
+            is_blind_append=known.get("isBlindAppend"),
+            operation_metrics=known.get("operationMetrics"),
+            user_metadata=known.get("userMetadata"),
+            engine_info=known.get("engineInfo"),
+            txn_id=known.get("txnId"),
+            in_commit_timestamp=known.get("inCommitTimestamp"),
+            read_versions=known.get("readVersions"),
+            commit_attempts=known.get("commitAttempts"),
+            statement_attempts=known.get("statementAttempts"),
+            extra={key: value for key, value in body.items() if key not in known},
+        )
+
+
+# delta-rs once left the schema of an empty table out.
+_NO_COLUMNS = '{"type":"struct","fields":[]}'
+
+Action: TypeAlias = (
+    Protocol | Metadata | AddFile | RemoveFile | AddCDCFile | SetTransaction | DomainMetadata | CommitInfo
+)
+
+_TYPES: Mapping[str, Any] = {
+    kind.key: kind
+    for kind in (
+        Protocol,
+        Metadata,
+        AddFile,
+        RemoveFile,
+        AddCDCFile,
+        SetTransaction,
+        DomainMetadata,
+        CommitInfo,
+    )
+}
+_COMMIT_INFO_TYPES: Mapping[str, type] = {
+    "timestamp": int,
+    "operation": str,
+    "operationParameters": dict,
+    "readVersion": int,
+    "isolationLevel": str,
+    "isBlindAppend": bool,
+    "operationMetrics": dict,
+    "userMetadata": str,
+    "engineInfo": str,
+    "txnId": str,
+    "inCommitTimestamp": int,
+    "readVersions": dict,
+    "commitAttempts": int,
+    "statementAttempts": int,
+}
+
+
+def serialize(actions: Iterable[Action]) -> bytes:
+    """The bytes of a commit file: one JSON object a line, UTF-8."""
+    lines = (json.dumps({a.key: a.to_json()}, ensure_ascii=False, separators=(",", ":")) for a in actions)
+    return ("\n".join(lines) + "\n").encode()
+
+
+def parse(data: bytes) -> list[Action]:
+    """The actions of a commit file, unknown ones left out.
+
+    Raises:
+        ValueError: a line is not JSON, or an action lacks a field or has one of another type; the caller knows which
+            file it is and says so.
+    """
+    found: list[Action] = []
+    for line in data.decode().split("\n"):
+        if line.strip():
+            found.extend(_parse_line(_loaded(line)))
+    return found
+
+
+def _loaded(line: str) -> Mapping[str, Json]:
+    try:
+        wrapper = json.loads(line, parse_float=Decimal)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    if not isinstance(wrapper, dict):
+        raise ValueError("it is no JSON object")
+    return wrapper
+
+
+def _parse_line(wrapper: Mapping[str, Json]) -> Sequence[Action]:
+    known = ((_TYPES[key], struct(wrapper, key)) for key in wrapper if key in _TYPES)
+    return [kind.from_json(body) for kind, body in known if body is not None]
+
+
+def _present(**fields: Json) -> dict[str, Json]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _text(body: Mapping[str, Json], key: str) -> str:
+    return required(text(body, key), key)
+
+
+def _long(body: Mapping[str, Json], key: str) -> int:
+    return required(long(body, key), key)
+
+
+def _is_of(kind: type | None, value: Json) -> bool:
+    """Whether a field is known, and of its type."""
+    return kind is not None and isinstance(value, kind) and (kind is bool or not isinstance(value, bool))

@@ -1,0 +1,177 @@
+"""A table's active files, and its tombstones, as Arrow columns, and the way between rows and actions.
+
+One row is one logical file. Columns are the fields of the actions `add` and `remove` in snake case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DeletionVector, RemoveFile
+from dbt.adapters.silt.engine.kernel.table.paths import decode_path
+
+STRING_MAP: Final = pa.map_(pa.string(), pa.string())
+DELETION_VECTOR: Final = pa.struct(
+    [
+        ("storage_type", pa.string()),
+        ("path_or_inline_dv", pa.string()),
+        ("offset", pa.int32()),
+        ("size_in_bytes", pa.int32()),
+        ("cardinality", pa.int64()),
+    ]
+)
+FILES: Final = pa.schema(
+    [
+        ("path", pa.string()),
+        ("partition_values", STRING_MAP),
+        ("size", pa.int64()),
+        ("modification_time", pa.int64()),
+        ("stats", pa.string()),
+        ("tags", STRING_MAP),
+        ("deletion_vector", DELETION_VECTOR),
+        ("base_row_id", pa.int64()),
+        ("default_row_commit_version", pa.int64()),
+        ("clustering_provider", pa.string()),
+    ]
+)
+TOMBSTONES: Final = pa.schema(
+    [
+        ("path", pa.string()),
+        ("deletion_timestamp", pa.int64()),
+        ("extended_file_metadata", pa.bool_()),
+        ("partition_values", STRING_MAP),
+        ("size", pa.int64()),
+        ("deletion_vector", DELETION_VECTOR),
+        ("base_row_id", pa.int64()),
+        ("default_row_commit_version", pa.int64()),
+    ]
+)
+
+# Batches are the unit that a removal rewrites: the rows of the others are shared between snapshots.
+_BATCH_ROWS = 65_536
+_FEW_BATCHES = 8
+_SMALL_BATCHES = 256
+_KEY_SEPARATOR = "\x00"
+# Long enough to hold the number and the id in the names that Spark gives its files.
+_TAIL = 64
+
+
+def files_table(adds: Iterable[AddFile]) -> pa.Table:
+    """The files as a table of schema FILES."""
+    return _table(FILES, [{name: _cell(getattr(add, name)) for name in FILES.names} for add in adds])
+
+
+def tombstones_table(removes: Iterable[RemoveFile]) -> pa.Table:
+    """The removed files as a table of schema TOMBSTONES."""
+    return _table(TOMBSTONES, [{name: _cell(getattr(remove, name)) for name in TOMBSTONES.names} for remove in removes])
+
+
+def add_files(files: pa.Table) -> list[AddFile]:
+    """The rows of a table of schema FILES as actions, `data_change` false as in every snapshot's state."""
+    return [
+        AddFile(
+            **{
+                **row,
+                "partition_values": dict(row["partition_values"] or ()),
+                "tags": None if row["tags"] is None else dict(row["tags"]),
+                "deletion_vector": None if row["deletion_vector"] is None else DeletionVector(**row["deletion_vector"]),
+                "data_change": False,
+            }
+        )
+        for row in files.select(FILES.names).to_pylist()
+    ]
+
+
+def size(files: pa.Table) -> int:
+    """Bytes of the files."""
+    return pc.sum(files["size"]).as_py() or 0
+
+
+def camel(name: str) -> str:
+    """The specification's spelling of a column's name."""
+    if name == "path_or_inline_dv":
+        return "pathOrInlineDv"
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)
+
+
+def file_key(path: str, vector: DeletionVector | None) -> str:
+    """What identifies a logical file (specification: "Action Reconciliation")."""
+    return decode_path(path) if vector is None else f"{decode_path(path)}{_KEY_SEPARATOR}{vector.unique_id}"
+
+
+def without(table: pa.Table, keys: Collection[str]) -> pa.Table:
+    """The rows whose `file_key` is none of the keys; batches that hold none of them are kept as they are."""
+    if not keys or table.num_rows == 0:
+        return table
+    wanted = pa.array(sorted(keys), pa.string())
+    tails = pa.array(sorted({key.partition(_KEY_SEPARATOR)[0][-_TAIL:] for key in keys}), pa.string())
+    # Every append leaves a small batch of its own, and what is done a batch costs more than the rows in it.
+    is_splintered = table["path"].num_chunks > _FEW_BATCHES and table.num_rows <= _BATCH_ROWS
+    joined = table.combine_chunks() if is_splintered else table
+    kept = [_batch_without(batch, wanted, tails) for batch in joined.to_batches(max_chunksize=_BATCH_ROWS)]
+    return pa.Table.from_batches([batch for batch in kept if batch.num_rows], schema=table.schema)
+
+
+def appended(table: pa.Table, more: pa.Table) -> pa.Table:
+    """The rows of both, sharing the columns' memory where that stays cheap to read."""
+    if more.num_rows == 0:
+        return table
+    both = pa.concat_tables([table, more])
+    if both["path"].num_chunks <= _SMALL_BATCHES + both.num_rows // _BATCH_ROWS:
+        return both
+    return both.combine_chunks()
+
+
+def keys_of(batch: pa.RecordBatch | pa.Table) -> pa.Array | pa.ChunkedArray:
+    """The `file_key` of each row, computed on columns; only quoted paths pass through Python."""
+    keys = _decoded(batch.column("path"))
+    vectors = batch.column("deletion_vector")
+    if vectors.null_count == len(vectors):
+        return keys
+    part = {name: pc.struct_field(vectors, name) for name in ("storage_type", "path_or_inline_dv", "offset")}
+    at = pc.binary_join_element_wise("@", pc.cast(part["offset"], pa.string()), "")
+    unique = pc.binary_join_element_wise(
+        part["storage_type"], part["path_or_inline_dv"], pc.coalesce(at, pa.scalar("")), ""
+    )
+    with_vector = pc.binary_join_element_wise(keys, unique, _KEY_SEPARATOR)
+    return pc.if_else(pc.is_null(vectors), keys, with_vector)
+
+
+def _batch_without(batch: pa.RecordBatch, keys: pa.Array, tails: pa.Array) -> pa.RecordBatch:
+    # Decoding is slow, and leaves a tail without quotes as it is: what has another tail is another file.
+    tail = pc.utf8_slice_codeunits(batch.column("path"), start=-_TAIL)
+    # The tail may begin in the middle of a quoted character, or of the scheme.
+    longer = pc.utf8_slice_codeunits(batch.column("path"), start=-_TAIL - len("file:///"))
+    spelled = pc.or_(pc.match_substring(longer, "%"), pc.starts_with(longer, "file:"))
+    candidates = pc.or_(spelled, pc.is_in(tail, value_set=tails))
+    if not pc.any(candidates).as_py():
+        return batch
+    gone = pc.is_in(keys_of(batch.filter(candidates)), value_set=keys)
+    return (
+        batch.filter(pc.invert(pc.replace_with_mask(candidates, candidates, gone))) if pc.any(gone).as_py() else batch
+    )
+
+
+def _decoded(paths: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    if isinstance(paths, pa.ChunkedArray):
+        return pa.chunked_array([_decoded(chunk) for chunk in paths.chunks], paths.type)
+    spelled = pc.or_(pc.match_substring(paths, "%"), pc.starts_with(paths, "file:"))
+    if not pc.any(spelled).as_py():
+        return paths
+    values = [decode_path(path) for path in paths.filter(spelled).to_pylist()]
+    return pc.replace_with_mask(paths, spelled, pa.array(values, paths.type))
+
+
+def _table(schema: pa.Schema, rows: Sequence[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(list(rows), schema=schema)
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, DeletionVector):
+        return {name: getattr(value, name) for name in DELETION_VECTOR.names}
+    return list(value.items()) if hasattr(value, "items") else value

@@ -1,0 +1,54 @@
+"""Clustered tables: which columns files are clustered by, as the domain `delta.clustering` records it.
+
+Nothing here clusters files: those that are added stand beside the clustered ones, with statistics of these columns.
+Source: the Delta specification, section "Clustered Table".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
+from dbt.adapters.silt.engine.kernel.table.actions import DomainMetadata
+from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, StructType
+
+CLUSTERING_DOMAIN: Final = "delta.clustering"
+
+Path: TypeAlias = tuple[str, ...]
+
+
+def clustering_columns(domains: Mapping[str, DomainMetadata]) -> tuple[Path, ...]:
+    """The paths, by physical names, of the columns that the table is clustered by; none where it is not.
+
+    Raises:
+        CorruptLogError: the domain's configuration is not what the specification says.
+    """
+    domain = domains.get(CLUSTERING_DOMAIN)
+    if domain is None or domain.removed:
+        return ()
+    try:
+        columns = json.loads(domain.configuration)["clusteringColumns"]
+        # The reference writes a path as a list of names; the specification's own example has plain names.
+        return tuple((column,) if isinstance(column, str) else tuple(map(str, column)) for column in columns)
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptLogError(f"the domain {CLUSTERING_DOMAIN} cannot be read ({error!r})") from error
+
+
+def physical_path(schema: StructType, path: Path) -> Path:
+    """The path by physical names of a column that is there; elements, keys and values keep their words."""
+    names = []
+    inside: DataType = schema
+    for part in path:
+        field = inside.field(part) if isinstance(inside, StructType) else None
+        if field is not None:
+            names.append(field.physical_name)
+            inside = field.type
+            continue
+        names.append(part.lower())
+        if isinstance(inside, ArrayType):
+            inside = inside.element_type
+        elif isinstance(inside, MapType):
+            inside = inside.key_type if part.lower() == "key" else inside.value_type
+    return tuple(names)

@@ -1,0 +1,176 @@
+"""Column mapping: columns are known to data files by physical names and ids, which stay when a column is renamed.
+
+Physical names also key partition values, statistics and clustering columns. In mode `name` a file's columns are found
+by these names, in mode `id` by the ids in its footer. Source: the Delta specification, section "Column Mapping".
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, InternalError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.table.actions import Metadata
+from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
+from dbt.adapters.silt.engine.kernel.table.schema import (
+    CHANGE_TYPE,
+    PHYSICAL_NAME,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    all_fields,
+    map_fields,
+)
+
+MODE: Final = "delta.columnMapping.mode"
+MAX_COLUMN_ID: Final = "delta.columnMapping.maxColumnId"
+COLUMN_ID: Final = "delta.columnMapping.id"
+
+PARQUET_FIELD_ID: Final = "parquet.field.id"
+"""The metadata of a Spark column that becomes, or is looked up as, its `field_id` in a Parquet schema."""
+
+_NONE = "none"
+_NESTED_IDS = "delta.columnMapping.nested.ids"
+_KEYS = (COLUMN_ID, PHYSICAL_NAME, _NESTED_IDS, PARQUET_FIELD_ID)
+
+
+def is_mapped(configuration: Mapping[str, str]) -> bool:
+    """Whether a table of these properties maps its columns."""
+    return TableProperties(configuration).column_mapping_mode != _NONE
+
+
+def stored_schema(metadata: Metadata, with_ids: bool = True) -> StructType:
+    """The schema of a table's data files: physical names, and each column's id as its Parquet field id.
+
+    The column by which change data files tell kinds of changes has its own name there.
+
+    Args:
+        with_ids: whether the ids are there; without them Spark finds the columns of a file by their names.
+
+    Raises:
+        CorruptLogError: a column of a table that maps its columns has no physical name or id.
+    """
+    schema = StructType.from_json(metadata.schema_string)
+    if not is_mapped(metadata.configuration):
+        return schema
+    return map_fields(schema, lambda field: _stored(field, with_ids))
+
+
+def effective(metadata: Metadata) -> Metadata:
+    """The metadata without what an earlier mapping has left in it: in mode `none` display names are what counts."""
+    if PHYSICAL_NAME not in metadata.schema_string or is_mapped(metadata.configuration):
+        return metadata
+    schema = without_mapping(StructType.from_json(metadata.schema_string))
+    return replace(metadata, schema_string=schema.to_json())
+
+
+def mapped(metadata: Metadata, before: Metadata | None, new_id: Callable[[], str], table: str) -> Metadata:
+    """A table's next metadata, with an id and a physical name for every column that has none.
+
+    Where the mapping is switched on for a table that has files, its columns keep the names that those have.
+
+    Args:
+        before: what the next version is based on; None for a new table, and for one that takes another's place.
+        new_id: gives universally unique ids.
+
+    Raises:
+        UnsupportedStatementError: the mode would change otherwise than from `none` to `name`.
+    """
+    mode = TableProperties(metadata.configuration).column_mapping_mode
+    old_mode = mode if before is None else TableProperties(before.configuration).column_mapping_mode
+    if (old_mode, mode) not in {(mode, mode), (_NONE, "name")}:
+        raise UnsupportedStatementError(
+            f"`{MODE}` cannot be changed from {old_mode} to {mode}",
+            remedy="It can be changed from none to name; a new table can have any mode",
+            table=table,
+        )
+    if mode == _NONE:
+        return metadata
+    schema = StructType.from_json(metadata.schema_string)
+    is_upgrade = old_mode == _NONE
+    if is_upgrade:
+        schema = map_fields(schema, _unmapped)
+    ids = itertools.count(max_column_id(metadata) + 1)
+
+    def with_mapping(field: StructField) -> StructField:
+        physical_name = field.metadata.get(PHYSICAL_NAME) or (field.name if is_upgrade else f"col-{new_id()}")
+        column_id = field.metadata.get(COLUMN_ID)
+        return field.with_metadata(
+            **{COLUMN_ID: next(ids) if column_id is None else column_id, PHYSICAL_NAME: physical_name}
+        )
+
+    schema = map_fields(schema, with_mapping)
+    configuration = {**metadata.configuration, MODE: mode, MAX_COLUMN_ID: str(next(ids) - 1)}
+    return replace(metadata, schema_string=schema.to_json(), configuration=configuration)
+
+
+def successor(configuration: Mapping[str, str], replaced: Metadata) -> dict[str, str]:
+    """The properties of a table that takes another's place: its column ids go on from the other's."""
+    if MAX_COLUMN_ID not in replaced.configuration:
+        return dict(configuration)
+    return {**configuration, MAX_COLUMN_ID: str(max_column_id(replaced))}
+
+
+def max_column_id(metadata: Metadata) -> int:
+    """The greatest id that a column of the table has or had; 0 where none has one."""
+    recorded = metadata.configuration.get(MAX_COLUMN_ID, "0")
+    if not recorded.isdecimal():
+        raise CorruptLogError(f"the table property `{MAX_COLUMN_ID}` is no number: `{recorded}`")
+    fields = all_fields(StructType.from_json(metadata.schema_string))
+    return max(int(recorded), *(int(field.metadata.get(COLUMN_ID, 0)) for field in fields), 0)
+
+
+def without_mapping(schema: StructType) -> StructType:
+    """The schema without ids and physical names, as that of a query that reads the table."""
+    return map_fields(schema, _unmapped)
+
+
+def check_mapping(metadata: Metadata, table: str) -> None:
+    """Passes where a table that maps its columns does so completely.
+
+    Raises:
+        InternalError: a column lacks its id or physical name, or two have the same.
+    """
+    if not is_mapped(metadata.configuration):
+        return
+    schema = StructType.from_json(metadata.schema_string)
+    ids = [field.metadata.get(COLUMN_ID) for field in all_fields(schema)]
+    paths = list(_physical_paths(schema, ()))
+    for what, values in (("id", ids), ("physical name", paths)):
+        twice = [value for value, times in Counter(values).items() if times > 1]
+        if twice or None in values:
+            raise InternalError(f"a column of the table has no {what} of its own", table=table)
+
+
+def _stored(field: StructField, with_ids: bool) -> StructField:
+    if field.name == CHANGE_TYPE and PHYSICAL_NAME not in field.metadata:
+        return field
+    if PHYSICAL_NAME not in field.metadata or COLUMN_ID not in field.metadata:
+        raise CorruptLogError(f"the column `{field.name}` of a table with column mapping has no physical name and id")
+    ids = {PARQUET_FIELD_ID: int(field.metadata[COLUMN_ID])} if with_ids else {}
+    return StructField(field.physical_name, field.type, field.nullable, ids)
+
+
+def _unmapped(field: StructField) -> StructField:
+    if not any(key in field.metadata for key in _KEYS):
+        return field
+    return field.with_metadata(**dict.fromkeys(_KEYS))
+
+
+def _physical_paths(data_type: DataType, above: tuple[str, ...]) -> Iterator[tuple[str, ...] | None]:
+    match data_type:
+        case StructType():
+            for field in data_type:
+                name = field.metadata.get(PHYSICAL_NAME)
+                yield None if name is None else (*above, name)
+                yield from _physical_paths(field.type, (*above, str(name)))
+        case ArrayType():
+            yield from _physical_paths(data_type.element_type, (*above, "element"))
+        case MapType():
+            yield from _physical_paths(data_type.key_type, (*above, "key"))
+            yield from _physical_paths(data_type.value_type, (*above, "value"))

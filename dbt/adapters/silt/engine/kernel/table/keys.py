@@ -1,0 +1,153 @@
+"""PRIMARY KEY, UNIQUE and FOREIGN KEY of a table. They are recorded for people and tools to read, and not enforced.
+
+The Delta format has no place for them. Each is a table property, `silt.constraints.<name>`, whose value is JSON:
+
+    {"kind": "foreign key", "columns": ["customer_id"], "references": ["silt", "main", "customers"], "to": ["id"]}
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dbt.adapters.silt.engine.kernel.errors import InvalidPropertyError, InvalidStatementError
+from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata
+from dbt.adapters.silt.engine.kernel.table.properties import KEY_PREFIX, TableProperties
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
+
+
+class KeyKind(enum.Enum):
+    PRIMARY_KEY = "primary key"
+    UNIQUE = "unique"
+    FOREIGN_KEY = "foreign key"
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key of a table.
+
+    Args:
+        columns: names of the table's own columns, none inside of a column.
+        references: the parts of the name of the table that a foreign key points to; empty for the other kinds.
+        to: the columns there; empty where the definition leaves them out.
+    """
+
+    kind: KeyKind
+    columns: tuple[str, ...]
+    references: tuple[str, ...] = ()
+    to: tuple[str, ...] = ()
+
+    @property
+    def sql(self) -> str:
+        """The key as a table's definition spells it."""
+        text = f"{self.kind.value.upper()} ({_listed(self.columns)})"
+        if self.references:
+            text += f" REFERENCES {'.'.join(map(_quoted, self.references))}"
+        return f"{text} ({_listed(self.to)})" if self.to else text
+
+    def to_json(self) -> str:
+        """The property's value."""
+        target: dict[str, Json] = {"references": list(self.references), "to": list(self.to)}
+        present = {name: value for name, value in target.items() if value}
+        body = {"kind": self.kind.value, "columns": list(self.columns), **present}
+        return json.dumps(body, ensure_ascii=False)
+
+
+def table_keys(configuration: Mapping[str, str]) -> dict[str, Key]:
+    """The keys of a table, by name.
+
+    Raises:
+        InvalidPropertyError: a property that should be a key is none.
+    """
+    return {
+        name[len(KEY_PREFIX) :]: _parsed(name, text)
+        for name, text in configuration.items()
+        if name.startswith(KEY_PREFIX)
+    }
+
+
+def constraint_names(configuration: Mapping[str, str]) -> list[str]:
+    """The names of all constraints of a table, which are those of its keys and of its CHECK constraints."""
+    return [*table_keys(configuration), *TableProperties(configuration).constraints]
+
+
+def checked_keys(keys: Mapping[str, Key], schema: StructType, table: str, there: Iterable[Key] = ()) -> dict[str, Key]:
+    """Keys for a table, with the columns as its schema spells them.
+
+    Args:
+        there: the keys that the table has already.
+
+    Raises:
+        ColumnNotFoundError: a column of a key is not there.
+        InvalidStatementError: a second primary key, or a foreign key over another number of columns than it points to.
+    """
+    kinds = [key.kind for key in (*there, *keys.values())]
+    if kinds.count(KeyKind.PRIMARY_KEY) > 1:
+        raise InvalidStatementError("a table has only one primary key", remedy="Leave one out", table=table)
+    for name, key in keys.items():
+        if not key.columns or (key.to and len(key.to) != len(key.columns)):
+            raise InvalidStatementError(
+                f"the key `{name}` is over {len(key.columns)} columns and points to {len(key.to)}",
+                remedy="Name as many columns as it points to",
+                table=table,
+            )
+    return {
+        name: replace(key, columns=tuple(schema.require(column, table).name for column in key.columns))
+        for name, key in keys.items()
+    }
+
+
+def key_properties(keys: Mapping[str, Key]) -> dict[str, str]:
+    """The table properties that record keys."""
+    return {f"{KEY_PREFIX}{name}": key.to_json() for name, key in keys.items()}
+
+
+def with_renamed_columns(metadata: Metadata, renames: Mapping[tuple[str, ...], str]) -> Metadata:
+    """The metadata, its keys over the columns' new names, which are given by the old ones' paths."""
+    new_names = {path[0].lower(): name for path, name in renames.items() if len(path) == 1}
+    keys = table_keys(metadata.configuration)
+    renamed = {
+        name: replace(key, columns=tuple(new_names.get(column.lower(), column) for column in key.columns))
+        for name, key in keys.items()
+    }
+    return replace(metadata, configuration={**metadata.configuration, **key_properties(renamed)})
+
+
+def without_columns(metadata: Metadata, gone: Sequence[Sequence[str]]) -> Metadata:
+    """The metadata without the keys over columns that are dropped, which are given by their paths."""
+    dropped = {path[0].lower() for path in gone if len(path) == 1}
+    lost = {
+        f"{KEY_PREFIX}{name}"
+        for name, key in table_keys(metadata.configuration).items()
+        if dropped.intersection(column.lower() for column in key.columns)
+    }
+    kept = {name: text for name, text in metadata.configuration.items() if name not in lost}
+    return replace(metadata, configuration=kept)
+
+
+def _parsed(name: str, text: str) -> Key:
+    try:
+        body = json.loads(text)
+        lists = [_texts(body.get(member, [])) for member in ("columns", "references", "to")]
+        return Key(KeyKind(body["kind"]), *lists)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidPropertyError(
+            f"the table property `{name}` does not hold a key: {text}",
+            remedy=f"Drop it: alter table ... drop constraint `{name[len(KEY_PREFIX) :]}`",
+        ) from error
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise TypeError("not a list of names")
+    return tuple(value)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(_quoted, names))
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"

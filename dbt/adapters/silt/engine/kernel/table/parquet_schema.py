@@ -1,0 +1,162 @@
+"""The schema of a Parquet file as a table's, and several such schemas as one.
+
+A file that Spark wrote says its schema in Spark's own words. Of any other the Parquet types decide (specification:
+"Primitive Types"; the reference reads them through Spark). Columns of several files are merged by name in any case; a
+narrower integer of one file is the wider one's of another, because Parquet stores them alike; all may hold nulls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, TypeMismatchError, UnsupportedFeatureError
+from dbt.adapters.silt.engine.kernel.table.schema import (
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    PrimitiveType,
+    StructField,
+    StructType,
+    nullable_schema,
+)
+
+_SPARK_SCHEMA: Final = b"org.apache.spark.sql.parquet.row.metadata"
+_SPARK_VERSION: Final = b"org.apache.spark.version"
+_MOST_DIGITS: Final = 38
+_INTEGERS: Final = ("byte", "short", "integer")
+_PRIMITIVES: Final = {
+    pa.bool_(): "boolean",
+    pa.int8(): "byte",
+    pa.uint8(): "short",
+    pa.int16(): "short",
+    pa.uint16(): "integer",
+    pa.int32(): "integer",
+    pa.uint32(): "long",
+    pa.int64(): "long",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.string(): "string",
+    pa.large_string(): "string",
+    pa.binary(): "binary",
+    pa.large_binary(): "binary",
+    pa.date32(): "date",
+}
+
+
+def of_footer(footer: pq.FileMetaData) -> StructType:
+    """The columns of a file, all of them nullable.
+
+    Raises:
+        TypeMismatchError: a column is of a type that no table's column has; the message names it.
+    """
+    given = _by_spark(footer)
+    if given is not None:
+        return given
+    leaves = iter(range(footer.num_columns))
+    fields = (_field(field, footer, leaves) for field in footer.schema.to_arrow_schema())
+    return StructType(tuple(fields))
+
+
+def merged(first: StructType, second: StructType, path: str = "") -> StructType:
+    """The columns of both, in the first's order and spelling, then the others.
+
+    Raises:
+        TypeMismatchError: a column is of two types that are not stored alike; the message names it.
+    """
+    fields = list(first.fields)
+    positions = {member.name.lower(): position for position, member in enumerate(fields)}
+    for member in second:
+        position = positions.get(member.name.lower())
+        if position is None:
+            fields.append(member)
+        else:
+            mine = fields[position]
+            common = _merged_type(mine.type, member.type, f"{path}{mine.name}")
+            fields[position] = StructField(mine.name, common, True, mine.metadata)
+    return StructType(tuple(fields))
+
+
+def _by_spark(footer: pq.FileMetaData) -> StructType | None:
+    """The schema that Spark noted; None where another writer made the file, or it holds a type of Spark's only."""
+    noted = footer.metadata or {}
+    if _SPARK_SCHEMA not in noted or _SPARK_VERSION not in noted:
+        return None
+    try:
+        schema = StructType.from_json(noted[_SPARK_SCHEMA].decode())
+    except (CorruptLogError, UnsupportedFeatureError, UnicodeDecodeError):
+        return None
+    return nullable_schema(schema)
+
+
+def _field(field: pa.Field, footer: pq.FileMetaData, leaves: Iterator[int]) -> StructField:
+    return StructField(field.name, _type(field.type, field.name, footer, leaves), True)
+
+
+def _type(kind: pa.DataType, name: str, footer: pq.FileMetaData, leaves: Iterator[int]) -> DataType:
+    """The type of a column; Parquet's leaves are numbered in the order of the schema."""
+    if pa.types.is_struct(kind):
+        members = (kind.field(position) for position in range(kind.num_fields))
+        return StructType(
+            tuple(
+                StructField(each.name, _type(each.type, f"{name}.{each.name}", footer, leaves), True)
+                for each in members
+            )
+        )
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return ArrayType(_type(kind.value_type, f"{name}.element", footer, leaves), True)
+    if pa.types.is_map(kind):
+        key = _type(kind.key_type, f"{name}.key", footer, leaves)
+        return MapType(key, _type(kind.item_type, f"{name}.value", footer, leaves), True)
+    leaf = footer.schema.column(next(leaves))
+    return _primitive(kind, leaf.physical_type, name)
+
+
+def _primitive(kind: pa.DataType, physical_type: str, name: str) -> DataType:
+    if pa.types.is_dictionary(kind):
+        return _primitive(kind.value_type, physical_type, name)
+    if pa.types.is_decimal(kind) and kind.precision <= _MOST_DIGITS:
+        return DecimalType(kind.precision, kind.scale)
+    if kind == pa.uint64():
+        return DecimalType(20, 0)
+    if pa.types.is_timestamp(kind):
+        if physical_type == "INT96" or (kind.tz is not None and kind.unit != "ns"):
+            return PrimitiveType("timestamp")
+        if kind.unit != "ns":
+            return PrimitiveType("timestamp_ntz")
+    if pa.types.is_fixed_size_binary(kind):
+        return PrimitiveType("binary")
+    found = _PRIMITIVES.get(kind)
+    if found is None:
+        raise TypeMismatchError(
+            f"the column `{name}` is of the Parquet type {kind} ({physical_type}), which no column of a table has",
+            remedy="Write the files again with another type",
+        )
+    return PrimitiveType(found)
+
+
+def _merged_type(first: DataType, second: DataType, name: str) -> DataType:
+    if isinstance(first, StructType) and isinstance(second, StructType):
+        return merged(first, second, f"{name}.")
+    if isinstance(first, ArrayType) and isinstance(second, ArrayType):
+        return ArrayType(_merged_type(first.element_type, second.element_type, f"{name}.element"), True)
+    if isinstance(first, MapType) and isinstance(second, MapType):
+        key = _merged_type(first.key_type, second.key_type, f"{name}.key")
+        return MapType(key, _merged_type(first.value_type, second.value_type, f"{name}.value"), True)
+    if first == second:
+        return first
+    names = [getattr(each, "name", "") for each in (first, second)]
+    if all(each in _INTEGERS for each in names):
+        return PrimitiveType(max(names, key=_INTEGERS.index))
+    raise TypeMismatchError(
+        f"the column `{name}` is {_shown(first)} in some files and {_shown(second)} in others",
+        remedy="Write the files of one of the types again",
+    )
+
+
+def _shown(data_type: DataType) -> str:
+    return getattr(data_type, "sql_name", "") or type(data_type).__name__.removesuffix("Type").lower()

@@ -1,0 +1,127 @@
+"""Type widening: a column that got a wider type, whose older files hold the narrower one.
+
+Spark reads such a file by the wider type itself, for every change that the specification knows. Source: the Delta
+specification, section "Type Widening".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, UnsupportedFeatureError
+from dbt.adapters.silt.engine.kernel.table.schema import (
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructField,
+    StructType,
+    all_fields,
+    data_type_from_json,
+    data_type_to_json,
+)
+
+TYPE_CHANGES: Final = "delta.typeChanges"
+"""The key of a column's metadata that lists its type changes, the oldest first."""
+
+_WIDER: Mapping[str, frozenset[str]] = {
+    "byte": frozenset(("short", "integer", "long", "double")),
+    "short": frozenset(("integer", "long", "double")),
+    "integer": frozenset(("long", "double")),
+    "float": frozenset(("double",)),
+    "date": frozenset(("timestamp_ntz",)),
+}
+# Digits before the point that every value of an integer type fits into, as the specification counts them.
+_DIGITS = {"byte": 10, "short": 10, "integer": 10, "long": 20}
+
+
+@dataclass(frozen=True)
+class TypeChange:
+    """One change of a column's type.
+
+    Attributes:
+        field_path: from the column to an element, key or value inside of it, such as `element.value`; empty for the
+            column itself.
+    """
+
+    from_type: DataType
+    to_type: DataType
+    field_path: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        path = {"fieldPath": self.field_path} if self.field_path else {}
+        return {"fromType": data_type_to_json(self.from_type), "toType": data_type_to_json(self.to_type), **path}
+
+
+def type_changes(field: StructField) -> tuple[TypeChange, ...]:
+    """The changes that the column's metadata lists.
+
+    Raises:
+        CorruptLogError: the list cannot be read.
+    """
+    try:
+        return tuple(
+            TypeChange(
+                data_type_from_json(change["fromType"]),
+                data_type_from_json(change["toType"]),
+                change.get("fieldPath") or "",
+            )
+            for change in field.metadata.get(TYPE_CHANGES) or ()
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise CorruptLogError(f"the type changes of the column `{field.name}` cannot be read ({error!r})") from error
+
+
+def is_widening(old: DataType, new: DataType) -> bool:
+    """Whether the change is one that readers of the feature know."""
+    if isinstance(new, DecimalType):
+        if isinstance(old, DecimalType):
+            more_digits, more_scale = new.precision - old.precision, new.scale - old.scale
+            return old != new and more_digits >= more_scale >= 0
+        digits = _DIGITS.get(getattr(old, "name", ""))
+        return digits is not None and new.precision - digits >= new.scale >= 0
+    return getattr(new, "name", "") in _WIDER.get(getattr(old, "name", ""), ())
+
+
+def check_known(schema: StructType, table: str) -> None:
+    """Passes where files of every type that a column had can be read.
+
+    Raises:
+        UnsupportedFeatureError: a column has gone through a change that the specification does not know.
+    """
+    for field in all_fields(schema):
+        for change in type_changes(field):
+            if not is_widening(change.from_type, change.to_type):
+                raise UnsupportedFeatureError(
+                    f"the type of the column `{field.name}` was changed from {change.from_type.sql_name} to "
+                    f"{change.to_type.sql_name}, a type change that this version does not support",
+                    table=table,
+                    details={"features": ("typeWidening",), "column": field.name},
+                )
+
+
+def widened(field: StructField, new_type: DataType) -> StructField | None:
+    """The column with a wider type, the change recorded; None where it is no widening."""
+    changes = _changes(field.type, new_type, ())
+    if not changes or not all(is_widening(change.from_type, change.to_type) for change in changes):
+        return None
+    recorded = [*field.metadata.get(TYPE_CHANGES, ()), *(change.to_json() for change in changes)]
+    typed = StructField(field.name, new_type, field.nullable, field.metadata)
+    return typed.with_metadata(**{TYPE_CHANGES: recorded})
+
+
+def was_float(field: StructField) -> bool:
+    """Whether some files may hold the column as a `float` while it is wider now."""
+    return any(getattr(change.from_type, "name", "") == "float" for change in type_changes(field))
+
+
+def _changes(old: DataType, new: DataType, path: tuple[str, ...]) -> list[TypeChange]:
+    """What differs between two types, down to elements, keys and values; structs are changed by their own fields."""
+    if isinstance(old, ArrayType) and isinstance(new, ArrayType):
+        return _changes(old.element_type, new.element_type, (*path, "element"))
+    if isinstance(old, MapType) and isinstance(new, MapType):
+        keys = _changes(old.key_type, new.key_type, (*path, "key"))
+        return [*keys, *_changes(old.value_type, new.value_type, (*path, "value"))]
+    return [] if old == new else [TypeChange(old, new, ".".join(path))]

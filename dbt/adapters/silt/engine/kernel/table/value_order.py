@@ -1,0 +1,279 @@
+"""How values of a column's type are compared: one comparable form for predicates, statistics and partition values.
+
+| column type | form |
+|---|---|
+| byte, short, integer, long, boolean | int64 |
+| date | int64: days since 1970-01-01 |
+| timestamp, timestamp_ntz | int64: microseconds since 1970-01-01 00:00, of UTC or of the wall clock |
+| float, double | float64; NaN has no form |
+| decimal | decimal256(76, 38), which holds every decimal of every type |
+| string | string, by UTF-8 bytes |
+
+Values of other types are never compared. A text or value that has no form, or is none of the type, becomes null.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any, ClassVar, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType
+
+DECIMAL_FORM: Final = pa.decimal256(76, 38)
+
+_INT64_LIMIT = 1 << 63
+_EPOCH = datetime(1970, 1, 1)
+_MOMENT = re.compile(
+    r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})(?:[T ](?P<time>[0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(?:\.(?P<fraction>[0-9]+))?)?"
+    r" ?(?P<zone>Z|(?P<sign>[+-])(?P<hours>[0-9]{2}):?(?P<minutes>[0-9]{2})(?::?(?P<seconds>[0-9]{2}))?)?"
+)
+
+
+class Domain:
+    """The values of one column type, in their form.
+
+    Attributes:
+        form: the Arrow type of the form.
+        json_form: the Arrow type that a statistic is read from JSON as.
+    """
+
+    form: ClassVar[pa.DataType] = pa.int64()
+    json_form: ClassVar[pa.DataType] = pa.int64()
+
+    def encode(self, value: Any) -> Any:
+        """A value of the column's type (see `expressions.Value`) in its form; None if it has none there."""
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        return value if whole and -_INT64_LIMIT <= value < _INT64_LIMIT else None
+
+    def from_json(self, value: Any) -> Any:
+        """A statistic as `json.loads(..., parse_float=Decimal)` gives it, as a value of `json_form`."""
+        return Domain.encode(self, value)
+
+    def from_statistics(self, values: pa.Array) -> pa.Array:
+        """Statistics of the type `json_form`, in their form."""
+        return values
+
+    def least(self, minima: pa.Array) -> pa.Array:
+        """The least values, in their form, that statistics of the type `json_form` may stand for."""
+        return self.from_statistics(minima)
+
+    def greatest(self, maxima: pa.Array) -> pa.Array:
+        """The greatest values that they may stand for."""
+        return self.from_statistics(maxima)
+
+    def from_texts(self, texts: pa.Array) -> pa.Array:
+        """Partition values in their form."""
+        try:
+            return self._cast(texts)
+        except pa.ArrowInvalid:
+            return pa.array([None if text is None else self._parsed(text) for text in texts.to_pylist()], self.form)
+
+    def _cast(self, texts: pa.Array) -> pa.Array:
+        """All texts at once.
+
+        Raises:
+            pa.ArrowInvalid: one of them is none of the type, or in a spelling that Arrow does not read.
+        """
+        return texts.cast(self.form)
+
+    def _parsed(self, text: str) -> Any:
+        return self.encode(int(text)) if re.fullmatch("[+-]?[0-9]+", text) else None
+
+
+class Booleans(Domain):
+    json_form = pa.bool_()
+
+    def encode(self, value: Any) -> Any:
+        return int(value) if isinstance(value, bool) else None
+
+    def from_json(self, value: Any) -> Any:
+        return value if isinstance(value, bool) else None
+
+    def from_statistics(self, values: pa.Array) -> pa.Array:
+        return values.cast(pa.int64())
+
+    def _cast(self, texts: pa.Array) -> pa.Array:
+        return texts.cast(pa.bool_()).cast(pa.int64())
+
+    def _parsed(self, text: str) -> Any:
+        return {"true": 1, "false": 0}.get(text.lower())
+
+
+class Doubles(Domain):
+    """A literal may be NaN, which is above all numbers; a statistic or partition value that is NaN says nothing."""
+
+    form = pa.float64()
+    json_form = pa.float64()
+
+    def encode(self, value: Any) -> Any:
+        return value if isinstance(value, float) else None
+
+    def from_json(self, value: Any) -> Any:
+        return float(value) if isinstance(value, int | Decimal) and not isinstance(value, bool) else None
+
+    def from_statistics(self, values: pa.Array) -> pa.Array:
+        return pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
+
+    def _cast(self, texts: pa.Array) -> pa.Array:
+        return self.from_statistics(texts.cast(pa.float64()))
+
+    def _parsed(self, text: str) -> Any:
+        try:
+            number = float(text)
+        except ValueError:
+            return None
+        return None if math.isnan(number) else number
+
+
+class Floats(Doubles):
+    """A statistic's text gives the shortest digits of a 32-bit number, which only that width reads back exactly."""
+
+    def from_statistics(self, values: pa.Array) -> pa.Array:
+        return super().from_statistics(values.cast(pa.float32(), safe=False).cast(pa.float64()))
+
+    def _parsed(self, text: str) -> Any:
+        return self.from_statistics(pa.array([super()._parsed(text)], pa.float64()))[0].as_py()
+
+
+class WidenedFloats(Doubles):
+    """Doubles, some files of which hold floats: a statistic's digits are of one width or of the other."""
+
+    def least(self, minima: pa.Array) -> pa.Array:
+        return pc.min_element_wise(self.from_statistics(minima), Floats().from_statistics(minima))
+
+    def greatest(self, maxima: pa.Array) -> pa.Array:
+        return pc.max_element_wise(self.from_statistics(maxima), Floats().from_statistics(maxima))
+
+
+class Decimals(Domain):
+    form = DECIMAL_FORM
+    json_form = DECIMAL_FORM
+
+    def __init__(self, scale: int) -> None:
+        # Below this, a 64-bit float has all the digits of a decimal of the scale.
+        self.float_limit = pa.scalar(Decimal(10) ** (15 - scale), DECIMAL_FORM)
+
+    def encode(self, value: Any) -> Any:
+        try:
+            number = pa.scalar(Decimal(value), DECIMAL_FORM) if isinstance(value, int | Decimal) else None
+        except (pa.ArrowInvalid, ArithmeticError):
+            return None
+        return None if number is None else number.as_py()
+
+    def from_json(self, value: Any) -> Any:
+        return self.encode(value)
+
+    def _parsed(self, text: str) -> Any:
+        try:
+            return self.encode(Decimal(text))
+        except ArithmeticError:
+            return None
+
+
+class Strings(Domain):
+    form = pa.string()
+    json_form = pa.string()
+
+    def encode(self, value: Any) -> Any:
+        return value if isinstance(value, str) and _is_utf8(value) else None
+
+    def from_json(self, value: Any) -> Any:
+        return self.encode(value)
+
+
+class Dates(Domain):
+    json_form = pa.string()
+
+    def encode(self, value: Any) -> Any:
+        is_date = isinstance(value, date) and not isinstance(value, datetime)
+        return value.toordinal() - _EPOCH.toordinal() if is_date else None
+
+    def from_json(self, value: Any) -> Any:
+        return value if isinstance(value, str) else None
+
+    def from_statistics(self, values: pa.Array) -> pa.Array:
+        return self.from_texts(values)
+
+    def _cast(self, texts: pa.Array) -> pa.Array:
+        return texts.cast(pa.date32()).cast(pa.int32()).cast(pa.int64())
+
+    def _parsed(self, text: str) -> Any:
+        try:
+            return self.encode(date.fromisoformat(text))
+        except ValueError:
+            return None
+
+
+class Timestamps(Domain):
+    """Moments, or wall-clock times where `zoned` is false. A moment's text without a zone is taken for UTC."""
+
+    json_form = pa.string()
+
+    def __init__(self, zoned: bool) -> None:
+        self.zoned = zoned
+
+    def encode(self, value: Any) -> Any:
+        if not isinstance(value, datetime) or (value.tzinfo is not None) != self.zoned:
+            return None
+        wall_clock = value.astimezone(timezone.utc).replace(tzinfo=None) if self.zoned else value
+        return (wall_clock - _EPOCH) // timedelta(microseconds=1)
+
+    def from_json(self, value: Any) -> Any:
+        return value if isinstance(value, str) else None
+
+    def from_statistics(self, values: pa.Array) -> pa.Array:
+        return self.from_texts(values)
+
+    def _cast(self, texts: pa.Array) -> pa.Array:
+        return texts.cast(pa.timestamp("us", "UTC" if self.zoned else None)).cast(pa.int64())
+
+    def _parsed(self, text: str) -> Any:
+        match = _MOMENT.fullmatch(text)
+        if match is None or (match["zone"] is not None and not self.zoned):
+            return None
+        try:
+            start = datetime.fromisoformat(f"{match['date']}T{match['time'] or '00:00'}")
+        except ValueError:
+            return None
+        fraction = int((match["fraction"] or "0")[:6].ljust(6, "0"))
+        return (start - _EPOCH - _offset(match)) // timedelta(microseconds=1) + fraction
+
+
+def domain_of(column_type: DataType) -> Domain | None:
+    """The domain of a column of that type; None where its values are never compared."""
+    if isinstance(column_type, DecimalType):
+        return Decimals(column_type.scale)
+    return _DOMAINS.get(getattr(column_type, "name", ""))
+
+
+def _is_utf8(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _offset(match: re.Match[str]) -> timedelta:
+    if match["sign"] is None:
+        return timedelta()
+    east = timedelta(hours=int(match["hours"]), minutes=int(match["minutes"]), seconds=int(match["seconds"] or 0))
+    return -east if match["sign"] == "-" else east
+
+
+_DOMAINS: Mapping[str, Domain] = {
+    "byte": Domain(),
+    "short": Domain(),
+    "integer": Domain(),
+    "long": Domain(),
+    "boolean": Booleans(),
+    "float": Floats(),
+    "double": Doubles(),
+    "string": Strings(),
+    "date": Dates(),
+    "timestamp": Timestamps(zoned=True),
+    "timestamp_ntz": Timestamps(zoned=False),
+}

@@ -1,0 +1,331 @@
+"""Committing: changes become the next version of a table, once, or an error says why not.
+
+    validate -> make data files durable -> attempt version N
+        landed    done
+        conflict  check the winners; attempt the version after them, as often as the settings allow
+        unknown   put the same bytes at the same version until it is occupied, then read who occupies it
+
+Each commit carries an id of its own (`commitInfo.txnId`), so a version that is already there is read and recognised
+where it is this transaction's, however many answers were lost on the way.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from dbt.adapters.silt.__version__ import version as package_version
+from dbt.adapters.silt.engine.kernel.errors import (
+    CommitAttemptsExhaustedError,
+    CommitStateUnknownError,
+    ConcurrentCreateError,
+    ConcurrentDropError,
+    ConcurrentModificationError,
+    ConcurrentTransactionError,
+    DataFileMissingError,
+)
+from dbt.adapters.silt.engine.kernel.files import deletion_vectors
+from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.log_segment import list_log
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PinnedFolder, read_whole
+from dbt.adapters.silt.engine.kernel.table.actions import (
+    AddCDCFile,
+    AddFile,
+    CommitInfo,
+    Json,
+    SetTransaction,
+    serialize,
+)
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path, decode_path, is_absolute
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel, TableProperties
+from dbt.adapters.silt.engine.kernel.transaction.attempt import Conflict, Entry, Landed, Unknown, attempt, back_off
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes as Changes
+from dbt.adapters.silt.engine.kernel.transaction.changes import Operation as Operation
+from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet as ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.changes import is_needed as is_needed
+from dbt.adapters.silt.engine.kernel.transaction.conflicts import (
+    Pending,
+    Winner,
+    check_conflicts,
+    effective_isolation_level,
+)
+from dbt.adapters.silt.engine.kernel.transaction.in_commit_timestamps import (
+    in_commit_timestamp,
+    needs_in_commit_timestamp,
+    with_enablement,
+)
+from dbt.adapters.silt.engine.kernel.transaction.row_tracking import preserved_tags, tracks_rows, with_row_ids
+from dbt.adapters.silt.engine.kernel.transaction.validation import check_changes
+
+ENGINE_INFO: Final = f"dbt-silt/{package_version}"
+
+# Between two attempts, in seconds.
+_FIRST_WAIT = 0.01
+_LONGEST_WAIT = 2.0
+
+
+@dataclass(frozen=True)
+class CommitSettings:
+    """How to commit.
+
+    Attributes:
+        isolation_level: None takes the table's.
+        max_attempts: how many versions are tried at most; each further one follows another writer's commit.
+        commit_info: further fields of `commitInfo`.
+        user_metadata: the user's own note, shown in the history.
+        read_versions: of each table that was read for these changes, by its name, the versions.
+        statement_attempt: which run of the whole statement this is, from 1.
+    """
+
+    isolation_level: IsolationLevel | None = None
+    max_attempts: int = 20
+    commit_info: Mapping[str, Json] = field(default_factory=dict)
+    user_metadata: str | None = None
+    read_versions: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    statement_attempt: int = 1
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where an attempt puts its commit: the version, the time of the commit before it, and which attempt it is."""
+
+    version: int
+    previous_ms: int
+    attempt: int = 1
+
+
+@dataclass(frozen=True)
+class Committed:
+    """The changes are the table's version `version`, after `attempts` attempts; they are based on `snapshot_before`."""
+
+    version: int
+    attempts: int
+    snapshot_before: Snapshot | None
+
+
+def commit(
+    log: DeltaLog, base: Snapshot | None, changes: Changes, reads: ReadSet, settings: CommitSettings
+) -> Committed:
+    """Makes the changes the table's next version.
+
+    Args:
+        base: the snapshot that the changes are based on; None makes the table's first version.
+        reads: what of `base` the changes hang on.
+
+    Raises:
+        ConcurrentModificationError: one of its kinds; another commit stands in the way.
+        CommitAttemptsExhaustedError: so many other commits came first.
+        CommitStateUnknownError: whether the changes landed could not be found out. After any other error they surely
+            did not.
+        StorageError: the storage failed before the commit, or refused it.
+        DataFileMissingError: a data file to be added is not there.
+        The errors of `validation.check_changes`.
+    """
+    check_changes(changes, base, log.name)
+    _check_not_recorded(changes, base)
+    folder = _log_folder(log, base)
+    _make_durable(log, changes, folder)
+    pending = _stamped(log, changes)
+    info = _commit_info(log, base, pending, reads, settings)
+    if base is None:
+        return _create(log, folder, pending, info)
+    level = _isolation_level(base, pending, settings)
+    return _commit_after_winners(log, folder, Pending(base, pending, reads, level), info, settings.max_attempts)
+
+
+def _check_not_recorded(changes: Changes, base: Snapshot | None) -> None:
+    """Work that the base already holds is not done again; a version below 0 may always be set."""
+    for transaction in changes.transactions:
+        recorded = None if base is None else base.transaction_version(transaction.app_id)
+        if base is not None and recorded is not None and 0 <= transaction.version <= recorded:
+            raise ConcurrentTransactionError(
+                f"the transaction identifier {transaction.app_id} is already recorded with version {recorded}",
+                table=base.table,
+                version=base.version,
+            )
+
+
+def _create(log: DeltaLog, folder: PinnedFolder, changes: Changes, info: CommitInfo) -> Committed:
+    entry = _entry(log, None, changes, info, _Place(0, 0))
+    # The first versions of an old log may have been cleaned up, so that version 0 is free.
+    outcome = Conflict() if log.exists() else attempt(log, folder, 0, entry)
+    if isinstance(outcome, Unknown):
+        raise _state_unknown(log, 0, outcome)
+    if isinstance(outcome, Conflict):
+        raise ConcurrentCreateError("another writer created the table first", table=log.name)
+    log.after_commit(0)
+    return Committed(0, 1, None)
+
+
+def _commit_after_winners(
+    log: DeltaLog, folder: PinnedFolder, mine: Pending, info: CommitInfo, max_attempts: int
+) -> Committed:
+    base, pending, place = mine.base, mine, _Place(mine.base.version + 1, mine.base.timestamp)
+    began_ms = log.clock.now_ms()
+    winners: Counter[str] = Counter()
+    for attempts in range(1, max_attempts + 1):
+        _check_not_cleaned_up(log, pending, place.version - 1)
+        outcome = attempt(log, folder, place.version, _entry(log, pending.base, pending.changes, info, place))
+        if isinstance(outcome, Landed):
+            log.after_commit(place.version)
+            return Committed(place.version, attempts, base)
+        if isinstance(outcome, Unknown):
+            raise _state_unknown(log, place.version, outcome)
+        for winner in _winners(log, place.version):
+            pending = check_conflicts(winner, pending)
+            winners[winner.info.operation or "another writer"] += 1
+            place = _Place(winner.version + 1, _committed_at(log, winner, pending), attempts + 1)
+        back_off(log.clock, attempts, _FIRST_WAIT, _LONGEST_WAIT)
+    raise _exhausted(mine, max_attempts, place.version - 1, winners, log.clock.now_ms() - began_ms)
+
+
+def _check_not_cleaned_up(log: DeltaLog, pending: Pending, version: int) -> None:
+    """A version after one that has gone from the log is free only because it has gone, too."""
+    if not log.may_be_cleaned_up(pending.base) or log.store.status(commit_path(version)) is not None:
+        return
+    if (list_log(log.store, log.name).newest or 0) <= version:
+        return  # the table is a checkpoint and no commit
+    raise ConcurrentModificationError(
+        f"{pending.changes.operation.name}, based on version {pending.base.version}, ran for longer than the log is "
+        "kept (`delta.logRetentionDuration`): what came after that version can no longer be looked at",
+        table=pending.base.table,
+        version=pending.base.version,
+    )
+
+
+def _winners(log: DeltaLog, version: int) -> Iterator[Winner]:
+    """The commits from that version on, oldest first."""
+    while True:
+        try:
+            data = read_whole(log.store, commit_path(version))
+        except ObjectMissing:
+            return
+        yield Winner(version, CommitFile(version, data).actions(log.name))
+        version += 1
+
+
+def _committed_at(log: DeltaLog, winner: Winner, mine: Pending) -> int:
+    """The winner's time; 0 where the transaction does not ask for it, since its commit carries none of its own."""
+    if winner.info.in_commit_timestamp is not None:
+        return winner.info.in_commit_timestamp
+    if not needs_in_commit_timestamp(mine.base.metadata, mine.changes):
+        return 0
+    status = log.store.status(commit_path(winner.version))
+    return 0 if status is None else status.modified_ms
+
+
+def _log_folder(log: DeltaLog, base: Snapshot | None) -> PinnedFolder:
+    """The log that the commit is meant for, and no other that may come to its place."""
+    if base is not None and base.log_folder is not None:
+        return base.log_folder
+    try:
+        return log.store.pin(LOG_FOLDER)
+    except ObjectMissing as error:
+        raise ConcurrentDropError("the folder of the table's log is not there", table=log.name) from error
+
+
+def _make_durable(log: DeltaLog, changes: Changes, folder: PinnedFolder) -> None:
+    """The data before the log, so that no crash leaves a version whose files are lost."""
+    files: tuple[AddFile | AddCDCFile, ...] = (*changes.adds, *changes.change_files)
+    vectors = (add.deletion_vector for add in changes.adds)
+    names = {
+        *(decode_path(file.path) for file in files),
+        *(deletion_vectors.file_name(vector, log.name) for vector in vectors if vector is not None),
+    }
+    paths = sorted(name for name in names if name is not None and not is_absolute(name))
+    if not paths:
+        return
+    try:
+        log.store.make_durable(paths)
+    except ObjectMissing as error:
+        if not folder.is_current():
+            raise ConcurrentDropError("the table was dropped", table=log.name) from error
+        raise DataFileMissingError("a data file to be committed is not there", table=log.name) from error
+
+
+def _stamped(log: DeltaLog, changes: Changes) -> Changes:
+    """The changes with a time on every transaction identifier: without one it might be forgotten at once."""
+    now = log.clock.now_ms()
+
+    def timed(each: SetTransaction) -> SetTransaction:
+        return replace(each, last_updated=each.last_updated or now)
+
+    return replace(
+        changes, transactions=tuple(map(timed, changes.transactions)), forgotten=tuple(map(timed, changes.forgotten))
+    )
+
+
+def _commit_info(
+    log: DeltaLog, base: Snapshot | None, changes: Changes, reads: ReadSet, settings: CommitSettings
+) -> CommitInfo:
+    return CommitInfo(
+        timestamp=log.clock.now_ms(),
+        operation=changes.operation.name,
+        operation_parameters=changes.operation.parameters,
+        read_version=None if base is None else base.version,
+        isolation_level=_isolation_level(base, changes, settings).value,
+        is_blind_append=changes.is_blind_append(reads),
+        operation_metrics=changes.operation.metrics,
+        user_metadata=settings.user_metadata,
+        engine_info=ENGINE_INFO,
+        txn_id=log.clock.new_id(),
+        read_versions=settings.read_versions or None,
+        statement_attempts=settings.statement_attempt,
+        extra=settings.commit_info,
+    )
+
+
+def _entry(log: DeltaLog, base: Snapshot | None, changes: Changes, info: CommitInfo, place: _Place) -> Entry:
+    """The commit's bytes for one attempt."""
+    metadata = None if base is None else base.metadata
+    info = replace(info, commit_attempts=place.attempt)
+    if needs_in_commit_timestamp(metadata, changes):
+        time = in_commit_timestamp(log.clock.now_ms(), place.previous_ms)
+        info = replace(info, in_commit_timestamp=time)
+        changes = with_enablement(metadata, changes, place.version, time)
+    if tracks_rows(base, changes):
+        info = replace(info, extra={**info.extra, "tags": preserved_tags(changes, info.extra.get("tags") or {})})
+        changes = with_row_ids(base, changes, place.version)
+    return Entry(serialize((info, *changes.actions())), info.txn_id or "")
+
+
+def _isolation_level(base: Snapshot | None, changes: Changes, settings: CommitSettings) -> IsolationLevel:
+    metadata = changes.metadata if base is None else base.metadata
+    configured = TableProperties({} if metadata is None else metadata.configuration).isolation_level
+    return effective_isolation_level(settings.isolation_level or configured, changes)
+
+
+def _exhausted(
+    pending: Pending, attempts: int, last_version: int, winners: Counter[str], took_ms: int
+) -> CommitAttemptsExhaustedError:
+    base, operation = pending.base, pending.changes.operation.name
+    times = f"{attempts} attempt{'' if attempts == 1 else 's'} to commit {operation}"
+    theirs = ", ".join(f"{count} x {name}" for name, count in winners.most_common())
+    return CommitAttemptsExhaustedError(
+        f"{times}, based on version {base.version}, all came after other writers' commits: versions "
+        f"{base.version + 1} to {last_version} ({theirs}), in {took_ms / 1000:.1f} s",
+        table=base.table,
+        version=base.version,
+        details={
+            "attempts": attempts,
+            "own_operation": operation,
+            "base_version": base.version,
+            "last_version": last_version,
+            "winners": dict(winners),
+            "milliseconds": took_ms,
+        },
+    )
+
+
+def _state_unknown(log: DeltaLog, version: int, outcome: Unknown) -> CommitStateUnknownError:
+    error = CommitStateUnknownError(
+        f"whether version {version} was committed is not known: {outcome.error.problem}",
+        table=log.name,
+        details={"version": version},
+    )
+    error.__cause__ = outcome.error
+    return error

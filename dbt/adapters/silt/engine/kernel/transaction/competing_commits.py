@@ -1,0 +1,147 @@
+"""The two sides of a conflict, and the error that tells the loser all about it."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.actions import Action, AddFile, CommitInfo, RemoveFile
+from dbt.adapters.silt.engine.kernel.table.expressions import columns
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, ReadSet
+
+T = TypeVar("T")
+
+# So many of the files that an error is about stand in its details, in its text.
+_FILES_IN_DETAILS = 10
+_FILES_IN_TEXT = 3
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A transaction that wants to commit.
+
+    Attributes:
+        base: the snapshot that it read and builds on.
+        isolation_level: see `conflicts.effective_isolation_level`.
+    """
+
+    base: Snapshot
+    changes: Changes
+    reads: ReadSet
+    isolation_level: IsolationLevel
+
+
+@dataclass(frozen=True)
+class Winner:
+    """A commit that came between the base and this transaction's attempt."""
+
+    version: int
+    actions: tuple[Action, ...] = field(repr=False)
+
+    @property
+    def info(self) -> CommitInfo:
+        return next(iter(self.of(CommitInfo)), CommitInfo())
+
+    def of(self, kind: type[T]) -> list[T]:
+        """The actions of that kind."""
+        return [action for action in self.actions if isinstance(action, kind)]
+
+
+def conflict(
+    kind: type[ConcurrentModificationError],
+    what: str,
+    winner: Winner,
+    mine: Pending,
+    files: Sequence[AddFile | RemoveFile] = (),
+) -> ConcurrentModificationError:
+    """The error for a winner that stands in the way.
+
+    Args:
+        what: what the winner did, as the end of a sentence that begins with its operation.
+        files: the winner's files that the conflict is about.
+
+    Returns:
+        An error whose details are, of the winner: `version`, `operation`, `commit_info`, `files` (the paths of the
+        first ones), `num_files`, `partitions` (their partition values); and `own_operation`, `base_version`,
+        `isolation_level`.
+    """
+    partitions = _partitions(files, mine.base)
+    details: dict[str, Any] = {
+        "version": winner.version,
+        "operation": winner.info.operation,
+        "commit_info": winner.info.to_json(),
+        "files": tuple(file.path for file in files[:_FILES_IN_DETAILS]),
+        "num_files": len(files),
+        "partitions": partitions,
+        "own_operation": mine.changes.operation.name,
+        "base_version": mine.base.version,
+        "isolation_level": mine.isolation_level.value,
+    }
+    problem = (
+        f"{mine.changes.operation.name}, based on version {mine.base.version}, lost to {_title(winner)}, "
+        f"which {what}{_listed(files, partitions)}"
+    )
+    remedy = _hint(mine, partitions) if files else None
+    return kind(problem, remedy=remedy, table=mine.base.table, version=mine.base.version, details=details)
+
+
+def _title(winner: Winner) -> str:
+    """The winner's operation and version, and by whom and when it was committed, as far as it says."""
+    info = winner.info
+    committed_ms = info.in_commit_timestamp or info.timestamp
+    by = f" by {info.engine_info}" if info.engine_info else ""
+    at = "" if committed_ms is None else f" at {_utc(committed_ms)}"
+    return f"{info.operation or 'another writer'} (version {winner.version}, committed{by}{at})"
+
+
+def _utc(timestamp_ms: int) -> str:
+    try:
+        moment = datetime.datetime.fromtimestamp(timestamp_ms / 1000, datetime.timezone.utc)
+    except (OverflowError, OSError, ValueError):
+        return f"{timestamp_ms} ms"
+    return moment.strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _listed(files: Sequence[AddFile | RemoveFile], partitions: Sequence[str]) -> str:
+    if not files:
+        return ""
+    named = ", ".join(file.path for file in files[:_FILES_IN_TEXT])
+    more = f" and {len(files) - _FILES_IN_TEXT} more" if len(files) > _FILES_IN_TEXT else ""
+    within = f", in the partition {' and '.join(partitions[:_FILES_IN_TEXT])}" if partitions else ""
+    return f": {named}{more}{within}"
+
+
+def _partitions(files: Iterable[AddFile | RemoveFile], base: Snapshot) -> tuple[str, ...]:
+    """The partitions of the files, such as `day=1`, each once."""
+    names = {field.physical_name: field.name for field in base.schema.fields}
+    spelled = (
+        "/".join(
+            f"{names.get(name, name)}={'null' if value is None else value}"
+            for name, value in file.partition_values.items()
+        )
+        for file in files
+        if file.partition_values
+    )
+    return tuple(dict.fromkeys(spelled))[:_FILES_IN_DETAILS]
+
+
+def _hint(mine: Pending, partitions: Sequence[str]) -> str | None:
+    """What keeps the statement out of the winner's way the next time; None where the kind's own remedy is all."""
+    partitioning = mine.base.partition_columns
+    if mine.reads.is_empty or not partitioning:
+        return None
+    named = {column.parts[0].lower() for predicate in mine.reads.predicates for column in columns(predicate)}
+    if mine.reads.whole_table or not any(name.lower() in named for name in partitioning):
+        listed = ", ".join(f"`{name}`" for name in partitioning)
+        return (
+            f"Nothing was applied: run it again; a condition on the partition column {listed} in its predicate "
+            "keeps it apart from the writers of other partitions"
+        )
+    if partitions:
+        return "Nothing was applied: run it again; both read or write the same partition, so one must follow the other"
+    return None

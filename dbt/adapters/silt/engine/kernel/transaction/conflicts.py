@@ -1,0 +1,262 @@
+"""Whether a commit that came first stands in the way of a transaction.
+
+The checks run for each winning commit, oldest first; each raises its own error. In the matrix a row is what the winners
+have committed, a column what this transaction does, and an entry the error, with the isolation levels it is raised
+under (S Serializable, W WriteSerializable, I SnapshotIsolation) where not under all. "Read" means that a row of the
+file may be one that the transaction read (`ReadSet`), by the file's partition values and statistics.
+
+| winner has                  | append | insert | rewrite        | overwrite      | rearrange | alter | constrain |
+|-----------------------------|--------|--------|----------------|----------------|-----------|-------|-----------|
+| nothing                     | ok     | ok     | ok             | ok             | ok        | ok    | ok        |
+| drop                        | Drop   | Drop   | Drop           | Drop           | Drop      | Drop  | Drop      |
+| another table's id          | Drop   | Drop   | Drop           | Drop           | Drop      | Drop  | Drop      |
+| protocol, features lost     | Proto  | Proto  | Proto          | Proto          | Proto     | Proto | Proto     |
+| protocol, features added    | ok     | ok     | ok             | ok             | ok        | ok    | Proto     |
+| metadata                    | Meta   | Meta   | Meta           | Meta           | Meta      | Meta  | Meta      |
+| metadata, feature turned on | ok     | ok     | ok             | ok             | ok        | Meta  | Meta      |
+| metadata, identity mark     | ok     | ok     | ok             | ok             | ok        | Meta  | Meta      |
+| domain that I set           | Dom    | Dom    | Dom            | Dom            | Dom       | Dom   | Dom       |
+| domain that I do not set    | ok     | ok     | ok             | ok             | ok        | ok    | ok        |
+| transaction id of mine      | Txn    | Txn    | Txn            | Txn            | Txn       | Txn   | Txn       |
+| transaction id of another   | ok     | ok     | ok             | ok             | ok        | ok    | ok        |
+| blind append, read          | ok     | Add S  | Add S          | Add S          | ok        | ok    | Add       |
+| blind append, not read      | ok     | ok     | ok             | Add S          | ok        | ok    | Add       |
+| append, read                | ok     | Add SW | Add SW         | Add SW         | ok        | ok    | Add       |
+| append, not read            | ok     | ok     | ok             | Add SW         | ok        | ok    | Add       |
+| append without statistics   | ok     | Add SW | Add SW         | Add SW         | ok        | ok    | Add       |
+| append, another partition   | ok     | ok     | ok             | Add SW         | ok        | ok    | Add       |
+| remove, I rewrite           | ok     | Del SW | Del SW Twice I | Del SW Twice I | Twice     | ok    | Del       |
+| remove, read                | ok     | Del SW | Del SW         | Del SW Twice I | ok        | ok    | Del       |
+| remove, not read            | ok     | ok     | ok             | Del SW Twice I | ok        | ok    | Del       |
+| vector, I rewrite           | ok     | Add SW | Add SW Twice I | Add SW Twice I | Twice     | ok    | Add       |
+| vector, read                | ok     | Add SW | Add SW         | Add SW Twice I | ok        | ok    | Add       |
+| vector, not read            | ok     | ok     | ok             | Add SW Twice I | ok        | ok    | Add       |
+| move, I rewrite             | ok     | ok     | Twice          | Twice          | Twice     | ok    | ok        |
+| move, read                  | ok     | ok     | ok             | Twice          | ok        | ok    | ok        |
+| move, not read              | ok     | ok     | ok             | Twice          | ok        | ok    | ok        |
+| move, then remove, read     | ok     | Del SW | Del SW         | Twice          | ok        | ok    | Del       |
+| move, then remove, not read | ok     | ok     | ok             | Twice          | ok        | ok    | Del       |
+
+What this transaction does: `append` is a blind one; `insert` adds what hangs on rows that it read; `rewrite` is DELETE,
+UPDATE and MERGE; `overwrite` removes all files; `rearrange` changes no data (OPTIMIZE), reads rows only to put them
+elsewhere, and so runs under SnapshotIsolation whatever the table asks for; `alter` changes metadata; `constrain` does,
+too, and has read all rows, as a new CHECK constraint or REPLACE TABLE: it holds for the rows of every other writer, so
+it runs under Serializable whatever the table asks for. In the rows `vector` gives a file another deletion vector, and
+`move` rearranges.
+
+The errors: ConcurrentDropError, ProtocolChangedError, MetadataChangedError, ConcurrentDomainError,
+ConcurrentTransactionError, ConcurrentAppendError (Add), ConcurrentDeleteReadError (Del), ConcurrentDeleteDeleteError
+(Twice).
+
+A transaction that has read every transaction identifier, as RESTORE has and what replaces a whole table, conflicts with
+every winner that records one ("Txn SWI").
+
+Finer than the reference implementation: it takes any added file for read where no partition predicate says otherwise,
+and its readers conflict with commits that change no data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.silt.engine.kernel.errors import (
+    ConcurrentAppendError,
+    ConcurrentDeleteDeleteError,
+    ConcurrentDeleteReadError,
+    ConcurrentDomainError,
+    ConcurrentDropError,
+    ConcurrentTransactionError,
+    MetadataChangedError,
+    ProtocolChangedError,
+)
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.scan import skipping
+from dbt.adapters.silt.engine.kernel.table import active_files
+from dbt.adapters.silt.engine.kernel.table.actions import (
+    AddFile,
+    DomainMetadata,
+    Metadata,
+    Protocol,
+    RemoveFile,
+    SetTransaction,
+)
+from dbt.adapters.silt.engine.kernel.table.expressions import Or
+from dbt.adapters.silt.engine.kernel.table.features import check_writable
+from dbt.adapters.silt.engine.kernel.table.paths import decode_path
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
+from dbt.adapters.silt.engine.kernel.transaction.changes import DROP_OPERATION, Changes
+from dbt.adapters.silt.engine.kernel.transaction.competing_commits import Pending as Pending
+from dbt.adapters.silt.engine.kernel.transaction.competing_commits import Winner as Winner
+from dbt.adapters.silt.engine.kernel.transaction.competing_commits import conflict
+from dbt.adapters.silt.engine.kernel.transaction.enablement import only_enables
+from dbt.adapters.silt.engine.kernel.transaction.validation import loses_features
+
+
+def effective_isolation_level(level: IsolationLevel, changes: Changes) -> IsolationLevel:
+    """The level a transaction runs under.
+
+    What only moves rows between files needs no more than snapshot isolation. What changes the table's metadata on the
+    strength of rows that it read must not overlook one, or the new rule would not hold for it.
+    """
+    if changes.only_rearranges():
+        return IsolationLevel.SNAPSHOT
+    return level if changes.metadata is None else IsolationLevel.SERIALIZABLE
+
+
+def check_conflicts(winner: Winner, mine: Pending) -> Pending:
+    """Passes where the transaction may commit after the winner as if it had begun after it.
+
+    Returns:
+        The transaction to check against the next winner: the rows that it read may be in other files now.
+
+    Raises:
+        ConcurrentModificationError: one of its kinds, one for each check; its details are those of
+            `contenders.conflict`.
+        UnsupportedFeatureError: the table needs a feature now that this engine does not have.
+    """
+    check_drop(winner, mine)
+    check_protocol(winner, mine)
+    check_metadata(winner, mine)
+    check_domains(winner, mine)
+    check_transactions(winner, mine)
+    check_added_files(winner, mine)
+    check_removed_files_were_not_read(winner, mine)
+    check_removed_files_are_not_removed_again(winner, mine)
+    return _following(winner, mine)
+
+
+def check_drop(winner: Winner, mine: Pending) -> None:
+    """The table that was read is gone, even where another one of its name has taken its place."""
+    has_other_id = any(metadata.id != mine.base.metadata.id for metadata in winner.of(Metadata))
+    if winner.info.operation == DROP_OPERATION or has_other_id:
+        raise conflict(ConcurrentDropError, "dropped the table, or made it anew", winner, mine)
+
+
+def check_protocol(winner: Winner, mine: Pending) -> None:
+    for protocol in winner.of(Protocol):
+        check_writable(protocol, mine.base.table)
+        if mine.changes.protocol is not None or loses_features(mine.base.protocol, protocol):
+            raise conflict(ProtocolChangedError, "changed the table's protocol", winner, mine)
+
+
+def check_metadata(winner: Winner, mine: Pending) -> None:
+    """Nothing was changed that the transaction's files were made by; what a winner only turned on can be followed."""
+    protocol = next(iter(winner.of(Protocol)), mine.base.protocol)
+    for metadata in winner.of(Metadata):
+        if mine.changes.metadata is not None or not only_enables(mine.base.metadata, metadata, protocol):
+            what = "changed the table's schema, properties or partitioning"
+            raise conflict(MetadataChangedError, what, winner, mine)
+        check_writable(protocol, mine.base.table, metadata)
+
+
+def check_domains(winner: Winner, mine: Pending) -> None:
+    set_by_me = {domain.domain for domain in mine.changes.domains}
+    both = sorted(set_by_me & {domain.domain for domain in winner.of(DomainMetadata)})
+    if both:
+        raise conflict(ConcurrentDomainError, f"set the domain {', '.join(both)} too", winner, mine)
+
+
+def check_transactions(winner: Winner, mine: Pending) -> None:
+    set_by_me = {each.app_id for each in (*mine.changes.transactions, *mine.changes.forgotten)}
+    set_by_winner = {transaction.app_id for transaction in winner.of(SetTransaction)}
+    both = sorted(set_by_winner if mine.reads.transactions else set_by_me & set_by_winner)
+    if both:
+        what = f"recorded the transaction identifier {', '.join(both)} too"
+        raise conflict(ConcurrentTransactionError, what, winner, mine)
+
+
+def check_added_files(winner: Winner, mine: Pending) -> None:
+    """No row was added that the transaction would have read."""
+    if mine.isolation_level is IsolationLevel.SNAPSHOT:
+        return
+    if mine.isolation_level is IsolationLevel.WRITE_SERIALIZABLE and winner.info.is_blind_append:
+        return
+    added = [add for add in winner.of(AddFile) if add.data_change]
+    files = _matching_adds(added, mine)
+    if files:
+        what = "added files that may hold rows which it would have read"
+        raise conflict(ConcurrentAppendError, what, winner, mine, files)
+
+
+def check_removed_files_were_not_read(winner: Winner, mine: Pending) -> None:
+    """No row was removed or changed that the transaction has read."""
+    if mine.isolation_level is IsolationLevel.SNAPSHOT:
+        return
+    removed = [remove for remove in winner.of(RemoveFile) if remove.data_change]
+    files = _read_among(removed, mine)
+    if files:
+        raise conflict(ConcurrentDeleteReadError, "removed files that it has read", winner, mine, files)
+
+
+def check_removed_files_are_not_removed_again(winner: Winner, mine: Pending) -> None:
+    """No row comes back that the winner removed, and none is doubled that the winner moved elsewhere."""
+    rewritten = {decode_path(remove.path) for remove in mine.changes.removes}
+    files = [remove for remove in winner.of(RemoveFile) if decode_path(remove.path) in rewritten]
+    if files:
+        what = "removed files that it removes or rewrites too"
+        raise conflict(ConcurrentDeleteDeleteError, what, winner, mine, files)
+
+
+def _following(winner: Winner, mine: Pending) -> Pending:
+    """The transaction as it goes on after a winner that it does not conflict with.
+
+    What the winner made of the table's protocol, metadata and domains holds for it too, and rows that were moved stay
+    read.
+    """
+    protocol = next(iter(winner.of(Protocol)), mine.base.protocol)
+    metadata = next(iter(winner.of(Metadata)), mine.base.metadata)
+    moved = _moved_reads(winner, mine)
+    if moved:
+        mine = replace(mine, reads=replace(mine.reads, paths=mine.reads.paths | moved))
+    domains = {domain.domain: domain for domain in winner.of(DomainMetadata)}
+    if protocol is mine.base.protocol and metadata is mine.base.metadata and not domains:
+        return mine
+    kept = {name: domain for name, domain in {**mine.base.domains, **domains}.items() if not domain.removed}
+    return replace(mine, base=replace(mine.base, protocol=protocol, metadata=metadata, domains=kept))
+
+
+def _matching_adds(added: Sequence[AddFile], mine: Pending) -> list[AddFile]:
+    """Those files that may hold rows which the transaction would have read."""
+    if mine.reads.whole_table:
+        return list(added)
+    if not added or not mine.reads.predicates:
+        return []
+    answers = skipping.might_match(added, mine.base.metadata, Or(mine.reads.predicates))
+    return [add for add, answer in zip(added, answers, strict=True) if answer is skipping.ROWS_MIGHT_MATCH]
+
+
+def _read_among(removed: Sequence[RemoveFile], mine: Pending) -> list[RemoveFile]:
+    """Those files that the transaction has read.
+
+    A file that the base does not have was added by a winner, and was looked at then: it holds no row that was read,
+    or it was given what was read, and is among the read paths now.
+    """
+    if mine.reads.whole_table:
+        return list(removed)
+    looked_into = {decode_path(path) for path in mine.reads.paths}
+    found = [remove for remove in removed if decode_path(remove.path) in looked_into]
+    if found or not removed or not mine.reads.predicates:
+        return found
+    read = skipping.prune(mine.base, Or(mine.reads.predicates), _files_of(mine.base, removed))
+    paths = set(active_files.keys_of(read).to_pylist())
+    return [remove for remove in removed if active_files.file_key(remove.path, remove.deletion_vector) in paths]
+
+
+def _moved_reads(winner: Winner, mine: Pending) -> frozenset[str]:
+    """The files that the winner, without changing them, has put rows into which the transaction read."""
+    added = [add for add in winner.of(AddFile) if not add.data_change]
+    if not added or mine.reads.whole_table or mine.isolation_level is IsolationLevel.SNAPSHOT:
+        return frozenset()
+    looked_into = {decode_path(path) for path in mine.reads.paths}
+    if any(decode_path(remove.path) in looked_into for remove in winner.of(RemoveFile)):
+        return frozenset(add.path for add in added)
+    return frozenset(add.path for add in _matching_adds(added, mine))
+
+
+def _files_of(base: Snapshot, removed: Iterable[RemoveFile]) -> pa.Table:
+    keys = [active_files.file_key(remove.path, remove.deletion_vector) for remove in removed]
+    return base.files.filter(pc.is_in(active_files.keys_of(base.files), value_set=pa.array(keys, pa.string())))

@@ -1,0 +1,48 @@
+"""What a commit must say where the table keeps the time of each commit in the commit itself.
+
+Source: the Delta specification, section "In-Commit Timestamps".
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dbt.adapters.silt.engine.kernel.table.actions import Metadata
+from dbt.adapters.silt.engine.kernel.table.properties import ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION, TableProperties
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes
+
+
+def has_in_commit_timestamps(metadata: Metadata | None) -> bool:
+    """Whether the commits of a table of this metadata carry their time."""
+    return metadata is not None and TableProperties(metadata.configuration).enable_in_commit_timestamps
+
+
+def needs_in_commit_timestamp(base: Metadata | None, changes: Changes) -> bool:
+    """Whether a commit of these changes carries its time: as its own metadata says, or else the base's."""
+    return has_in_commit_timestamps(changes.metadata or base)
+
+
+def in_commit_timestamp(now_ms: int, previous_ms: int) -> int:
+    """The time of a commit: now, and in any case later than the commit before it."""
+    return max(now_ms, previous_ms + 1)
+
+
+def with_enablement(base: Metadata | None, changes: Changes, version: int, timestamp_ms: int) -> Changes:
+    """The changes with the properties that tell from which version on commits carry their time.
+
+    Args:
+        base: the table's metadata before; None where the commit is its first, and all commits carry their time.
+        version, timestamp_ms: of the commit that the changes become.
+    """
+    metadata = changes.metadata
+    if base is None or metadata is None or not has_in_commit_timestamps(metadata):
+        return changes
+    told = {key: value for key, value in metadata.configuration.items() if key not in _PROVENANCE}
+    if has_in_commit_timestamps(base):
+        told |= {key: value for key, value in base.configuration.items() if key in _PROVENANCE}
+    else:
+        told |= {ENABLEMENT_VERSION: str(version), ENABLEMENT_TIMESTAMP: str(timestamp_ms)}
+    return replace(changes, metadata=replace(metadata, configuration=told))
+
+
+_PROVENANCE = (ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP)

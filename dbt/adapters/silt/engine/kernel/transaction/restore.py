@@ -1,0 +1,255 @@
+"""Going back to an earlier version of a table, as a new one: its files, its schema and its properties.
+
+No data file is written or read. The work that landed after the restored version is undone, so the transaction
+identifiers that it left are forgotten in the same commit: a rerun of that work does it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.silt.engine.kernel.errors import (
+    CommitAttemptsExhaustedError,
+    ConcurrentModificationError,
+    DataFileMissingError,
+)
+from dbt.adapters.silt.engine.kernel.files import data_files
+from dbt.adapters.silt.engine.kernel.files.deletion_vectors import file_name
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.maintenance import vacuum
+from dbt.adapters.silt.engine.kernel.table import active_files
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DomainMetadata, Metadata, SetTransaction
+from dbt.adapters.silt.engine.kernel.table.clustering import CLUSTERING_DOMAIN
+from dbt.adapters.silt.engine.kernel.table.column_mapping import MAX_COLUMN_ID, max_column_id
+from dbt.adapters.silt.engine.kernel.table.features import check_writable, merged
+from dbt.adapters.silt.engine.kernel.table.paths import decode_path
+from dbt.adapters.silt.engine.kernel.table.properties import ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION, IsolationLevel
+from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
+from dbt.adapters.silt.engine.kernel.transaction import commit as transaction
+from dbt.adapters.silt.engine.kernel.transaction.changes import (
+    NOT_DONE,
+    RESTORE_OPERATION,
+    Changes,
+    Operation,
+    ReadSet,
+    texts,
+)
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, Committed
+from dbt.adapters.silt.engine.kernel.transaction.validation import check_changes
+
+OPERATION: Final = RESTORE_OPERATION
+
+_HIGH_WATER_MARK = "delta.identity.highWaterMark"
+_IDENTITY_STEP = "delta.identity.step"
+# The log's own clock goes on: the commits that carry their time are those since these were set.
+_IN_COMMIT_TIMESTAMPS = ("delta.enableInCommitTimestamps", ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP)
+_FILES_NAMED = 100
+
+
+@dataclass(frozen=True)
+class RestorePoint:
+    """What to restore: a version; and, where the statement named a time, that time's text."""
+
+    version: int
+    timestamp: str | None = None
+
+
+@dataclass(frozen=True)
+class Restoration:
+    """What puts a table back, found to be possible and not committed yet.
+
+    Attributes:
+        base: the version that it follows.
+        back_to: the version whose files, schema and properties come back.
+        changes: the actions to commit; none where the table is as it was.
+        expired: whether a file comes back that a VACUUM takes for old enough to delete.
+    """
+
+    base: Snapshot
+    back_to: Snapshot
+    changes: Changes
+    expired: bool
+
+
+def prepare(log: DeltaLog, base: Snapshot, point: RestorePoint) -> Restoration:
+    """Works out how an earlier version becomes the newest; writes nothing.
+
+    The protocol never loses a feature.
+
+    Args:
+        base: the newest version.
+
+    Raises:
+        VersionNotFoundError: the log does not have the version.
+        DataFileMissingError: data files of the version are gone.
+        UnsupportedStatementError: the restored table is append-only, and rows would be removed.
+        UnsupportedFeatureError: the table needs a feature to be written that this engine does not have.
+        ConcurrentModificationError: a VACUUM is running, and files that are to come back were removed longer ago than
+            the table's retention.
+    """
+    check_writable(base.protocol, base.table, base.metadata)
+    then = log.snapshot_at(point.version)
+    back = then.files.filter(pc.invert(_is_among(then.files, base.files)))
+    gone = base.files.filter(pc.invert(_is_among(base.files, then.files)))
+    adds = tuple(replace(add, data_change=True) for add in then.add_files(back))
+    expired = _expired(log, base, back)
+    if expired:
+        _check_no_vacuum(log, base)
+    _check_there(log, base, then, adds)
+    removed_at = log.clock.now_ms()
+    removes = tuple(add.remove(removed_at) for add in base.add_files(gone))
+    changes = Changes(_operation(point, then, back, gone), adds, removes, forgotten=forgotten_after(base, then))
+    changes = _with_definition(changes, base, then)
+    check_changes(changes, base, base.table)
+    return Restoration(base, then, changes, expired)
+
+
+def commit(log: DeltaLog, restoration: Restoration, settings: CommitSettings) -> Committed:
+    """Commits what `prepare` has worked out.
+
+    Raises:
+        ConcurrentModificationError: another writer changed the table since `base`.
+        The other errors of `transaction.commit`.
+    """
+    # Whatever the table's level is, what others add meanwhile would not be of the version restored.
+    settings = replace(settings, isolation_level=IsolationLevel.SERIALIZABLE)
+    if restoration.expired:
+        # No commit may come between, or it might be that of a VACUUM which begins.
+        settings = replace(settings, max_attempts=1)
+    reads = ReadSet(whole_table=True, transactions=True)
+    try:
+        return transaction.commit(log, restoration.base, restoration.changes, reads, settings)
+    except CommitAttemptsExhaustedError as error:
+        raise _overtaken(error) if restoration.expired else error from error
+
+
+def forgotten_after(now: Snapshot, then: Snapshot) -> tuple[SetTransaction, ...]:
+    """What each transaction identifier that was recorded between two snapshots is set back to."""
+    changes = []
+    for app_id, recorded in now.transactions.items():
+        earlier = then.transactions.get(app_id)
+        version = NOT_DONE if earlier is None else earlier.version
+        if recorded != earlier and recorded.version != version:
+            changes.append(SetTransaction(app_id, version))
+    return tuple(changes)
+
+
+def _with_definition(changes: Changes, now: Snapshot, then: Snapshot) -> Changes:
+    """The changes with those of the protocol, the metadata and the domains."""
+    metadata, protocol = _restored_metadata(now, then), merged(now.protocol, then.protocol)
+    return replace(
+        changes,
+        metadata=None if metadata == now.metadata else metadata,
+        protocol=None if protocol == now.protocol else protocol,
+        domains=_restored_domains(now, then),
+    )
+
+
+def _restored_metadata(now: Snapshot, then: Snapshot) -> Metadata:
+    """The earlier metadata, with what only ever grows, and what belongs to the log itself, as it is now."""
+    configuration = {k: v for k, v in then.metadata.configuration.items() if k not in _IN_COMMIT_TIMESTAMPS}
+    configuration |= {k: v for k, v in now.metadata.configuration.items() if k in _IN_COMMIT_TIMESTAMPS}
+    if MAX_COLUMN_ID in configuration:
+        configuration[MAX_COLUMN_ID] = str(max(map(max_column_id, (now.metadata, then.metadata))))
+    schema = _with_high_water_marks(then.schema, now.schema)
+    text = then.metadata.schema_string if schema == then.schema else schema.to_json()
+    return replace(then.metadata, schema_string=text, configuration=configuration)
+
+
+def _with_high_water_marks(then: StructType, now: StructType) -> StructType:
+    """The earlier schema; its identity columns go on where they are now, so that no value is given twice."""
+    return StructType(tuple(_with_high_water_mark(field, now.field(field.name)) for field in then))
+
+
+def _with_high_water_mark(then: StructField, now: StructField | None) -> StructField:
+    marks = [each.metadata.get(_HIGH_WATER_MARK) for each in (then, now) if each is not None]
+    known = [int(mark) for mark in marks if mark is not None]
+    if not known or _IDENTITY_STEP not in then.metadata:
+        return then
+    farthest = max(known) if int(then.metadata[_IDENTITY_STEP]) > 0 else min(known)
+    return then.with_metadata(**{_HIGH_WATER_MARK: farthest})
+
+
+def _restored_domains(now: Snapshot, then: Snapshot) -> tuple[DomainMetadata, ...]:
+    """The clustering columns go back; all other domains stay, as in the reference."""
+    present, earlier = now.domains.get(CLUSTERING_DOMAIN), then.domains.get(CLUSTERING_DOMAIN)
+    if present == earlier:
+        return ()
+    if earlier is not None:
+        return (earlier,)
+    assert present is not None
+    return (replace(present, removed=True),)
+
+
+def _check_there(log: DeltaLog, base: Snapshot, then: Snapshot, adds: Sequence[AddFile]) -> None:
+    vectors = [add.deletion_vector for add in adds if add.deletion_vector is not None]
+    names = dict.fromkeys([decode_path(add.path) for add in adds] + [file_name(vector) for vector in vectors])
+    missing = data_files.missing(log.store, [name for name in names if name is not None])
+    if missing:
+        files = "file is" if len(missing) == 1 else "files are"
+        raise DataFileMissingError(
+            f"version {then.version} cannot be restored: {len(missing)} {files} gone that it needs, "
+            f"such as {missing[0]}",
+            remedy="Restore a later version, or put the files back from a copy first; nothing was changed",
+            table=base.table,
+            version=base.version,
+            details={"version": then.version, "files": tuple(missing[:_FILES_NAMED]), "missing": len(missing)},
+        )
+
+
+def _expired(log: DeltaLog, base: Snapshot, back: pa.Table) -> bool:
+    """Whether a file is to come back that a VACUUM takes for old enough to delete."""
+    if not back.num_rows:
+        return False
+    limit = log.clock.now_ms() - base.properties.deleted_file_retention_ms
+    tombstones = log.tombstones(base)
+    young = tombstones.filter(pc.greater(pc.fill_null(tombstones["deletion_timestamp"], 0), limit))
+    is_safe = pc.or_(_is_among(back, young), pc.greater(back["modification_time"], limit))
+    return not pc.all(is_safe).as_py()
+
+
+def _check_no_vacuum(log: DeltaLog, base: Snapshot) -> None:
+    """Passes where no VACUUM is running: one that begins later sees the files in use again."""
+    began = vacuum.running_since(log)
+    if began is not None:
+        raise ConcurrentModificationError(
+            f"the VACUUM of version {began} has not ended, and may delete files that are to come back",
+            remedy="Nothing was changed: run it again once VACUUM END stands in the history; a VACUUM that was killed "
+            "is taken for ended a day after it began",
+            table=base.table,
+            version=base.version,
+        )
+
+
+def _overtaken(error: CommitAttemptsExhaustedError) -> ConcurrentModificationError:
+    return ConcurrentModificationError(
+        "another writer committed first, while files came back that VACUUM may delete",
+        table=error.table,
+        version=error.version,
+    )
+
+
+def _is_among(files: pa.Table, others: pa.Table) -> pa.Array:
+    """Whether each file, by its path and deletion vector, is one of the others."""
+    keys = active_files.keys_of(others)
+    values = keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
+    return pc.is_in(active_files.keys_of(files), value_set=values)
+
+
+def _operation(point: RestorePoint, then: Snapshot, back: pa.Table, gone: pa.Table) -> Operation:
+    metrics: Mapping[str, int | None] = {
+        "tableSizeAfterRestore": then.size_in_bytes,
+        "numOfFilesAfterRestore": then.num_files,
+        "numRemovedFiles": gone.num_rows,
+        "numRestoredFiles": back.num_rows,
+        "removedFilesSize": active_files.size(gone),
+        "restoredFilesSize": active_files.size(back),
+    }
+    named = {"version": point.version if point.timestamp is None else None, "timestamp": point.timestamp}
+    return Operation(OPERATION, named, texts(metrics))

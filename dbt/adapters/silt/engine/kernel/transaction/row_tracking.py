@@ -1,0 +1,117 @@
+"""Row tracking: every added file gets ids for its rows, and the version of the commit that adds it.
+
+Ids come from above the table's high-water mark, so they hang on the commits before and are given anew for each attempt.
+The ids of rows that are copied or changed are not kept (the specification says that writers should keep them, not that
+they must); the commit says so. Source: the Delta specification, section "Row Tracking".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, InternalError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DomainMetadata, Json, Metadata
+from dbt.adapters.silt.engine.kernel.table.features import has_feature
+from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes
+
+ROW_TRACKING_DOMAIN: Final = "delta.rowTracking"
+PRESERVED_TAG: Final = "delta.rowTracking.preserved"
+
+_MARK = "rowIdHighWaterMark"
+_SUSPENDED = "delta.rowTrackingSuspended"
+_MATERIALIZED: Final[Mapping[str, str]] = {
+    "delta.rowTracking.materializedRowIdColumnName": "_row-id-col-",
+    "delta.rowTracking.materializedRowCommitVersionColumnName": "_row-commit-version-col-",
+}
+
+
+def tracks_rows(base: Snapshot | None, changes: Changes) -> bool:
+    """Whether the files of a commit of these changes must have row ids."""
+    protocol = changes.protocol or (None if base is None else base.protocol)
+    metadata = changes.metadata or (None if base is None else base.metadata)
+    if protocol is None or metadata is None or not has_feature(protocol, "rowTracking"):
+        return False
+    return metadata.configuration.get(_SUSPENDED, "false").lower() != "true"
+
+
+def with_row_ids(base: Snapshot | None, changes: Changes, version: int) -> Changes:
+    """The changes of a table that tracks rows, with ids for the files that have none and the new high-water mark.
+
+    Args:
+        base: with the domains as the winners before the attempt have left them.
+        version: of the commit that the changes become.
+
+    Raises:
+        CorruptLogError: the table's high-water mark cannot be read.
+    """
+    mark = before = high_water_mark({} if base is None else base.domains)
+    adds = []
+    for add in changes.adds:
+        if add.base_row_id is None:
+            first, mark = mark + 1, mark + _num_records(add)
+            add = replace(add, base_row_id=first, default_row_commit_version=version)
+        else:
+            # A file that comes back, or comes from another table, keeps its ids.
+            mark = max(mark, add.base_row_id + _num_records(add) - 1)
+        adds.append(add)
+    others = tuple(domain for domain in changes.domains if domain.domain != ROW_TRACKING_DOMAIN)
+    if mark > before:
+        marked = DomainMetadata(ROW_TRACKING_DOMAIN, json.dumps({_MARK: mark}, separators=(",", ":")))
+        others = (*others, marked)
+    return replace(changes, adds=tuple(adds), domains=others)
+
+
+def preserved_tags(changes: Changes, tags: Mapping[str, Json]) -> dict[str, Json]:
+    """The tags of the commit's `commitInfo`: whether the rows that it copies or changes, if any, keep their ids."""
+    removed = {remove.path for remove in changes.removes}
+    copies = bool(removed) and any(add.path not in removed for add in changes.adds)
+    return {**tags, PRESERVED_TAG: str(not copies).lower()}
+
+
+def high_water_mark(domains: Mapping[str, DomainMetadata]) -> int:
+    """The highest row id that a row of the table has or had; -1 where none has one.
+
+    Raises:
+        CorruptLogError: the domain's configuration is not what the specification says.
+    """
+    domain = domains.get(ROW_TRACKING_DOMAIN)
+    if domain is None:
+        return -1
+    try:
+        return int(json.loads(domain.configuration)[_MARK])
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptLogError(f"the domain {ROW_TRACKING_DOMAIN} cannot be read ({error!r})") from error
+
+
+def enabled(metadata: Metadata, files: Iterable[AddFile], new_id: Callable[[], str], table: str) -> Metadata:
+    """The metadata, with names for the columns of materialised ids where `delta.enableRowTracking` is true.
+
+    Args:
+        files: those that stay in the table.
+
+    Raises:
+        UnsupportedStatementError: it is switched on for a table that has files whose rows have no ids.
+    """
+    if not TableProperties(metadata.configuration).enable_row_tracking:
+        return metadata
+    missing = {key: f"{name}{new_id()}" for key, name in _MATERIALIZED.items() if key not in metadata.configuration}
+    if missing and any(file.base_row_id is None for file in files):
+        raise UnsupportedStatementError(
+            "`delta.enableRowTracking` cannot be switched on: the table has files whose rows have no ids",
+            remedy="Make the table anew with the property",
+            table=table,
+        )
+    return replace(metadata, configuration={**metadata.configuration, **missing})
+
+
+def _num_records(add: AddFile) -> int:
+    """Rows in the file, those that its deletion vector takes away among them."""
+    recorded = None if add.stats is None else json.loads(add.stats).get("numRecords")
+    if recorded is None:
+        raise InternalError(f"{add.path} has no number of rows, which a table that tracks rows needs")
+    return int(recorded)

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbt.adapters.silt.engine.kernel.errors import VersionNotFoundError
+from dbt.adapters.silt.engine.kernel.log.history import file_timestamps
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus
+from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Protocol
+from dbt.adapters.silt.engine.kernel.table.paths import commit_path
+from tests.unit.engine.kernel.log_builder import PROTOCOL, add, new_log, put, reopened
+
+NOON = 1_700_000_000_000
+
+
+def log_at(folder: Path, *times: int) -> DeltaLog:
+    """Version n was committed at the n-th time."""
+    log = new_log(LocalStore(folder))
+    for version in range(1, len(times)):
+        put(log, version, CommitInfo(operation="WRITE"), add(f"f{version}"))
+    for version, time in enumerate(times):
+        os.utime(folder / commit_path(version), ns=(time * 1_000_000, time * 1_000_000))
+    return reopened(log)
+
+
+def test_the_version_at_a_time_is_the_newest_at_or_before(tmp_path: Path) -> None:
+    log = log_at(tmp_path, NOON, NOON + 1_000, NOON + 2_000)
+    assert log.version_at(NOON) == 0
+    assert log.version_at(NOON + 999) == 0
+    assert log.version_at(NOON + 1_000) == 1
+    assert log.version_at(NOON + 2_000) == 2
+    with pytest.raises(VersionNotFoundError, match=r"before 2023-11-14 22:13:19\.999\+00:00; version 0 is of 2023"):
+        log.version_at(NOON - 1)
+
+
+def test_a_time_after_the_newest_commit_is_an_error_that_names_it_unless_the_newest_will_do(tmp_path: Path) -> None:
+    log = log_at(tmp_path, NOON, NOON + 1_000)
+    with pytest.raises(VersionNotFoundError, match=r"after the newest version 1, which is of 2023-11-14 22:13:21\.000"):
+        log.version_at(NOON + 1_001)
+    assert log.version_at(NOON + 1_001, or_newest=True) == 1
+
+
+def test_times_increase_with_versions_where_clocks_did_not(tmp_path: Path) -> None:
+    log = log_at(tmp_path, NOON, NOON + 5_000, NOON + 3_000, NOON + 3_000, NOON + 9_000)
+    assert [commit.timestamp_ms - NOON for commit in log.commits()] == [0, 5_000, 5_001, 5_002, 9_000]
+    assert [log.version_at(NOON + delay) for delay in (4_999, 5_000, 5_001, 8_999)] == [0, 1, 2, 3]
+    assert [commit.timestamp_ms - NOON for commit in log.commits(2, 3)] == [5_001, 5_002]
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=12))
+def test_adjusted_times_are_the_least_that_increase(modified: list[int]) -> None:
+    adjusted = list(file_timestamps({v: FileStatus("", 0, time) for v, time in enumerate(modified)}).values())
+    for version, (time, own) in enumerate(zip(adjusted, modified, strict=True)):
+        assert time == (own if version == 0 else max(own, adjusted[version - 1] + 1))
+
+
+def test_commits_are_those_asked_for_oldest_first(tmp_path: Path) -> None:
+    log = log_at(tmp_path, NOON, NOON + 1, NOON + 2, NOON + 3)
+    assert [commit.version for commit in log.commits()] == [0, 1, 2, 3]
+    assert [commit.version for commit in log.commits(1, 2)] == [1, 2]
+    assert [commit.version for commit in log.commits(2)] == [2, 3]
+    assert [commit.version for commit in log.commits(4)] == []
+    (last,) = log.commits(3, 99)
+    assert last.actions[0] == CommitInfo(operation="WRITE") and last.actions[1] == add("f3")
+
+
+def test_the_snapshots_time_is_its_commits(tmp_path: Path) -> None:
+    log = log_at(tmp_path, NOON, NOON + 1_000)
+    assert log.snapshot().timestamp == NOON + 1_000
+    assert log.snapshot_at(0).timestamp == NOON
+
+
+IN_COMMIT = Protocol(1, 7, None, ("inCommitTimestamp",))
+
+
+def test_in_commit_times_go_before_file_times(tmp_path: Path) -> None:
+    log = new_log(LocalStore(tmp_path), {"delta.enableInCommitTimestamps": "true"}, protocol=IN_COMMIT)
+    for version in (1, 2):
+        put(log, version, CommitInfo(in_commit_timestamp=NOON + version * 1_000), add(f"f{version}"))
+        os.utime(tmp_path / commit_path(version), ns=(0, 0))
+    log = reopened(log)
+    assert [commit.timestamp_ms for commit in log.commits(1)] == [NOON + 1_000, NOON + 2_000]
+    assert log.version_at(NOON + 1_999) == 1
+    assert log.snapshot().timestamp == NOON + 2_000
+
+
+def test_where_in_commit_times_came_later_each_part_of_the_log_has_its_own(tmp_path: Path) -> None:
+    enabled = {
+        "delta.enableInCommitTimestamps": "true",
+        "delta.inCommitTimestampEnablementVersion": "2",
+        "delta.inCommitTimestampEnablementTimestamp": str(NOON),
+    }
+    log = new_log(LocalStore(tmp_path), enabled, protocol=IN_COMMIT)
+    put(log, 1, add("f1"))
+    put(log, 2, CommitInfo(in_commit_timestamp=NOON), add("f2"))
+    put(log, 3, CommitInfo(in_commit_timestamp=NOON + 10), add("f3"))
+    for version, seconds in ((0, -20), (1, -10), (2, 10**6), (3, 0)):
+        time = (NOON // 1000 + seconds) * 10**9
+        os.utime(tmp_path / commit_path(version), ns=(time, time))
+    log = reopened(log)
+    assert [log.version_at(NOON + delay) for delay in (-10_001, -10_000, -1, 0, 9, 10)] == [0, 1, 1, 2, 2, 3]
+    assert PROTOCOL.writer_features is None

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+from multiprocessing.queues import Queue
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.silt.engine.kernel.errors import NotWrittenError, StorageError
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResult
+
+WRITERS = 4
+FILES = 25
+
+
+def put_all(root: str, writer: int, start: Barrier, won: Queue[tuple[int, int]]) -> None:
+    store = LocalStore(root)
+    for number in range(FILES):
+        start.wait(timeout=30)
+        if store.put_if_absent(f"log/{number}.json", b"%d" % writer) is PutResult.CREATED:
+            won.put((number, writer))
+
+
+def test_exactly_one_of_many_processes_creates_a_file(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    context = multiprocessing.get_context("spawn")
+    start, won = context.Barrier(WRITERS), context.Queue()
+    writers = [context.Process(target=put_all, args=(str(tmp_path), n, start, won)) for n in range(WRITERS)]
+    for writer in writers:
+        writer.start()
+    winners = dict(won.get(timeout=60) for _ in range(FILES))
+    for writer in writers:
+        writer.join(timeout=60)
+        assert writer.exitcode == 0
+    assert won.empty()
+    assert {number: int((tmp_path / f"log/{number}.json").read_bytes()) for number in range(FILES)} == winners
+    assert sorted(os.listdir(tmp_path / "log")) == sorted(f"{number}.json" for number in range(FILES))
+
+
+def test_a_relative_root_is_of_the_folder_it_was_given_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = LocalStore("here")
+    monkeypatch.chdir("/")
+    store.make_folder("")
+    assert (tmp_path / "here").is_dir()
+    assert store.local_path("a b/%41") == f"{tmp_path}/here/a b/%41"
+
+
+def test_a_rewritten_file_loses_the_checksum_that_hadoop_kept_of_it(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    (tmp_path / "._last_checkpoint.crc").write_bytes(b"of the old content")
+    store.put("_last_checkpoint", b"new")
+    assert os.listdir(tmp_path) == ["_last_checkpoint"]
+
+
+def test_links_are_followed_and_dead_ones_are_absent(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"12")
+    (tmp_path / "link").symlink_to("f")
+    (tmp_path / "dead").symlink_to("nowhere")
+    store = LocalStore(tmp_path)
+    assert [(status.name, status.size) for status in store.list_from("")] == [("f", 2), ("link", 2)]
+
+
+def test_a_listing_that_is_not_allowed_is_a_failure_not_an_absence(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    too_long = "x" * 300
+    for ask in (store.list_from, store.list_folders, store.read, store.status, store.pin):
+        with pytest.raises(StorageError):
+            ask(too_long)
+
+
+def test_a_name_that_cannot_be_written_is_surely_not_written(tmp_path: Path) -> None:
+    with pytest.raises(NotWrittenError, match="too long"):
+        LocalStore(tmp_path).put_if_absent("x" * 250, b"data")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_write_into_a_pinned_folder_that_is_being_removed_is_an_absence(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    store.make_folder("log")
+    pinned = store.pin("log")
+    os.rmdir(tmp_path / "log")
+    with pytest.raises(ObjectMissing):
+        pinned.put_if_absent("0.json", b"x")
+
+
+def test_descriptors_are_given_back(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    store.make_folder("log")
+    gc.collect()
+    before = open_descriptors()
+    pins = [store.pin("log") for _ in range(20)]
+    assert open_descriptors() == before + 20
+    pins.clear()
+    gc.collect()
+    for number in range(20):
+        store.put_if_absent(f"log/{number}", b"x")
+    assert open_descriptors() == before
+
+
+def open_descriptors() -> int:
+    return len(os.listdir("/dev/fd"))

@@ -1,0 +1,48 @@
+"""How many rows a commit changed, by the metrics that it carries."""
+
+from __future__ import annotations
+
+import pytest
+
+from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
+from dbt.adapters.silt.engine.kernel.table.operation_metrics import RowsChanged
+
+MERGE = {
+    "numTargetRowsInserted": "1",
+    "numTargetRowsUpdated": "2",
+    "numTargetRowsDeleted": "0",
+    "numTargetRowsCopied": "7",
+    "numOutputRows": "10",
+}
+
+
+@pytest.mark.parametrize(
+    ("operation", "metrics", "expected"),
+    [
+        ("CREATE TABLE AS SELECT", {"numFiles": "1", "numOutputRows": "3"}, RowsChanged(3)),
+        ("STREAMING UPDATE", {"numOutputRows": "3"}, RowsChanged(3)),
+        ("WRITE", {"numOutputRows": "9", "numCopiedRows": "4", "numDeletedRows": "2"}, RowsChanged(5, None, 2)),
+        ("MERGE", MERGE, RowsChanged(1, 2, 0)),
+        ("UPDATE", {"numUpdatedRows": "6", "numCopiedRows": "4"}, RowsChanged(None, 6)),
+        ("DELETE", {"numDeletedRows": "6", "numCopiedRows": "4"}, RowsChanged(None, None, 6)),
+        ("OPTIMIZE", {"numOutputRows": "9", "numAddedFiles": "1"}, RowsChanged()),
+        ("SET TBLPROPERTIES", {}, RowsChanged()),
+        ("WRITE", {"numOutputRows": "many"}, RowsChanged()),
+        ("WRITE", None, RowsChanged()),
+    ],
+)
+def test_rows_are_counted_as_the_operation_did(
+    operation: str, metrics: dict[str, str] | None, expected: RowsChanged
+) -> None:
+    assert RowsChanged.of(CommitInfo(operation=operation, operation_metrics=metrics)) == expected
+
+
+def test_a_metric_that_is_a_number_counts_as_one_that_is_text() -> None:
+    info = CommitInfo(operation="WRITE", operation_metrics={"numOutputRows": 3})  # type: ignore[dict-item]
+    assert RowsChanged.of(info) == RowsChanged(3)
+
+
+def test_a_total_knows_what_any_part_knows() -> None:
+    parts = [RowsChanged(1, None, None), RowsChanged(2, 5, None)]
+    assert RowsChanged.total(parts) == RowsChanged(3, 5, None)
+    assert RowsChanged.total([]) == RowsChanged()

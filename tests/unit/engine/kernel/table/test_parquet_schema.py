@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbt.adapters.silt.engine.kernel.errors import TypeMismatchError
+from dbt.adapters.silt.engine.kernel.table.parquet_schema import merged, of_footer
+from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DecimalType, PrimitiveType, StructField, StructType
+
+
+def footer(schema: pa.Schema, **options: Any) -> pq.FileMetaData:
+    target = io.BytesIO()
+    pq.write_table(schema.empty_table(), target, **options)
+    return pq.read_metadata(target)
+
+
+def type_of(kind: pa.DataType, **options: Any) -> str:
+    (field,) = of_footer(footer(pa.schema([pa.field("c", kind, nullable=False)]), **options))
+    assert field.nullable
+    return field.type.name  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (pa.int8(), "byte"),
+        (pa.int16(), "short"),
+        (pa.int32(), "integer"),
+        (pa.int64(), "long"),
+        (pa.uint8(), "short"),
+        (pa.uint16(), "integer"),
+        (pa.uint32(), "long"),
+        (pa.uint64(), "decimal(20,0)"),
+        (pa.float32(), "float"),
+        (pa.float64(), "double"),
+        (pa.bool_(), "boolean"),
+        (pa.string(), "string"),
+        (pa.binary(), "binary"),
+        (pa.binary(4), "binary"),
+        (pa.date32(), "date"),
+        (pa.decimal128(12, 3), "decimal(12,3)"),
+        (pa.timestamp("us", "UTC"), "timestamp"),
+        (pa.timestamp("ms", "UTC"), "timestamp"),
+        (pa.timestamp("us"), "timestamp_ntz"),
+        (pa.dictionary(pa.int32(), pa.string()), "string"),
+    ],
+    ids=str,
+)
+def test_a_parquet_type_is_a_columns_type(kind: pa.DataType, name: str) -> None:
+    assert type_of(kind) == name
+
+
+def test_an_old_timestamp_of_96_bits_is_one_with_a_zone() -> None:
+    assert type_of(pa.timestamp("ns"), use_deprecated_int96_timestamps=True) == "timestamp"
+
+
+def test_nested_types_are_read_and_their_leaves_told_apart() -> None:
+    kind = pa.struct([("a", pa.list_(pa.struct([("x", pa.int8()), ("at", pa.timestamp("ns"))]))), ("b", pa.int32())])
+    schema = pa.schema([("before", pa.int64()), ("s", kind), ("m", pa.map_(pa.string(), pa.timestamp("ns")))])
+    found = of_footer(footer(schema, use_deprecated_int96_timestamps=True))
+    assert [field.type.name for field in found.fields[1].type.fields[0].type.element_type] == ["byte", "timestamp"]  # type: ignore[union-attr]
+    assert found.fields[2].type.value_type.name == "timestamp"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("kind", [pa.time64("us"), pa.timestamp("ns"), pa.decimal256(50, 2)], ids=str)
+def test_a_type_that_no_column_has_is_named_with_its_column(kind: pa.DataType) -> None:
+    with pytest.raises(TypeMismatchError, match=r"the column `s\.c` is of the Parquet type"):
+        of_footer(footer(pa.schema([("s", pa.struct([("c", kind)]))])))
+
+
+def test_what_spark_notes_of_its_schema_goes_before_the_parquet_types() -> None:
+    noted = StructType((StructField("c", PrimitiveType("integer"), False, {"comment": "why"}),))
+    schema = pa.schema(
+        [("c", pa.int32())],
+        {"org.apache.spark.sql.parquet.row.metadata": noted.to_json(), "org.apache.spark.version": "4.3.0"},
+    )
+    (field,) = of_footer(footer(schema))
+    assert (field.nullable, field.comment) == (True, "why")
+
+
+def test_a_note_that_cannot_be_read_is_passed_over() -> None:
+    noted = {
+        "org.apache.spark.sql.parquet.row.metadata": json.dumps({"type": "no such"}),
+        "org.apache.spark.version": "9",
+    }
+    assert of_footer(footer(pa.schema([("c", pa.int32())], noted))).names == ("c",)
+
+
+def test_columns_are_merged_by_name_in_any_case() -> None:
+    first = StructType((StructField("Id", PrimitiveType("byte")), StructField("s", _struct("a"))))
+    second = StructType(
+        (StructField("id", PrimitiveType("integer")), StructField("S", _struct("b")), StructField("n", _struct("x")))
+    )
+    found = merged(first, second)
+    assert found.names == ("Id", "s", "n")
+    assert found.fields[0].type == PrimitiveType("integer")
+    assert found.fields[1].type.names == ("a", "b")  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (PrimitiveType("integer"), PrimitiveType("long")),
+        (PrimitiveType("string"), PrimitiveType("binary")),
+        (DecimalType(10, 2), DecimalType(12, 2)),
+        (ArrayType(PrimitiveType("string"), True), PrimitiveType("string")),
+        (PrimitiveType("timestamp"), PrimitiveType("timestamp_ntz")),
+    ],
+    ids=str,
+)
+def test_types_that_are_stored_unlike_are_an_error_that_names_the_column(one: Any, other: Any) -> None:
+    with pytest.raises(TypeMismatchError, match=r"the column `c` is .* in some files and .* in others"):
+        merged(StructType((StructField("c", one),)), StructType((StructField("c", other),)))
+
+
+NAMES = st.lists(st.sampled_from("abcd"), unique=True).map(
+    lambda names: StructType(tuple(StructField(name, PrimitiveType("long")) for name in names))
+)
+
+
+@given(NAMES, NAMES, NAMES)
+def test_merging_keeps_every_column_and_groups_as_it_likes(a: StructType, b: StructType, c: StructType) -> None:
+    assert merged(merged(a, b), c) == merged(a, merged(b, c))
+    assert set(merged(a, b).names) == {*a.names, *b.names}
+    assert merged(a, a) == a
+
+
+def _struct(name: str) -> StructType:
+    return StructType((StructField(name, PrimitiveType("string")),))
