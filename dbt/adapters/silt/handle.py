@@ -24,7 +24,7 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
-from dbt.adapters.silt.engine.statements.tokens import Kind, tokenize
+from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse, WarehouseSettings
 from dbt.adapters.silt.fetch import fetchable
 from dbt.adapters.silt.session import SessionPool, SessionSettings

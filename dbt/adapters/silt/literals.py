@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from dbt.adapters.silt.engine.kernel.identifiers import string_literal
-from dbt.adapters.silt.engine.statements.tokens import Kind, string_value, tokenize
+from dbt.adapters.silt.engine.sql.tokens import Kind, string_value, tokenize
 
 _VARIANT = "variant"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.sql.conditions.predicates import Relation
+from dbt.adapters.silt.engine.sql.query.references import table_references
 from dbt.adapters.silt.engine.statements.metadata_answers import Question, questions
-from dbt.adapters.silt.engine.statements.predicates import Relation
-from dbt.adapters.silt.engine.statements.references import table_references
 
 SCHEMA = StructType(
     (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbt.adapters.silt.engine.statements.parse import parse
+from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.engine.statements.written import Effect, effect_of, name_of
 
 

@@ -46,12 +46,12 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
+from dbt.adapters.silt.engine.sql.ast import Query, Statement, is_path
+from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.engine.statements import skips, writes
 from dbt.adapters.silt.engine.statements.context import Context, Result
-from dbt.adapters.silt.engine.statements.kinds import Query, Statement, is_path
 from dbt.adapters.silt.engine.statements.namespace import Namespace
 from dbt.adapters.silt.engine.statements.opened import Text
-from dbt.adapters.silt.engine.statements.parse import parse
 from dbt.adapters.silt.engine.statements.pins import Pins
 from dbt.adapters.silt.engine.statements.reads import Memory
 from dbt.adapters.silt.engine.statements.reruns import Reruns

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import RelationNotFoundError, SchemaNotFoundError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
-from dbt.adapters.silt.engine.statements.tokens import identifiers
+from dbt.adapters.silt.engine.sql.tokens import identifiers
 from dbt.adapters.silt.handle import SiltHandle
 
 

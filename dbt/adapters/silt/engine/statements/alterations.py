@@ -9,12 +9,12 @@ from dbt.adapters.silt.engine.commands import alter, alter_columns
 from dbt.adapters.silt.engine.commands.target import Outcome, Target
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.table.keys import constraint_names
-from dbt.adapters.silt.engine.statements import kinds
+from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.sql.ast import Name, ObjectKind, Position, Statement
 from dbt.adapters.silt.engine.statements.constraints import named
 from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.foreign import pass_to_spark
 from dbt.adapters.silt.engine.statements.functions import refuse_calls
-from dbt.adapters.silt.engine.statements.kinds import Name, ObjectKind, Position, Statement
 from dbt.adapters.silt.engine.statements.namespace import OurView
 from dbt.adapters.silt.engine.statements.targets import (
     already_applied,
@@ -25,7 +25,7 @@ from dbt.adapters.silt.engine.statements.targets import (
 )
 
 
-def add_columns(context: Context, statement: kinds.AddColumns) -> Result:
+def add_columns(context: Context, statement: ast.AddColumns) -> Result:
     """ALTER TABLE ... ADD COLUMNS."""
     for column in statement.columns:
         refuse_calls(context, column.default, "a column's default", ".".join(statement.table))
@@ -43,7 +43,7 @@ def add_columns(context: Context, statement: kinds.AddColumns) -> Result:
     )
 
 
-def drop_columns(context: Context, statement: kinds.DropColumns) -> Result:
+def drop_columns(context: Context, statement: ast.DropColumns) -> Result:
     """ALTER TABLE ... DROP COLUMNS."""
     return _altered(
         context,
@@ -55,7 +55,7 @@ def drop_columns(context: Context, statement: kinds.DropColumns) -> Result:
     )
 
 
-def alter_columns_(context: Context, statement: kinds.AlterColumns) -> Result:
+def alter_columns_(context: Context, statement: ast.AlterColumns) -> Result:
     """ALTER TABLE ... ALTER | CHANGE | RENAME COLUMN."""
     for change in statement.changes:
         refuse_calls(context, change.default, "a column's default", ".".join(statement.table))
@@ -71,7 +71,7 @@ def alter_columns_(context: Context, statement: kinds.AlterColumns) -> Result:
     )
 
 
-def set_properties(context: Context, statement: kinds.SetProperties) -> Result:
+def set_properties(context: Context, statement: ast.SetProperties) -> Result:
     """ALTER TABLE | VIEW ... SET TBLPROPERTIES."""
     meaning = context.namespace.meaning(statement.name)
     if isinstance(meaning, OurView):
@@ -86,7 +86,7 @@ def set_properties(context: Context, statement: kinds.SetProperties) -> Result:
     )
 
 
-def unset_properties(context: Context, statement: kinds.UnsetProperties) -> Result:
+def unset_properties(context: Context, statement: ast.UnsetProperties) -> Result:
     """ALTER TABLE | VIEW ... UNSET TBLPROPERTIES."""
     meaning = context.namespace.meaning(statement.name)
     if isinstance(meaning, OurView):
@@ -101,7 +101,7 @@ def unset_properties(context: Context, statement: kinds.UnsetProperties) -> Resu
     )
 
 
-def add_constraint(context: Context, statement: kinds.AddConstraint) -> Result:
+def add_constraint(context: Context, statement: ast.AddConstraint) -> Result:
     """ALTER TABLE ... ADD CONSTRAINT: CHECK is enforced, keys are recorded."""
     refuse_calls(context, statement.constraint.condition, "a check constraint", ".".join(statement.table))
 
@@ -116,7 +116,7 @@ def add_constraint(context: Context, statement: kinds.AddConstraint) -> Result:
     return _altered(context, statement, statement.table, add)
 
 
-def drop_constraint(context: Context, statement: kinds.DropConstraint) -> Result:
+def drop_constraint(context: Context, statement: ast.DropConstraint) -> Result:
     """ALTER TABLE ... DROP CONSTRAINT."""
     return _altered(
         context,
@@ -126,7 +126,7 @@ def drop_constraint(context: Context, statement: kinds.DropConstraint) -> Result
     )
 
 
-def comment_on(context: Context, statement: kinds.CommentOn) -> Result:
+def comment_on(context: Context, statement: ast.CommentOn) -> Result:
     """COMMENT ON TABLE | VIEW | COLUMN."""
     if statement.kind in (ObjectKind.SCHEMA, ObjectKind.DATABASE):
         raise UnsupportedStatementError(
@@ -152,7 +152,7 @@ def comment_on(context: Context, statement: kinds.CommentOn) -> Result:
     )
 
 
-def alter_other(context: Context, statement: kinds.AlterOther) -> Result:
+def alter_other(context: Context, statement: ast.AlterOther) -> Result:
     """Any other ALTER: Spark's on what is Spark's, refused on what is ours."""
     if not context.namespace.may_be_ours(statement.name):
         return pass_to_spark(context, statement)

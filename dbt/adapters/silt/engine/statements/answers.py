@@ -18,16 +18,16 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedStatementError,
 )
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
-from dbt.adapters.silt.engine.statements import kinds
+from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.sql.ast import Name, ObjectKind, ShowKind
+from dbt.adapters.silt.engine.sql.tokens import quoted
 from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.foreign import pass_to_spark, pass_with_query
-from dbt.adapters.silt.engine.statements.kinds import Name, ObjectKind, ShowKind
 from dbt.adapters.silt.engine.statements.namespace import Foreign, Meaning, OurTable, OurView, TemporaryView
 from dbt.adapters.silt.engine.statements.targets import table_to_change
-from dbt.adapters.silt.engine.statements.tokens import quoted
 
 
-def describe_table(context: Context, statement: kinds.DescribeTable) -> Result:
+def describe_table(context: Context, statement: ast.DescribeTable) -> Result:
     """DESCRIBE [EXTENDED] of a table or view, or of one column of it."""
     meaning = context.namespace.meaning(statement.name)
     if isinstance(meaning, Foreign):
@@ -42,7 +42,7 @@ def describe_table(context: Context, statement: kinds.DescribeTable) -> Result:
     return _answer(context, describe.columns(_schema(context, statement.name, meaning)))
 
 
-def describe_history(context: Context, statement: kinds.DescribeHistory) -> Result:
+def describe_history(context: Context, statement: ast.DescribeHistory) -> Result:
     """DESCRIBE HISTORY of a table of ours."""
     table = table_to_change(context, statement.table)
     if table is None:
@@ -50,7 +50,7 @@ def describe_history(context: Context, statement: kinds.DescribeHistory) -> Resu
     return _answer(context, describe.history(table.log, statement.limit))
 
 
-def describe_detail(context: Context, statement: kinds.DescribeDetail) -> Result:
+def describe_detail(context: Context, statement: ast.DescribeDetail) -> Result:
     """DESCRIBE DETAIL of a table of ours."""
     table = table_to_change(context, statement.table)
     if table is None:
@@ -58,12 +58,12 @@ def describe_detail(context: Context, statement: kinds.DescribeDetail) -> Result
     return _answer(context, describe.detail(table.log, table.log.snapshot()))
 
 
-def describe_query(context: Context, statement: kinds.DescribeQuery) -> Result:
+def describe_query(context: Context, statement: ast.DescribeQuery) -> Result:
     """DESCRIBE QUERY."""
     return pass_with_query(context, statement, statement.query)
 
 
-def describe_schema(context: Context, statement: kinds.DescribeSchema) -> Result:
+def describe_schema(context: Context, statement: ast.DescribeSchema) -> Result:
     """DESCRIBE SCHEMA."""
     place = _place(context, statement.name)
     if place is None:
@@ -72,16 +72,16 @@ def describe_schema(context: Context, statement: kinds.DescribeSchema) -> Result
     return _answer(context, Answer(rows, "info_name string, info_value string"))
 
 
-def show(context: Context, statement: kinds.Show) -> Result:
+def show(context: Context, statement: ast.Show) -> Result:
     """SHOW of what is ours; what is Spark's is Spark's to show."""
     shown = _SHOWN[statement.what](context, statement)
     return pass_to_spark(context, statement) if shown is None else _answer(context, shown)
 
 
-def nothing_to_do(context: Context, statement: kinds.Refresh | kinds.Analyze) -> Result:
+def nothing_to_do(context: Context, statement: ast.Refresh | ast.Analyze) -> Result:
     """REFRESH and ANALYZE: each statement sees the newest version, and statistics are always kept."""
     ours = statement.name is None or context.namespace.may_be_ours(statement.name)
-    if isinstance(statement, kinds.Analyze) and statement.kind is ObjectKind.SCHEMA:
+    if isinstance(statement, ast.Analyze) and statement.kind is ObjectKind.SCHEMA:
         ours = statement.name is None or _place(context, statement.name) is not None
     return Result() if ours else pass_to_spark(context, statement)
 
@@ -108,7 +108,7 @@ def _commented(schema: StructType, view: View) -> StructType:
     return StructType(tuple(fields))
 
 
-def _column(context: Context, statement: kinds.DescribeTable, schema: StructType) -> Result:
+def _column(context: Context, statement: ast.DescribeTable, schema: StructType) -> Result:
     name = statement.column or ()
     field = schema.field(name[-1]) if name else None
     if field is None:
@@ -117,7 +117,7 @@ def _column(context: Context, statement: kinds.DescribeTable, schema: StructType
     return _answer(context, Answer(rows, "info_name string, info_value string"))
 
 
-def _tables(context: Context, statement: kinds.Show) -> Answer | None:
+def _tables(context: Context, statement: ast.Show) -> Answer | None:
     place = _place(context, statement.name)
     if place is None:
         return None
@@ -127,7 +127,7 @@ def _tables(context: Context, statement: kinds.Show) -> Answer | None:
     return Answer(rows, "namespace string, tableName string, isTemporary boolean")
 
 
-def _tables_extended(context: Context, statement: kinds.Show) -> Answer | None:
+def _tables_extended(context: Context, statement: ast.Show) -> Answer | None:
     place = _place(context, statement.name)
     if place is None:
         return None
@@ -148,7 +148,7 @@ def _information(context: Context, entry: RelationEntry) -> str | None:
         return None
 
 
-def _views(context: Context, statement: kinds.Show) -> Answer | None:
+def _views(context: Context, statement: ast.Show) -> Answer | None:
     place = _place(context, statement.name)
     if place is None:
         return None
@@ -157,7 +157,7 @@ def _views(context: Context, statement: kinds.Show) -> Answer | None:
     return Answer(rows, "namespace string, viewName string, isTemporary boolean")
 
 
-def _schemas(context: Context, statement: kinds.Show) -> Answer | None:
+def _schemas(context: Context, statement: ast.Show) -> Answer | None:
     database = context.namespace.database if statement.name is None else statement.name[0]
     if not context.namespace.is_database(database):
         return None
@@ -166,18 +166,18 @@ def _schemas(context: Context, statement: kinds.Show) -> Answer | None:
     )
 
 
-def _catalogs(context: Context, statement: kinds.Show) -> Answer:
+def _catalogs(context: Context, statement: ast.Show) -> Answer:
     names = _like([*context.catalog.databases(), "spark_catalog"], statement.pattern)
     return Answer(tuple((name,) for name in names), "catalog string")
 
 
-def _columns(context: Context, statement: kinds.Show) -> Answer | None:
+def _columns(context: Context, statement: ast.Show) -> Answer | None:
     name = statement.name or ()
     meaning = context.namespace.meaning(name)
     return None if isinstance(meaning, Foreign) else describe.column_names(_schema(context, name, meaning))
 
 
-def _properties(context: Context, statement: kinds.Show) -> Answer | None:
+def _properties(context: Context, statement: ast.Show) -> Answer | None:
     meaning = context.namespace.meaning(statement.name or ())
     if isinstance(meaning, OurTable):
         configuration = meaning.log.snapshot().metadata.configuration
@@ -190,7 +190,7 @@ def _properties(context: Context, statement: kinds.Show) -> Answer | None:
     return describe.properties({statement.key: configuration.get(statement.key, "there is no such property")})
 
 
-def _create_table(context: Context, statement: kinds.Show) -> Answer | None:
+def _create_table(context: Context, statement: ast.Show) -> Answer | None:
     name = statement.name or ()
     meaning = context.namespace.meaning(name)
     if isinstance(meaning, Foreign | TemporaryView):
@@ -203,7 +203,7 @@ def _create_table(context: Context, statement: kinds.Show) -> Answer | None:
     return Answer(((f"CREATE VIEW {view.name.quoted}{columns} AS {view.text}",),), "createtab_stmt string")
 
 
-def _partitions(context: Context, statement: kinds.Show) -> Answer | None:
+def _partitions(context: Context, statement: ast.Show) -> Answer | None:
     meaning = context.namespace.meaning(statement.name or ())
     if not isinstance(meaning, OurTable):
         return None
@@ -221,7 +221,7 @@ def _or_null(partition_value: str | None) -> str:
     return "null" if partition_value is None else partition_value
 
 
-def _functions(context: Context, statement: kinds.Show) -> Answer | None:
+def _functions(context: Context, statement: ast.Show) -> Answer | None:
     """Ours of a schema, and Spark's own where they are not left out; not those of the session, which stand for ours."""
     place = _place(context, statement.name)
     if place is None or statement.scope == "system":
@@ -234,7 +234,7 @@ def _functions(context: Context, statement: kinds.Show) -> Answer | None:
     return Answer(tuple((row,) for row in rows), "function string")
 
 
-_SHOWN: Mapping[ShowKind, Callable[[Context, kinds.Show], Answer | None]] = {
+_SHOWN: Mapping[ShowKind, Callable[[Context, ast.Show], Answer | None]] = {
     ShowKind.TABLES: _tables,
     ShowKind.TABLE_EXTENDED: _tables_extended,
     ShowKind.VIEWS: _views,

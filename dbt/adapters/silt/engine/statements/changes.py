@@ -10,10 +10,11 @@ from dbt.adapters.silt.engine.commands import merge_plan
 from dbt.adapters.silt.engine.commands import truncate as truncate_command
 from dbt.adapters.silt.engine.commands import update as update_command
 from dbt.adapters.silt.engine.commands.merge_plan import MergePlan
-from dbt.adapters.silt.engine.statements import kinds
+from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.sql.ast import MatchKind, Name
+from dbt.adapters.silt.engine.sql.tokens import quoted
 from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.foreign import pass_to_spark
-from dbt.adapters.silt.engine.statements.kinds import MatchKind, Name
 from dbt.adapters.silt.engine.statements.merge_keys import MergeSides, merge_keys
 from dbt.adapters.silt.engine.statements.namespace import OurTable
 from dbt.adapters.silt.engine.statements.opened import Text
@@ -29,12 +30,11 @@ from dbt.adapters.silt.engine.statements.targets import (
     table_to_change,
     target_of,
 )
-from dbt.adapters.silt.engine.statements.tokens import quoted
 
 _SOURCE_ALIAS = "__silt_source"
 
 
-def delete(context: Context, statement: kinds.Delete) -> Result:
+def delete(context: Context, statement: ast.Delete) -> Result:
     """DELETE FROM."""
     table = table_to_change(context, statement.table)
     if table is None:
@@ -42,7 +42,7 @@ def delete(context: Context, statement: kinds.Delete) -> Result:
     return _delete(context, statement, table, statement.alias, statement.condition)
 
 
-def truncate(context: Context, statement: kinds.Truncate) -> Result:
+def truncate(context: Context, statement: ast.Truncate) -> Result:
     """TRUNCATE TABLE; with a partition, a delete of that partition."""
     table = table_to_change(context, statement.table)
     if table is None:
@@ -60,7 +60,7 @@ def truncate(context: Context, statement: kinds.Truncate) -> Result:
     return changed(context, table.log, outcome)
 
 
-def update(context: Context, statement: kinds.Update) -> Result:
+def update(context: Context, statement: ast.Update) -> Result:
     """UPDATE ... SET."""
     table = table_to_change(context, statement.table)
     if table is None:
@@ -87,7 +87,7 @@ def update(context: Context, statement: kinds.Update) -> Result:
     return changed(context, table.log, outcome)
 
 
-def merge(context: Context, statement: kinds.Merge) -> Result:
+def merge(context: Context, statement: ast.Merge) -> Result:
     """MERGE INTO."""
     table = table_to_change(context, statement.table)
     if table is None:
@@ -114,7 +114,7 @@ def merge(context: Context, statement: kinds.Merge) -> Result:
 
 def _delete(
     context: Context,
-    statement: kinds.Delete | kinds.Truncate,
+    statement: ast.Delete | ast.Truncate,
     table: OurTable,
     alias: str | None,
     condition: str | None,
@@ -131,20 +131,20 @@ def _delete(
     return changed(context, table.log, outcome)
 
 
-def _expressions(statement: kinds.Merge) -> Iterator[str]:
+def _expressions(statement: ast.Merge) -> Iterator[str]:
     """The texts of a MERGE that are expressions, in the order in which `_clauses` takes them back."""
     yield statement.condition
     for clause in statement.clauses:
         if clause.condition is not None:
             yield clause.condition
-        if isinstance(clause.action, kinds.UpdateSet):
+        if isinstance(clause.action, ast.UpdateSet):
             yield from (each.value for each in clause.action.assignments)
-        elif isinstance(clause.action, kinds.InsertValues):
+        elif isinstance(clause.action, ast.InsertValues):
             yield from clause.action.values
 
 
 def _plan(
-    context: Context, statement: kinds.Merge, sides: MergeSides, resolved: Resolved, outer: Mapping[Name, str]
+    context: Context, statement: ast.Merge, sides: MergeSides, resolved: Resolved, outer: Mapping[Name, str]
 ) -> MergePlan:
     texts = iter(resolved.texts[1:])
     condition = next(texts)
@@ -161,19 +161,19 @@ def _plan(
     )
 
 
-def _clause(clause: kinds.MergeClause, texts: Iterator[str], outer: Mapping[Name, str]) -> merge_plan.Clause:
+def _clause(clause: ast.MergeClause, texts: Iterator[str], outer: Mapping[Name, str]) -> merge_plan.Clause:
     condition = None if clause.condition is None else next(texts)
     return merge_plan.Clause(_MATCHES[clause.kind], _action(clause.action, texts, outer), condition)
 
 
-def _action(action: kinds.MergeAction, texts: Iterator[str], outer: Mapping[Name, str]) -> merge_plan.Action:
-    if isinstance(action, kinds.DeleteRow):
+def _action(action: ast.MergeAction, texts: Iterator[str], outer: Mapping[Name, str]) -> merge_plan.Action:
+    if isinstance(action, ast.DeleteRow):
         return merge_plan.Delete()
-    if isinstance(action, kinds.UpdateAll):
+    if isinstance(action, ast.UpdateAll):
         return merge_plan.Update()
-    if isinstance(action, kinds.InsertAll):
+    if isinstance(action, ast.InsertAll):
         return merge_plan.Insert()
-    if isinstance(action, kinds.UpdateSet):
+    if isinstance(action, ast.UpdateSet):
         return merge_plan.Update(tuple((_column(each.column, outer), next(texts)) for each in action.assignments))
     columns = [_column(column, outer) for column in action.columns] or [()] * len(action.values)
     return merge_plan.Insert(tuple((column, next(texts)) for column in columns))
@@ -192,14 +192,14 @@ def _same(first: Name, second: Name) -> bool:
     return [part.lower() for part in first] == [part.lower() for part in second]
 
 
-def _source_alias(source: kinds.MergeSource) -> str:
+def _source_alias(source: ast.MergeSource) -> str:
     if source.alias is not None:
         return source.alias
     return source.name[-1] if source.name is not None else _SOURCE_ALIAS
 
 
-def _source_qualifiers(context: Context, source: kinds.MergeSource) -> dict[Name, str]:
-    if source.alias is not None or source.name is None or kinds.is_path(source.name):
+def _source_qualifiers(context: Context, source: ast.MergeSource) -> dict[Name, str]:
+    if source.alias is not None or source.name is None or ast.is_path(source.name):
         return {}
     full = context.namespace.ours(source.name)
     return {} if full is None else {(full.database, full.schema, full.identifier): full.identifier}

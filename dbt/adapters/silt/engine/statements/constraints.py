@@ -8,7 +8,7 @@ from typing import Final
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.table.keys import Key, KeyKind
-from dbt.adapters.silt.engine.statements.kinds import Constraint, ConstraintKind, Name
+from dbt.adapters.silt.engine.sql.ast import Constraint, ConstraintKind, Name
 from dbt.adapters.silt.engine.statements.namespace import Namespace
 
 _KEY_KINDS: Final = {

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
 from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
-from dbt.adapters.silt.engine.statements.cursor import Cursor
-from dbt.adapters.silt.engine.statements.tokens import tokenize
+from dbt.adapters.silt.engine.sql.cursor import Cursor
+from dbt.adapters.silt.engine.sql.tokens import tokenize
 
 _DEFAULT = "DEFAULT"
 

@@ -14,17 +14,17 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SchemaNotFoundError,
     UnsupportedStatementError,
 )
-from dbt.adapters.silt.engine.statements import kinds
+from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.sql.ast import CreateMode, ObjectKind, ViewScope
+from dbt.adapters.silt.engine.sql.query.references import table_references
 from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.foreign import pass_to_spark, pass_with_query
-from dbt.adapters.silt.engine.statements.kinds import CreateMode, ObjectKind, ViewScope
 from dbt.adapters.silt.engine.statements.namespace import TemporaryView
-from dbt.adapters.silt.engine.statements.references import table_references
 
 _NOTHING = Result()
 
 
-def create_schema(context: Context, statement: kinds.CreateSchema) -> Result:
+def create_schema(context: Context, statement: ast.CreateSchema) -> Result:
     """CREATE SCHEMA in one of our databases."""
     place = _schema_place(context, statement.name)
     if place is None:
@@ -39,7 +39,7 @@ def create_schema(context: Context, statement: kinds.CreateSchema) -> Result:
     return _NOTHING
 
 
-def drop_schema(context: Context, statement: kinds.DropSchema) -> Result:
+def drop_schema(context: Context, statement: ast.DropSchema) -> Result:
     """DROP SCHEMA of ours; one that neither we nor Spark have is an error of ours."""
     place = _schema_place(context, statement.name)
     if place is None or (not context.catalog.has_schema(*place) and _is_foreign_schema(context, statement.name)):
@@ -48,7 +48,7 @@ def drop_schema(context: Context, statement: kinds.DropSchema) -> Result:
     return _NOTHING
 
 
-def create_view(context: Context, statement: kinds.CreateView) -> Result:
+def create_view(context: Context, statement: ast.CreateView) -> Result:
     """CREATE VIEW: the query is kept as text, and expanded at each use."""
     if statement.scope is not ViewScope.PERSISTENT:
         return _create_temporary_view(context, statement)
@@ -71,7 +71,7 @@ def create_view(context: Context, statement: kinds.CreateView) -> Result:
     return _NOTHING
 
 
-def alter_view_query(context: Context, statement: kinds.AlterViewQuery) -> Result:
+def alter_view_query(context: Context, statement: ast.AlterViewQuery) -> Result:
     """ALTER VIEW ... AS."""
     name = context.namespace.writable(statement.name)
     if name is None:
@@ -89,7 +89,7 @@ def alter_view_query(context: Context, statement: kinds.AlterViewQuery) -> Resul
     return _NOTHING
 
 
-def drop_view(context: Context, statement: kinds.DropView) -> Result:
+def drop_view(context: Context, statement: ast.DropView) -> Result:
     """DROP VIEW: a temporary one of that name first."""
     if len(statement.name) == 1 and context.namespace.temporary.pop(statement.name[0].lower(), None) is not None:
         return _NOTHING
@@ -100,9 +100,9 @@ def drop_view(context: Context, statement: kinds.DropView) -> Result:
     return _NOTHING
 
 
-def drop_table(context: Context, statement: kinds.DropTable) -> Result:
+def drop_table(context: Context, statement: ast.DropTable) -> Result:
     """DROP TABLE: the log ends, the folder goes."""
-    if kinds.is_path(statement.name):
+    if ast.is_path(statement.name):
         raise UnsupportedStatementError(
             "a table that is named by its path cannot be dropped",
             table=statement.name[1],
@@ -115,7 +115,7 @@ def drop_table(context: Context, statement: kinds.DropTable) -> Result:
     return _NOTHING
 
 
-def rename(context: Context, statement: kinds.Rename) -> Result:
+def rename(context: Context, statement: ast.Rename) -> Result:
     """ALTER TABLE | VIEW ... RENAME TO; a new name without a schema stays in the old one's."""
     old = context.namespace.ours(statement.name)
     if old is None:
@@ -133,7 +133,7 @@ def rename(context: Context, statement: kinds.Rename) -> Result:
     return _NOTHING
 
 
-def use(context: Context, statement: kinds.Use) -> Result:
+def use(context: Context, statement: ast.Use) -> Result:
     """USE: where names without a schema are looked up from now on."""
     name, namespace = statement.name, context.namespace
     if len(name) == 1 and statement.kind is not ObjectKind.DATABASE and namespace.is_schema(name[0]):
@@ -150,21 +150,21 @@ def use(context: Context, statement: kinds.Use) -> Result:
     return _NOTHING
 
 
-def set_setting(context: Context, statement: kinds.SetSetting) -> Result:
+def set_setting(context: Context, statement: ast.SetSetting) -> Result:
     """SET: what correctness rests on cannot be set otherwise."""
     if statement.key is not None and statement.value is not None:
         confs.check({statement.key: statement.value})
     return pass_to_spark(context, statement)
 
 
-def reset_setting(context: Context, statement: kinds.ResetSetting) -> Result:
+def reset_setting(context: Context, statement: ast.ResetSetting) -> Result:
     """RESET: what correctness rests on is set again at once."""
     result = pass_to_spark(context, statement)
     confs.configure(context.spark)
     return result
 
 
-def _create_temporary_view(context: Context, statement: kinds.CreateView) -> Result:
+def _create_temporary_view(context: Context, statement: ast.CreateView) -> Result:
     """One that reads something of ours is kept here as text; any other is Spark's."""
     resolved = context.resolver.query(statement.query)
     if resolved.texts[0] == statement.query:
@@ -186,7 +186,7 @@ def _create_temporary_view(context: Context, statement: kinds.CreateView) -> Res
     return _NOTHING
 
 
-def _check_view_query(context: Context, name: RelationName, statement: kinds.CreateView) -> None:
+def _check_view_query(context: Context, name: RelationName, statement: ast.CreateView) -> None:
     for reference in table_references(statement.query):
         if reference.files is not None:
             continue
@@ -212,7 +212,7 @@ def _check_column_count(name: str, columns: tuple[str, ...], found: list[str]) -
         )
 
 
-def _view(context: Context, name: RelationName, statement: kinds.CreateView) -> View:
+def _view(context: Context, name: RelationName, statement: ast.CreateView) -> View:
     return View(
         name=name,
         text=statement.query,
@@ -224,7 +224,7 @@ def _view(context: Context, name: RelationName, statement: kinds.CreateView) -> 
     )
 
 
-def _schema_place(context: Context, name: kinds.Name) -> tuple[str, str] | None:
+def _schema_place(context: Context, name: ast.Name) -> tuple[str, str] | None:
     """Database and schema, where the database is ours; a schema alone is in the current one."""
     if len(name) == 1:
         return context.namespace.database, name[0]
@@ -234,5 +234,5 @@ def _schema_place(context: Context, name: kinds.Name) -> tuple[str, str] | None:
     return None
 
 
-def _is_foreign_schema(context: Context, name: kinds.Name) -> bool:
+def _is_foreign_schema(context: Context, name: ast.Name) -> bool:
     return len(name) == 1 and context.namespace.is_foreign_schema(name[0])

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from dbt.adapters.silt.engine.statements import kinds
-from dbt.adapters.silt.engine.statements.parse import parse
+from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.sql.grammar.parse import parse
 
 _LOOKING = (
-    kinds.Query,
-    kinds.DescribeTable,
-    kinds.DescribeHistory,
-    kinds.DescribeDetail,
-    kinds.DescribeQuery,
-    kinds.DescribeSchema,
-    kinds.DescribeFunction,
-    kinds.Show,
-    kinds.Explain,
-    kinds.Use,
-    kinds.SetSetting,
-    kinds.ResetSetting,
-    kinds.Cache,
-    kinds.Uncache,
-    kinds.Refresh,
-    kinds.Analyze,
+    ast.Query,
+    ast.DescribeTable,
+    ast.DescribeHistory,
+    ast.DescribeDetail,
+    ast.DescribeQuery,
+    ast.DescribeSchema,
+    ast.DescribeFunction,
+    ast.Show,
+    ast.Explain,
+    ast.Use,
+    ast.SetSetting,
+    ast.ResetSetting,
+    ast.Cache,
+    ast.Uncache,
+    ast.Refresh,
+    ast.Analyze,
 )
 
 
@@ -33,6 +33,6 @@ def changes_something(text: str) -> bool:
         UnsupportedStatementError: see `parse`.
     """
     statement = parse(text)
-    if isinstance(statement, kinds.Vacuum):
+    if isinstance(statement, ast.Vacuum):
         return not statement.dry_run
     return not isinstance(statement, _LOOKING)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from dbt.adapters.silt.engine.sql.ast import Statement, Unrecognised
 from dbt.adapters.silt.engine.statements.context import Context, Result
-from dbt.adapters.silt.engine.statements.kinds import Statement, Unrecognised
 
 
 def pass_to_spark(context: Context, statement: Statement) -> Result:

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 from dbt.adapters.silt.engine.catalog.documents import Function, FunctionParameter, PythonHandler
 from dbt.adapters.silt.engine.commands.python_function import PythonCode
-from dbt.adapters.silt.engine.statements.references import rewrite
-from dbt.adapters.silt.engine.statements.scanner import scan
-from dbt.adapters.silt.engine.statements.tokens import quoted
+from dbt.adapters.silt.engine.sql.query.references import rewrite
+from dbt.adapters.silt.engine.sql.query.scanner import scan
+from dbt.adapters.silt.engine.sql.tokens import quoted
 
 
 def temporary_function(function: Function, body: str, label: str) -> str:

@@ -10,19 +10,20 @@ from dbt.adapters.silt.engine.kernel.errors import (
     RelationExistsError,
     UnsupportedStatementError,
 )
-from dbt.adapters.silt.engine.statements import function_text, kinds
+from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.sql.ast import CreateMode
+from dbt.adapters.silt.engine.sql.query.references import function_calls, table_references
+from dbt.adapters.silt.engine.sql.tokens import quoted
+from dbt.adapters.silt.engine.statements import function_text
 from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.foreign import pass_to_spark
-from dbt.adapters.silt.engine.statements.kinds import CreateMode
-from dbt.adapters.silt.engine.statements.references import function_calls, table_references
 from dbt.adapters.silt.engine.statements.targets import refuse_unsupported
-from dbt.adapters.silt.engine.statements.tokens import quoted
 
 _NOTHING = Result()
 _EXISTS_REMEDY = "Use `create or replace function`"
 
 
-def create_function(context: Context, statement: kinds.CreateFunction) -> Result:
+def create_function(context: Context, statement: ast.CreateFunction) -> Result:
     """CREATE FUNCTION ... RETURN, or LANGUAGE PYTHON: Spark checks that it can be called, nothing is computed."""
     if statement.temporary:
         return _create_temporary(context, statement)
@@ -41,7 +42,7 @@ def create_function(context: Context, statement: kinds.CreateFunction) -> Result
     return _NOTHING
 
 
-def drop_function(context: Context, statement: kinds.DropFunction) -> Result:
+def drop_function(context: Context, statement: ast.DropFunction) -> Result:
     """DROP FUNCTION: ours of that name, else Spark's."""
     name = None if statement.temporary else context.namespace.ours(statement.name)
     if name is None or (not context.catalog.has_function(name) and _is_sparks(context, statement.name)):
@@ -50,7 +51,7 @@ def drop_function(context: Context, statement: kinds.DropFunction) -> Result:
     return _NOTHING
 
 
-def describe_function(context: Context, statement: kinds.DescribeFunction) -> Result:
+def describe_function(context: Context, statement: ast.DescribeFunction) -> Result:
     """DESCRIBE FUNCTION [EXTENDED], in Spark's words."""
     function = context.namespace.function(statement.name) if statement.name else None
     if function is None:
@@ -79,7 +80,7 @@ def refuse_calls(context: Context, text: str | None, what: str, table: str) -> N
             )
 
 
-def _create_temporary(context: Context, statement: kinds.CreateFunction) -> Result:
+def _create_temporary(context: Context, statement: ast.CreateFunction) -> Result:
     """Spark's own, for the session; it would go on reading the versions of today's tables."""
     body = statement.body if statement.language is None else None
     if body is not None and context.resolver.query(body).texts[0] != body:
@@ -91,14 +92,14 @@ def _create_temporary(context: Context, statement: kinds.CreateFunction) -> Resu
     return pass_to_spark(context, statement)
 
 
-def _function(context: Context, name: RelationName, statement: kinds.CreateFunction) -> Function:
+def _function(context: Context, name: RelationName, statement: ast.CreateFunction) -> Function:
     """What the catalog is to keep.
 
     Raises:
         UnsupportedStatementError: it is in a language that cannot be run.
     """
     refuse_unsupported(statement, str(name))
-    language = statement.language or kinds.Language("SQL")
+    language = statement.language or ast.Language("SQL")
     if statement.body is None or language.name not in ("SQL", "PYTHON"):
         raise UnsupportedStatementError(
             "only functions in SQL or Python can be kept in a warehouse",
@@ -118,7 +119,7 @@ def _function(context: Context, name: RelationName, statement: kinds.CreateFunct
     )
 
 
-def _handler(name: RelationName, statement: kinds.CreateFunction) -> PythonHandler | None:
+def _handler(name: RelationName, statement: ast.CreateFunction) -> PythonHandler | None:
     language = statement.language
     if language is None:
         return None
@@ -151,6 +152,6 @@ def _refuse_body(context: Context, name: RelationName, body: str) -> None:
             raise InvalidStatementError("the function would call itself", table=str(name), remedy="Break the cycle")
 
 
-def _is_sparks(context: Context, name: kinds.Name) -> bool:
+def _is_sparks(context: Context, name: ast.Name) -> bool:
     """Whether a name of one part is a function that Spark itself knows."""
     return len(name) == 1 and context.spark.catalog.functionExists(quoted(name[0]))

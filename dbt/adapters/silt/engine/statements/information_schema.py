@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationEntry, RelationKind
 from dbt.adapters.silt.engine.kernel.errors import RelationNotFoundError
-from dbt.adapters.silt.engine.statements.kinds import Name
+from dbt.adapters.silt.engine.sql.ast import Name
 from dbt.adapters.silt.engine.statements.namespace import Namespace
 
 SCHEMA = "information_schema"

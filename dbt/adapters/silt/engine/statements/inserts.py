@@ -12,11 +12,12 @@ from dbt.adapters.silt.engine.commands.merge_plan import MergePlan
 from dbt.adapters.silt.engine.commands.placement import Placement
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
-from dbt.adapters.silt.engine.statements import kinds
+from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.sql.ast import InsertMode
+from dbt.adapters.silt.engine.sql.tokens import quoted
 from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.default_values import with_defaults
 from dbt.adapters.silt.engine.statements.foreign import pass_with_query
-from dbt.adapters.silt.engine.statements.kinds import InsertMode
 from dbt.adapters.silt.engine.statements.merge_keys import MergeSides, merge_keys
 from dbt.adapters.silt.engine.statements.namespace import OurTable
 from dbt.adapters.silt.engine.statements.opened import Text
@@ -32,7 +33,6 @@ from dbt.adapters.silt.engine.statements.targets import (
     table_to_change,
     target_of,
 )
-from dbt.adapters.silt.engine.statements.tokens import quoted
 
 _SOURCE_ALIAS = "__silt_source"
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
@@ -48,7 +48,7 @@ class _Write:
     settings: WriteSettings
 
 
-def insert(context: Context, statement: kinds.Insert) -> Result:
+def insert(context: Context, statement: ast.Insert) -> Result:
     """INSERT INTO, OVERWRITE, REPLACE WHERE, REPLACE USING and REPLACE ON."""
     table = table_to_change(context, statement.table)
     if table is None:
@@ -85,12 +85,12 @@ def insert(context: Context, statement: kinds.Insert) -> Result:
     return changed(context, table.log, outcome)
 
 
-def insert_directory(context: Context, statement: kinds.InsertDirectory) -> Result:
+def insert_directory(context: Context, statement: ast.InsertDirectory) -> Result:
     """INSERT OVERWRITE DIRECTORY: Spark writes files of no table; the query may read ours."""
     return pass_with_query(context, statement, statement.query)
 
 
-def _unconditional(context: Context, statement: kinds.Insert, write: _Write) -> Outcome:
+def _unconditional(context: Context, statement: ast.Insert, write: _Write) -> Outcome:
     arguments = (context.spark, write.target, write.query, write.placement)
     if statement.mode is InsertMode.REPLACE_USING:
         return replace_command.replace_using(*arguments, statement.using, write.settings)
@@ -101,7 +101,7 @@ def _unconditional(context: Context, statement: kinds.Insert, write: _Write) -> 
     return insert_command.append(*arguments, write.settings)
 
 
-def _plan(context: Context, statement: kinds.Insert, table: OurTable, resolved: Resolved, write: _Write) -> MergePlan:
+def _plan(context: Context, statement: ast.Insert, table: OurTable, resolved: Resolved, write: _Write) -> MergePlan:
     """What REPLACE ON demands of a row of the table and one of the query."""
     target_alias, source_alias = identifier(table, statement.alias), statement.source_alias or _SOURCE_ALIAS
     sides = MergeSides(
@@ -123,7 +123,7 @@ def _overwrites_partitions(context: Context) -> bool:
     return (context.spark.conf.get(_OVERWRITE_MODE) or "").lower() == "dynamic"
 
 
-def _condition(statement: kinds.Insert) -> str | None:
+def _condition(statement: ast.Insert) -> str | None:
     """The rows to replace: those of REPLACE WHERE, or of the partition that OVERWRITE names."""
     constants = [f"{quoted(each.column)} <=> {each.value}" for each in statement.partition if each.value is not None]
     if statement.mode is InsertMode.OVERWRITE and constants:
@@ -131,7 +131,7 @@ def _condition(statement: kinds.Insert) -> str | None:
     return statement.condition
 
 
-def _placement(statement: kinds.Insert) -> Placement:
+def _placement(statement: ast.Insert) -> Placement:
     return Placement(
         columns=statement.columns,
         by_name=statement.by_name,
@@ -151,7 +151,7 @@ def _with_defaults(query: str, placement: Placement, target: Target) -> tuple[st
     return (query, placement) if written == query else (written, replace(placement, columns=kept))
 
 
-def _refuse(statement: kinds.Insert, table: str) -> None:
+def _refuse(statement: ast.Insert, table: str) -> None:
     refuse_unsupported(statement, table)
     if statement.if_not_exists:
         raise UnsupportedStatementError(

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from dbt.adapters.silt.engine.commands.merge_plan import KeyEquality
 from dbt.adapters.silt.engine.kernel.table.expressions import Column, Expression
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
-from dbt.adapters.silt.engine.statements.conditions import AllOf, Compared, Condition, Operand, structure
-from dbt.adapters.silt.engine.statements.kinds import Name
-from dbt.adapters.silt.engine.statements.predicates import (
+from dbt.adapters.silt.engine.sql.ast import Name
+from dbt.adapters.silt.engine.sql.conditions.conditions import AllOf, Compared, Condition, Operand, structure
+from dbt.adapters.silt.engine.sql.conditions.predicates import (
     Resolve,
     column_path,
     conjunction,
@@ -18,8 +18,8 @@ from dbt.adapters.silt.engine.statements.predicates import (
     is_suffix,
     predicate,
 )
-from dbt.adapters.silt.engine.statements.spans import Tokens
-from dbt.adapters.silt.engine.statements.tokens import Kind, tokenize
+from dbt.adapters.silt.engine.sql.spans import Tokens
+from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize
 
 
 @dataclass(frozen=True)

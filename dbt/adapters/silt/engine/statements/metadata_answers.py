@@ -31,17 +31,12 @@ from dbt.adapters.silt.engine.kernel.table.expressions import (
     Value,
 )
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType
-from dbt.adapters.silt.engine.statements.predicates import (
-    Relation,
-    compares_otherwise,
-    predicate,
-    qualified_by,
-)
-from dbt.adapters.silt.engine.statements.scanner import scan
-from dbt.adapters.silt.engine.statements.scans import Block, Reference
-from dbt.adapters.silt.engine.statements.selects import Item, Select, read_select
-from dbt.adapters.silt.engine.statements.spans import Tokens, after_group
-from dbt.adapters.silt.engine.statements.tokens import Kind, quoted, tokenize
+from dbt.adapters.silt.engine.sql.conditions.predicates import Relation, compares_otherwise, predicate, qualified_by
+from dbt.adapters.silt.engine.sql.query.scanner import scan
+from dbt.adapters.silt.engine.sql.query.scans import Block, Reference
+from dbt.adapters.silt.engine.sql.query.selects import Item, Select, read_select
+from dbt.adapters.silt.engine.sql.spans import Tokens, after_group
+from dbt.adapters.silt.engine.sql.tokens import Kind, quoted, tokenize
 
 Function: TypeAlias = Literal["count", "min", "max"]
 

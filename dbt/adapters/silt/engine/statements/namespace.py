@@ -18,8 +18,8 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SchemaNotFoundError,
 )
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.statements.kinds import Name, is_path
-from dbt.adapters.silt.engine.statements.tokens import quoted
+from dbt.adapters.silt.engine.sql.ast import Name, is_path
+from dbt.adapters.silt.engine.sql.tokens import quoted
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.file_source import FileSource
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.sql.ast import Name
+from dbt.adapters.silt.engine.sql.query.references import Call, Reference, function_calls, table_references
 from dbt.adapters.silt.engine.statements.information_schema import Listing
-from dbt.adapters.silt.engine.statements.kinds import Name
 from dbt.adapters.silt.engine.statements.namespace import Namespace, OurTable
-from dbt.adapters.silt.engine.statements.references import Call, Reference, function_calls, table_references
 from dbt.adapters.silt.engine.statements.table_changes import Bound
 
 

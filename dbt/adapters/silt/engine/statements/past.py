@@ -15,10 +15,10 @@ from dbt.adapters.silt.engine.commands.types import column_type
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.statements import kinds
+from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.sql.ast import TimeTravel
 from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.foreign import pass_to_spark
-from dbt.adapters.silt.engine.statements.kinds import TimeTravel
 from dbt.adapters.silt.engine.statements.sites import MODES, site_of
 from dbt.adapters.silt.engine.statements.targets import (
     already_applied,
@@ -30,7 +30,7 @@ from dbt.adapters.silt.engine.statements.targets import (
 )
 
 
-def restore(context: Context, statement: kinds.Restore) -> Result:
+def restore(context: Context, statement: ast.Restore) -> Result:
     """RESTORE TABLE ... TO VERSION | TIMESTAMP AS OF."""
     table = table_to_change(context, statement.table)
     if table is None:
@@ -45,7 +45,7 @@ def restore(context: Context, statement: kinds.Restore) -> Result:
     return changed(context, table.log, outcome)
 
 
-def clone(context: Context, statement: kinds.Clone) -> Result:
+def clone(context: Context, statement: ast.Clone) -> Result:
     """CREATE TABLE ... SHALLOW | DEEP CLONE."""
     site, source = site_of(context, statement.name, statement.mode), table_to_change(context, statement.source)
     if site is None and source is None:
@@ -76,7 +76,7 @@ def clone(context: Context, statement: kinds.Clone) -> Result:
     return changed(context, log, outcome)
 
 
-def convert(context: Context, statement: kinds.ConvertToDelta) -> Result:
+def convert(context: Context, statement: ast.ConvertToDelta) -> Result:
     """CONVERT TO DELTA of a folder; a folder of a schema of ours is found by its name afterwards."""
     source = statement.source
     is_folder = len(source) == 2 and source[0].lower() in ("parquet", "delta")
@@ -94,7 +94,7 @@ def convert(context: Context, statement: kinds.ConvertToDelta) -> Result:
     return changed(context, log, outcome)
 
 
-def _refuse_clone(statement: kinds.Clone, table: str) -> None:
+def _refuse_clone(statement: ast.Clone, table: str) -> None:
     refuse_unsupported(statement, table)
     if statement.location is not None:
         raise UnsupportedStatementError(

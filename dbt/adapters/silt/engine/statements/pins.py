@@ -22,9 +22,9 @@ from dbt.adapters.silt.engine.commands import change_feed, file_source, python_f
 from dbt.adapters.silt.engine.commands.file_source import FileSource
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.sql.tokens import quoted
 from dbt.adapters.silt.engine.statements.function_text import python_call, python_code, signature, temporary_function
 from dbt.adapters.silt.engine.statements.table_changes import Changes
-from dbt.adapters.silt.engine.statements.tokens import quoted
 
 _Key: TypeAlias = tuple[str, str, int]
 _FunctionKey: TypeAlias = tuple[str, str, str]

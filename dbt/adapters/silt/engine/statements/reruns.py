@@ -17,8 +17,8 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentModificationError,
     SiltError,
 )
+from dbt.adapters.silt.engine.sql.ast import Statement
 from dbt.adapters.silt.engine.statements.context import Context, Result
-from dbt.adapters.silt.engine.statements.kinds import Statement
 from dbt.adapters.silt.engine.statements.route import route
 from dbt.adapters.silt.engine.statements.sites import takes_what_is_there
 from dbt.adapters.silt.engine.statements.targets import is_applied

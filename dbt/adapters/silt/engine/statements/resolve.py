@@ -24,9 +24,19 @@ from dbt.adapters.silt.engine.kernel.scan.consistent_cut import consistent_cut
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
+from dbt.adapters.silt.engine.sql.ast import TimeTravel
+from dbt.adapters.silt.engine.sql.conditions.predicates import Relation
+from dbt.adapters.silt.engine.sql.conditions.pruning import pruning_predicates
+from dbt.adapters.silt.engine.sql.query.references import (
+    Reference,
+    Replacement,
+    function_calls,
+    rewrite,
+    table_references,
+)
+from dbt.adapters.silt.engine.sql.tokens import quoted
 from dbt.adapters.silt.engine.statements import metadata_answers, table_changes
 from dbt.adapters.silt.engine.statements.information_schema import Listing, listing
-from dbt.adapters.silt.engine.statements.kinds import TimeTravel
 from dbt.adapters.silt.engine.statements.metadata_answers import Answer
 from dbt.adapters.silt.engine.statements.namespace import (
     Foreign,
@@ -47,17 +57,7 @@ from dbt.adapters.silt.engine.statements.opened import (
     full_name,
 )
 from dbt.adapters.silt.engine.statements.pins import Pins
-from dbt.adapters.silt.engine.statements.predicates import Relation
-from dbt.adapters.silt.engine.statements.pruning import pruning_predicates
 from dbt.adapters.silt.engine.statements.reads import Memory, Read, Resolved, read_set, versions_of
-from dbt.adapters.silt.engine.statements.references import (
-    Reference,
-    Replacement,
-    function_calls,
-    rewrite,
-    table_references,
-)
-from dbt.adapters.silt.engine.statements.tokens import quoted
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 

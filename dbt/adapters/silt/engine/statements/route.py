@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dbt.adapters.silt.engine.kernel.errors import InternalError, UnsupportedStatementError
+from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.sql.ast import Statement
 from dbt.adapters.silt.engine.statements import (
     alterations,
     answers,
@@ -18,14 +20,12 @@ from dbt.adapters.silt.engine.statements import (
     foreign,
     functions,
     inserts,
-    kinds,
     past,
     tables,
     upkeep,
     writes,
 )
 from dbt.adapters.silt.engine.statements.context import Context, Result
-from dbt.adapters.silt.engine.statements.kinds import Statement
 
 
 def route(statement: Statement, context: Context) -> Result:
@@ -40,19 +40,19 @@ def route(statement: Statement, context: Context) -> Result:
     return carry_out(context, statement)
 
 
-def _query(context: Context, statement: kinds.Query) -> Result:
+def _query(context: Context, statement: ast.Query) -> Result:
     return Result(dataframe=context.dataframe(statement.text))
 
 
-def _explain(context: Context, statement: kinds.Explain) -> Result:
-    if not isinstance(statement.statement, kinds.Query):
+def _explain(context: Context, statement: ast.Explain) -> Result:
+    if not isinstance(statement.statement, ast.Query):
         raise UnsupportedStatementError(
             "EXPLAIN of anything but a query is not supported", remedy="Explain the query that the statement holds"
         )
     return foreign.pass_with_query(context, statement, statement.statement.text)
 
 
-def _not_yet(name: str, names: Callable[[Any], kinds.Name]) -> Callable[[Context, Any], Result]:
+def _not_yet(name: str, names: Callable[[Any], ast.Name]) -> Callable[[Context, Any], Result]:
     """A statement of ours that is understood and has no command; on Spark's own tables it is Spark's."""
 
     def refuse(context: Context, statement: Any) -> Result:
@@ -66,61 +66,61 @@ def _not_yet(name: str, names: Callable[[Any], kinds.Name]) -> Callable[[Context
 
 
 _ROUTES: Mapping[type[Statement], Callable[[Context, Any], Result]] = {
-    kinds.Query: _query,
-    kinds.Explain: _explain,
-    kinds.Unrecognised: foreign.pass_unrecognised,
+    ast.Query: _query,
+    ast.Explain: _explain,
+    ast.Unrecognised: foreign.pass_unrecognised,
     # tables, views, schemas
-    kinds.CreateTable: tables.create_table,
-    kinds.CreateTableLike: tables.create_table_like,
-    kinds.CreateView: definitions.create_view,
-    kinds.CreateViewUsing: foreign.pass_to_spark,
-    kinds.AlterViewQuery: definitions.alter_view_query,
-    kinds.CreateSchema: definitions.create_schema,
-    kinds.DropSchema: definitions.drop_schema,
-    kinds.DropTable: definitions.drop_table,
-    kinds.DropView: definitions.drop_view,
-    kinds.Rename: definitions.rename,
-    kinds.CreateFunction: functions.create_function,
-    kinds.DropFunction: functions.drop_function,
+    ast.CreateTable: tables.create_table,
+    ast.CreateTableLike: tables.create_table_like,
+    ast.CreateView: definitions.create_view,
+    ast.CreateViewUsing: foreign.pass_to_spark,
+    ast.AlterViewQuery: definitions.alter_view_query,
+    ast.CreateSchema: definitions.create_schema,
+    ast.DropSchema: definitions.drop_schema,
+    ast.DropTable: definitions.drop_table,
+    ast.DropView: definitions.drop_view,
+    ast.Rename: definitions.rename,
+    ast.CreateFunction: functions.create_function,
+    ast.DropFunction: functions.drop_function,
     # what a table is
-    kinds.AddColumns: alterations.add_columns,
-    kinds.DropColumns: alterations.drop_columns,
-    kinds.AlterColumns: alterations.alter_columns_,
-    kinds.SetProperties: alterations.set_properties,
-    kinds.UnsetProperties: alterations.unset_properties,
-    kinds.AddConstraint: alterations.add_constraint,
-    kinds.DropConstraint: alterations.drop_constraint,
-    kinds.CommentOn: alterations.comment_on,
-    kinds.AlterOther: alterations.alter_other,
+    ast.AddColumns: alterations.add_columns,
+    ast.DropColumns: alterations.drop_columns,
+    ast.AlterColumns: alterations.alter_columns_,
+    ast.SetProperties: alterations.set_properties,
+    ast.UnsetProperties: alterations.unset_properties,
+    ast.AddConstraint: alterations.add_constraint,
+    ast.DropConstraint: alterations.drop_constraint,
+    ast.CommentOn: alterations.comment_on,
+    ast.AlterOther: alterations.alter_other,
     # rows
-    kinds.Insert: inserts.insert,
-    kinds.InsertDirectory: inserts.insert_directory,
-    kinds.WriteRows: writes.write,
-    kinds.Delete: changes.delete,
-    kinds.Update: changes.update,
-    kinds.Merge: changes.merge,
-    kinds.Truncate: changes.truncate,
+    ast.Insert: inserts.insert,
+    ast.InsertDirectory: inserts.insert_directory,
+    ast.WriteRows: writes.write,
+    ast.Delete: changes.delete,
+    ast.Update: changes.update,
+    ast.Merge: changes.merge,
+    ast.Truncate: changes.truncate,
     # answers
-    kinds.DescribeTable: answers.describe_table,
-    kinds.DescribeHistory: answers.describe_history,
-    kinds.DescribeDetail: answers.describe_detail,
-    kinds.DescribeQuery: answers.describe_query,
-    kinds.DescribeSchema: answers.describe_schema,
-    kinds.DescribeFunction: functions.describe_function,
-    kinds.Show: answers.show,
+    ast.DescribeTable: answers.describe_table,
+    ast.DescribeHistory: answers.describe_history,
+    ast.DescribeDetail: answers.describe_detail,
+    ast.DescribeQuery: answers.describe_query,
+    ast.DescribeSchema: answers.describe_schema,
+    ast.DescribeFunction: functions.describe_function,
+    ast.Show: answers.show,
     # the session
-    kinds.Use: definitions.use,
-    kinds.SetSetting: definitions.set_setting,
-    kinds.ResetSetting: definitions.reset_setting,
+    ast.Use: definitions.use,
+    ast.SetSetting: definitions.set_setting,
+    ast.ResetSetting: definitions.reset_setting,
     # upkeep
-    kinds.Cache: _not_yet("CACHE TABLE", lambda s: s.name),
-    kinds.Uncache: _not_yet("UNCACHE TABLE", lambda s: s.name or ()),
-    kinds.Refresh: answers.nothing_to_do,
-    kinds.Analyze: answers.nothing_to_do,
-    kinds.Optimize: upkeep.optimize,
-    kinds.Vacuum: upkeep.vacuum,
-    kinds.Restore: past.restore,
-    kinds.Clone: past.clone,
-    kinds.ConvertToDelta: past.convert,
-    kinds.Call: foreign.pass_to_spark,
+    ast.Cache: _not_yet("CACHE TABLE", lambda s: s.name),
+    ast.Uncache: _not_yet("UNCACHE TABLE", lambda s: s.name or ()),
+    ast.Refresh: answers.nothing_to_do,
+    ast.Analyze: answers.nothing_to_do,
+    ast.Optimize: upkeep.optimize,
+    ast.Vacuum: upkeep.vacuum,
+    ast.Restore: past.restore,
+    ast.Clone: past.clone,
+    ast.ConvertToDelta: past.convert,
+    ast.Call: foreign.pass_to_spark,
 }

@@ -12,9 +12,9 @@ from dbt.adapters.silt.engine.commands import creation
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentCreateError, RelationExistsError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
-from dbt.adapters.silt.engine.statements import kinds
+from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.sql.ast import CreateMode, Name, SaveMode, Statement
 from dbt.adapters.silt.engine.statements.context import Context
-from dbt.adapters.silt.engine.statements.kinds import CreateMode, Name, SaveMode, Statement
 
 MODES: Final[Mapping[CreateMode, creation.CreateMode]] = {
     CreateMode.CREATE: creation.CreateMode.CREATE,
@@ -67,9 +67,9 @@ class Site:
 
 def takes_what_is_there(statement: Statement) -> bool:
     """Whether a statement that makes a table is content to find one."""
-    if isinstance(statement, kinds.WriteRows):
+    if isinstance(statement, ast.WriteRows):
         return statement.mode is not SaveMode.ERROR
-    if not isinstance(statement, kinds.CreateTable | kinds.CreateTableLike | kinds.Clone):
+    if not isinstance(statement, ast.CreateTable | ast.CreateTableLike | ast.Clone):
         return False
     return statement.mode is not CreateMode.CREATE
 
@@ -81,7 +81,7 @@ def site_of(context: Context, name: Name, mode: CreateMode) -> Site | None:
         RelationExistsError: a view has the name, and `mode` is another one.
         SchemaNotFoundError: there is no such schema.
     """
-    if kinds.is_path(name):
+    if ast.is_path(name):
         log = context.catalog.table_at(name[1])
         return Site(None, name[1], log if log.exists() else None)
     full = context.namespace.writable(name)

@@ -6,7 +6,8 @@ from dbt.adapters.silt.engine.commands import create
 from dbt.adapters.silt.engine.commands.create import ColumnSpec, Definition, Place
 from dbt.adapters.silt.engine.commands.types import kernel_schema
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
-from dbt.adapters.silt.engine.statements import kinds
+from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.sql.tokens import quoted
 from dbt.adapters.silt.engine.statements.constraints import named
 from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.foreign import pass_to_spark, pass_with_query
@@ -19,12 +20,11 @@ from dbt.adapters.silt.engine.statements.targets import (
     refuse_unsupported,
     settings_with,
 )
-from dbt.adapters.silt.engine.statements.tokens import quoted
 
 _FORMATS = (None, "delta", "silt")
 
 
-def create_table(context: Context, statement: kinds.CreateTable) -> Result:
+def create_table(context: Context, statement: ast.CreateTable) -> Result:
     """CREATE [OR REPLACE] TABLE [AS]."""
     site = site_of(context, statement.name, statement.mode)
     if site is None:
@@ -49,7 +49,7 @@ def create_table(context: Context, statement: kinds.CreateTable) -> Result:
     return changed(context, log, outcome)
 
 
-def create_table_like(context: Context, statement: kinds.CreateTableLike) -> Result:
+def create_table_like(context: Context, statement: ast.CreateTableLike) -> Result:
     """CREATE TABLE ... LIKE: the schema of another relation, none of its rows."""
     site = site_of(context, statement.name, statement.mode)
     if site is None:
@@ -81,7 +81,7 @@ def create_table_like(context: Context, statement: kinds.CreateTableLike) -> Res
     return changed(context, log, outcome)
 
 
-def _refuse(statement: kinds.CreateTable | kinds.CreateTableLike, table: str) -> None:
+def _refuse(statement: ast.CreateTable | ast.CreateTableLike, table: str) -> None:
     refuse_unsupported(statement, table)
     if statement.using not in _FORMATS:
         raise UnsupportedStatementError(
@@ -95,18 +95,18 @@ def _refuse(statement: kinds.CreateTable | kinds.CreateTableLike, table: str) ->
             table=table,
             remedy=f"Leave LOCATION out, or create it as delta.`{statement.location}`",
         )
-    if isinstance(statement, kinds.CreateTable):
+    if isinstance(statement, ast.CreateTable):
         _refuse_layout(statement, table)
 
 
-def _refuse_layout(statement: kinds.CreateTable, table: str) -> None:
+def _refuse_layout(statement: ast.CreateTable, table: str) -> None:
     if statement.clustered_by or statement.options:
         raise UnsupportedStatementError(
             "CLUSTER BY and OPTIONS are not supported", table=table, remedy="Leave them out, or use PARTITIONED BY"
         )
 
 
-def _refuse_functions(context: Context, statement: kinds.CreateTable, table: str) -> None:
+def _refuse_functions(context: Context, statement: ast.CreateTable, table: str) -> None:
     for column in statement.columns:
         refuse_calls(context, column.default, f"the default of the column `{column.name}`", table)
         refuse_calls(context, column.generated, f"the generated column `{column.name}`", table)
@@ -114,7 +114,7 @@ def _refuse_functions(context: Context, statement: kinds.CreateTable, table: str
         refuse_calls(context, constraint.condition, "a check constraint", table)
 
 
-def _definition(context: Context, statement: kinds.CreateTable, table: str) -> Definition:
+def _definition(context: Context, statement: ast.CreateTable, table: str) -> Definition:
     constraints = named(statement.constraints, context.namespace, table)
     return Definition(
         columns=tuple(

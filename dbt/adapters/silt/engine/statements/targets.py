@@ -17,11 +17,11 @@ from dbt.adapters.silt.engine.kernel.log import transaction_ids
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE
+from dbt.adapters.silt.engine.sql.ast import Name, Statement
+from dbt.adapters.silt.engine.sql.conditions.predicates import to_predicate
 from dbt.adapters.silt.engine.statements import skips
 from dbt.adapters.silt.engine.statements.context import Context, Result
-from dbt.adapters.silt.engine.statements.kinds import Name, Statement
 from dbt.adapters.silt.engine.statements.namespace import Foreign, OurTable
-from dbt.adapters.silt.engine.statements.predicates import to_predicate
 from dbt.adapters.silt.engine.statements.reads import Resolved
 from dbt.adapters.silt.engine.statements.written import effect_of, name_of
 

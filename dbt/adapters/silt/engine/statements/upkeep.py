@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedStatementError,
 )
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.statements import kinds
+from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.statements.context import Context, Result
 from dbt.adapters.silt.engine.statements.foreign import pass_to_spark
 from dbt.adapters.silt.engine.statements.opened import Text
@@ -43,7 +43,7 @@ _DELETED = "path string, numDeletedFiles bigint, sizeOfDataDeleted bigint, numDe
 _TO_DELETE = "path string, length bigint, modificationTime timestamp"
 
 
-def optimize(context: Context, statement: kinds.Optimize) -> Result:
+def optimize(context: Context, statement: ast.Optimize) -> Result:
     """OPTIMIZE: one row with the table's path and what was done, as the reference's, less what is of clusters only."""
     table = table_to_change(context, statement.table)
     if table is None:
@@ -67,7 +67,7 @@ def optimize(context: Context, statement: kinds.Optimize) -> Result:
     return Result(answer.dataframe, changed(context, log, optimized.outcome).outcome)
 
 
-def vacuum(context: Context, statement: kinds.Vacuum) -> Result:
+def vacuum(context: Context, statement: ast.Vacuum) -> Result:
     """VACUUM: one row with the table's path and what was deleted; for a dry run, a row for each file that would be."""
     table = table_to_change(context, statement.table)
     if table is None:
@@ -122,7 +122,7 @@ def _to_delete(context: Context, log: DeltaLog, vacuumed: Vacuumed) -> Result:
     return context.rows(rows, _TO_DELETE)
 
 
-def _milliseconds(statement: kinds.Vacuum, table: str) -> int | None:
+def _milliseconds(statement: ast.Vacuum, table: str) -> int | None:
     text = statement.retain_hours
     if text is None:
         return None

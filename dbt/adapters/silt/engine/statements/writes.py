@@ -18,13 +18,14 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.keys import constraint_names
 from dbt.adapters.silt.engine.kernel.table.properties import is_settable
-from dbt.adapters.silt.engine.statements import inserts, kinds, tables
+from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.sql.ast import CreateMode, InsertMode, Name, SaveMode
+from dbt.adapters.silt.engine.sql.cursor import Cursor
+from dbt.adapters.silt.engine.sql.tokens import quoted, tokenize
+from dbt.adapters.silt.engine.statements import inserts, tables
 from dbt.adapters.silt.engine.statements.context import Context, Result
-from dbt.adapters.silt.engine.statements.cursor import Cursor
-from dbt.adapters.silt.engine.statements.kinds import CreateMode, InsertMode, Name, SaveMode
 from dbt.adapters.silt.engine.statements.namespace import Namespace
 from dbt.adapters.silt.engine.statements.sites import Site, site_of
-from dbt.adapters.silt.engine.statements.tokens import quoted, tokenize
 
 _MODES: Final[Mapping[str, SaveMode]] = {
     "append": SaveMode.APPEND,
@@ -56,7 +57,7 @@ class WriteOptions(TypedDict, total=False):
     user_metadata: str
 
 
-def statement(table: str, view: str, mode: str, options: Mapping[str, Any]) -> kinds.WriteRows:
+def statement(table: str, view: str, mode: str, options: Mapping[str, Any]) -> ast.WriteRows:
     """The statement for a call of `Warehouse.write`.
 
     Args:
@@ -80,7 +81,7 @@ def statement(table: str, view: str, mode: str, options: Mapping[str, Any]) -> k
             f"the mode of a write cannot be {mode!r}", remedy="The modes are append, overwrite, error and ignore"
         )
     columns = options.get("partition_by")
-    written = kinds.WriteRows(
+    written = ast.WriteRows(
         text=f"write of rows to {table}",
         table=_name(table),
         view=view,
@@ -94,7 +95,7 @@ def statement(table: str, view: str, mode: str, options: Mapping[str, Any]) -> k
     return written
 
 
-def write(context: Context, statement: kinds.WriteRows) -> Result:
+def write(context: Context, statement: ast.WriteRows) -> Result:
     """Appends, overwrites or creates, by what is there."""
     site = site_of(context, statement.table, CreateMode.CREATE)
     if site is None:
@@ -121,7 +122,7 @@ def recorded_version(namespace: Namespace, table: str, app_id: str) -> int | Non
 
 
 def _table(namespace: Namespace, name: Name) -> DeltaLog | None:
-    if kinds.is_path(name):
+    if ast.is_path(name):
         log = namespace.catalog.table_at(name[1])
         return log if log.exists() else None
     full = namespace.writable(name)
@@ -140,7 +141,7 @@ def _not_ours(name: Name) -> InvalidNameError:
     )
 
 
-def _check_options(written: kinds.WriteRows) -> None:
+def _check_options(written: ast.WriteRows) -> None:
     contradictions = {
         "`overwrite_schema` goes with the mode `overwrite` only": written.overwrite_schema,
         "`replace_where` goes with the mode `overwrite` only": written.replace_where is not None,
@@ -166,10 +167,10 @@ def _name(text: str) -> Name:
     return name
 
 
-def _create(context: Context, statement: kinds.WriteRows, site: Site) -> Result:
+def _create(context: Context, statement: ast.WriteRows, site: Site) -> Result:
     """Makes the table with the rows; where another writer makes it first, they go into that one."""
     mode = CreateMode.CREATE_IF_NOT_EXISTS if statement.mode is SaveMode.IGNORE else CreateMode.CREATE
-    creation = kinds.CreateTable(
+    creation = ast.CreateTable(
         text=statement.text,
         name=_full_name(site),
         mode=mode,
@@ -190,7 +191,7 @@ def _create(context: Context, statement: kinds.WriteRows, site: Site) -> Result:
         return write(context, statement)
 
 
-def _replacement(statement: kinds.WriteRows, site: Site, there: Snapshot) -> kinds.CreateTable:
+def _replacement(statement: ast.WriteRows, site: Site, there: Snapshot) -> ast.CreateTable:
     """A table of the rows' columns, in the place of the one that is there."""
     constraints = constraint_names(there.metadata.configuration)
     if constraints:
@@ -200,7 +201,7 @@ def _replacement(statement: kinds.WriteRows, site: Site, there: Snapshot) -> kin
             remedy="Drop them first, with alter table ... drop constraint, or use create or replace table",
         )
     partition_by = there.partition_columns if statement.partition_by is None else statement.partition_by
-    return kinds.CreateTable(
+    return ast.CreateTable(
         text=statement.text,
         name=_full_name(site),
         mode=CreateMode.CREATE_OR_REPLACE,
@@ -211,7 +212,7 @@ def _replacement(statement: kinds.WriteRows, site: Site, there: Snapshot) -> kin
     )
 
 
-def _check_partitions(statement: kinds.WriteRows, there: Snapshot) -> None:
+def _check_partitions(statement: ast.WriteRows, there: Snapshot) -> None:
     wanted = statement.partition_by
     if wanted is None or [name.lower() for name in wanted] == [name.lower() for name in there.partition_columns]:
         return
@@ -223,9 +224,9 @@ def _check_partitions(statement: kinds.WriteRows, there: Snapshot) -> None:
     )
 
 
-def _insert(statement: kinds.WriteRows, site: Site) -> kinds.Insert:
+def _insert(statement: ast.WriteRows, site: Site) -> ast.Insert:
     mode = InsertMode.INTO if statement.mode is SaveMode.APPEND else InsertMode.OVERWRITE
-    return kinds.Insert(
+    return ast.Insert(
         text=statement.text,
         table=_full_name(site),
         query=_rows(statement),
@@ -243,5 +244,5 @@ def _full_name(site: Site) -> Name:
     return (site.name.database, site.name.schema, site.name.identifier)
 
 
-def _rows(statement: kinds.WriteRows) -> str:
+def _rows(statement: ast.WriteRows) -> str:
     return f"select * from {quoted(statement.view)}"

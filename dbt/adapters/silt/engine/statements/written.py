@@ -17,8 +17,8 @@ from enum import Enum
 from typing import Final
 
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.statements import kinds
-from dbt.adapters.silt.engine.statements.kinds import Name, ObjectKind, Statement
+from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.sql.ast import Name, ObjectKind, Statement
 
 
 class Effect(Enum):
@@ -52,29 +52,29 @@ def name_of(statement: Statement) -> Name:
 _EFFECTS: Final[Mapping[type[Statement], Effect]] = {
     **dict.fromkeys(
         (
-            kinds.CreateTable,
-            kinds.CreateTableLike,
-            kinds.Clone,
-            kinds.Insert,
-            kinds.Delete,
-            kinds.Update,
-            kinds.Merge,
-            kinds.Truncate,
-            kinds.Restore,
-            kinds.WriteRows,
+            ast.CreateTable,
+            ast.CreateTableLike,
+            ast.Clone,
+            ast.Insert,
+            ast.Delete,
+            ast.Update,
+            ast.Merge,
+            ast.Truncate,
+            ast.Restore,
+            ast.WriteRows,
         ),
         Effect.ROWS,
     ),
     **dict.fromkeys(
         (
-            kinds.AddColumns,
-            kinds.DropColumns,
-            kinds.AlterColumns,
-            kinds.SetProperties,
-            kinds.UnsetProperties,
-            kinds.AddConstraint,
-            kinds.DropConstraint,
-            kinds.CommentOn,
+            ast.AddColumns,
+            ast.DropColumns,
+            ast.AlterColumns,
+            ast.SetProperties,
+            ast.UnsetProperties,
+            ast.AddConstraint,
+            ast.DropConstraint,
+            ast.CommentOn,
         ),
         Effect.SHAPE,
     ),

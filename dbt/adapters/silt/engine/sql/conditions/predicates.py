@@ -1,0 +1,276 @@
+"""Conditions of SQL as predicates over one table's columns, for skipping files and for what a transaction has read.
+
+A predicate says no more than the condition surely says. Whatever is not a comparison of a column with a literal that
+means the same in every session is UNKNOWN, and so is a column that is not surely the table's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from dbt.adapters.silt.engine.kernel.table.expressions import (
+    TRUE,
+    UNKNOWN,
+    And,
+    Column,
+    Comparison,
+    Expression,
+    In,
+    IsNull,
+    Not,
+    Operator,
+    Or,
+    StartsWith,
+    Value,
+)
+from dbt.adapters.silt.engine.kernel.table.schema import DataType, StructField, StructType
+from dbt.adapters.silt.engine.sql.ast import Name
+from dbt.adapters.silt.engine.sql.conditions.conditions import (
+    AllOf,
+    Among,
+    AnyOf,
+    Bare,
+    Compared,
+    Condition,
+    Liked,
+    Negated,
+    NullTest,
+    Opaque,
+    Operand,
+    structure,
+)
+from dbt.adapters.silt.engine.sql.conditions.literals import (
+    LiteralKind,
+    SqlLiteral,
+    fraction_of,
+    read_literal,
+    value_of,
+)
+from dbt.adapters.silt.engine.sql.spans import Tokens
+from dbt.adapters.silt.engine.sql.tokens import tokenize
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A table as a query sees it: its columns, and its full name, by whose last parts they may be qualified."""
+
+    schema: StructType
+    name: Name = ()
+
+
+class Resolve(Protocol):
+    """Says what a dotted name in a condition is: a column of the table, with the path below it; or None."""
+
+    def __call__(self, parts: Name) -> Name | None: ...
+
+
+def to_predicate(condition: str, schema: StructType, qualifiers: Collection[Name], time_zone: str) -> Expression:
+    """What a condition over one table says of its rows.
+
+    Args:
+        condition: the text of an expression; its columns are all the table's, but for those in subqueries.
+        qualifiers: the names by whose last parts columns may be qualified.
+        time_zone: the session's, for literals that name none.
+    """
+    return predicate(condition, schema, qualified_by(schema, qualifiers), time_zone)
+
+
+def predicate(condition: str, schema: StructType, resolve: Resolve, time_zone: str) -> Expression:
+    """As `to_predicate`, for a condition in which `resolve` tells the table's columns from others."""
+    try:
+        return _Translator(tokenize(condition), schema, resolve, time_zone).translate(structure(condition))
+    except RecursionError:
+        return UNKNOWN
+
+
+def conjunction(parts: Iterable[Expression]) -> Expression:
+    """The parts put together by AND, less those that rule out no row; TRUE where none is left."""
+    known = tuple(found for part in parts for found in _ruling_out(part))
+    return known[0] if len(known) == 1 else And(known) if known else TRUE
+
+
+def _ruling_out(expression: Expression) -> Iterator[Expression]:
+    if isinstance(expression, And):
+        for part in expression.parts:
+            yield from _ruling_out(part)
+    elif expression != UNKNOWN and not (isinstance(expression, Or) and UNKNOWN in expression.parts):
+        yield expression
+
+
+def qualified_by(schema: StructType, qualifiers: Collection[Name]) -> Resolve:
+    """A resolver for conditions that see one table: qualified names first, as Spark does it, the longest first."""
+
+    def resolve(parts: Name) -> Name | None:
+        for length in range(len(parts) - 1, -1, -1):
+            if (length == 0 or is_suffix(parts[:length], qualifiers)) and field_at(schema, parts[length:]) is not None:
+                return parts[length:]
+        return None
+
+    return resolve
+
+
+def is_suffix(parts: Name, names: Iterable[Name]) -> bool:
+    """Whether the parts are the last parts of one of the names, in any case."""
+    wanted = tuple(part.lower() for part in parts)
+    return any(tuple(part.lower() for part in name[-len(wanted) :]) == wanted for name in names)
+
+
+def field_at(schema: StructType, path: Name) -> StructField | None:
+    """The column, or the member of struct columns, at a path of names in any case."""
+    found: StructField | None = None
+    inside: DataType | None = schema
+    for part in path:
+        found = inside.field(part) if isinstance(inside, StructType) else None
+        inside = None if found is None else found.type
+    return found
+
+
+def column_path(tokens: Tokens, operand: Operand) -> Name | None:
+    """The dotted name that the operand is, or None."""
+    found = tokens[operand.first : operand.after]
+    is_dotted = len(found) % 2 == 1 and all(token.word == "." for token in found[1::2])
+    if not is_dotted or not all(token.is_identifier for token in found[::2]):
+        return None
+    if len(found) == 1 and found[0].word in _NOT_A_COLUMN:
+        return None
+    return tuple(token.identifier for token in found[::2])
+
+
+# Unquoted, these are values or functions without parentheses.
+_NOT_A_COLUMN = frozenset(
+    "NULL TRUE FALSE DEFAULT CURRENT_DATE CURRENT_TIMESTAMP CURRENT_TIME CURRENT_USER SESSION_USER USER "
+    "LOCALTIMESTAMP CURRENT_CATALOG CURRENT_DATABASE CURRENT_SCHEMA CURRENT_TIMEZONE".split()
+)
+_FLIPPED: Mapping[str, str] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+# Field metadata of columns whose comparisons are not those of plain strings.
+_COLLATIONS, _CHAR_TYPE = "__COLLATIONS", "__CHAR_VARCHAR_TYPE_STRING"
+
+
+@dataclass(frozen=True)
+class _Translator:
+    tokens: Tokens
+    schema: StructType
+    resolve: Resolve
+    time_zone: str
+
+    def translate(self, condition: Condition) -> Expression:
+        match condition:
+            case AllOf(parts):
+                found = tuple(self.translate(part) for part in parts)
+                return UNKNOWN if all(part == UNKNOWN for part in found) else And(found)
+            case AnyOf(parts):
+                found = tuple(self.translate(part) for part in parts)
+                return UNKNOWN if all(part == UNKNOWN for part in found) else Or(found)
+            case Negated(part):
+                inner = self.translate(part)
+                return UNKNOWN if inner == UNKNOWN else Not(inner)
+            case Compared(operator, left, right):
+                return self._compared(operator, left, right)
+            case Among(value, choices):
+                return self._among(value, choices)
+            case Liked(value, pattern):
+                return self._liked(value, pattern)
+            case NullTest(value):
+                column = self._column(value)
+                return UNKNOWN if column is None else IsNull(column[0])
+            case Bare(value):
+                return self._bare(value)
+            case Opaque():
+                return UNKNOWN
+
+    def _column(self, operand: Operand) -> tuple[Column, DataType] | None:
+        """The table's column that the operand is, and its type."""
+        parts = column_path(self.tokens, operand)
+        path = None if parts is None else self.resolve(parts)
+        found = None if path is None else field_at(self.schema, path)
+        if path is None or found is None or compares_otherwise(self.schema, path):
+            return None
+        return Column(path), found.type
+
+    def _compared(self, operator: str, left: Operand, right: Operand) -> Expression:
+        column, literal = self._column(left), read_literal(self.tokens, right)
+        if column is None or literal is None:
+            column, literal = self._column(right), read_literal(self.tokens, left)
+            operator = _FLIPPED.get(operator, operator)
+        if column is None or literal is None:
+            return UNKNOWN
+        return _comparison(operator, column, literal, self.time_zone)
+
+    def _among(self, operand: Operand, choices: tuple[Operand, ...]) -> Expression:
+        column = self._column(operand)
+        literals = [read_literal(self.tokens, choice) for choice in choices]
+        kinds = {literal.kind for literal in literals if literal is not None} - {LiteralKind.NULL}
+        if column is None or None in literals or len(kinds) > 1:
+            return UNKNOWN
+        if kinds == {LiteralKind.STRING} and getattr(column[1], "name", "") not in ("string", "date"):
+            return UNKNOWN  # outside of ANSI mode Spark compares such a list as strings
+        values: list[Value | None] = []
+        for literal in literals:
+            value = None if literal is None else value_of(literal, column[1], self.time_zone)
+            if value is None and literal is not None and literal.kind is not LiteralKind.NULL:
+                return UNKNOWN
+            values.append(value)
+        return In(column[0], tuple(values))
+
+    def _liked(self, operand: Operand, pattern: Operand) -> Expression:
+        column, literal = self._column(operand), read_literal(self.tokens, pattern)
+        if column is None or literal is None or literal.kind is not LiteralKind.STRING:
+            return UNKNOWN
+        if getattr(column[1], "name", "") != "string":
+            return UNKNOWN
+        text = literal.text
+        prefix = text[: min((text + wildcard).index(wildcard) for wildcard in "%_")]
+        if prefix == text:
+            return Comparison("=", column[0], text)
+        if not prefix:
+            return UNKNOWN
+        starts = StartsWith(column[0], prefix)
+        return starts if text == prefix + "%" else And((starts, UNKNOWN))
+
+    def _bare(self, operand: Operand) -> Expression:
+        column = self._column(operand)
+        if column is None or getattr(column[1], "name", "") != "boolean":
+            return UNKNOWN
+        return Comparison("=", column[0], True)
+
+
+def compares_otherwise(schema: StructType, path: Name) -> bool:
+    """Whether a column on the path is of a collated or blank-padded kind of string."""
+    for length in range(1, len(path) + 1):
+        found = field_at(schema, path[:length])
+        metadata = {} if found is None else found.metadata
+        if _COLLATIONS in metadata or "char(" in str(metadata.get(_CHAR_TYPE, "")).replace("varchar(", ""):
+            return True
+    return False
+
+
+def _comparison(operator: str, column: tuple[Column, DataType], literal: SqlLiteral, time_zone: str) -> Expression:
+    if literal.kind is LiteralKind.NULL:
+        return IsNull(column[0]) if operator == "<=>" else Comparison(_operator(operator), column[0], None)
+    value = value_of(literal, column[1], time_zone)
+    if value is not None:
+        return Comparison(_operator(operator), column[0], value)
+    fraction = fraction_of(literal, column[1])
+    if fraction is None or operator not in _FLIPPED:
+        return UNKNOWN
+    if operator in ("<", "<="):
+        return Comparison("<=", column[0], math.floor(fraction))
+    return Comparison(">=", column[0], math.ceil(fraction))
+
+
+_OPERATORS: Mapping[str, Operator] = {
+    "=": "=",
+    "<=>": "<=>",
+    "!=": "!=",
+    "<": "<",
+    "<=": "<=",
+    ">": ">",
+    ">=": ">=",
+}
+
+
+def _operator(text: str) -> Operator:
+    return _OPERATORS[text]

@@ -1,0 +1,275 @@
+"""Reading a statement token by token: what every family of the grammar uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError, UnsupportedStatementError
+from dbt.adapters.silt.engine.sql.ast import Name, PartitionValue, TimeTravel
+from dbt.adapters.silt.engine.sql.spans import after_time_travel, closing
+from dbt.adapters.silt.engine.sql.tokens import Kind, Token, string_value, syntax_error
+
+T = TypeVar("T")
+
+
+class Cursor:
+    """A place in the tokens of one statement.
+
+    Words are given in upper case and match unquoted words and symbols only. Whatever is cut out is the text between
+    the first and the last token, verbatim.
+    """
+
+    def __init__(self, source: str, tokens: tuple[Token, ...]) -> None:
+        self.source = source
+        self.tokens = tokens
+        self.at_token = 0
+
+    @property
+    def statement(self) -> str:
+        """The text of the whole statement."""
+        return self.cut(0, len(self.tokens) - 1)
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.at_token]
+
+    @property
+    def at_end(self) -> bool:
+        return self.token.kind is Kind.END
+
+    def ahead(self, count: int) -> Token:
+        """The token that many places on; the END token where there are not as many."""
+        return self.tokens[min(self.at_token + count, len(self.tokens) - 1)]
+
+    def at(self, *words: str) -> bool:
+        """Whether these words come next, in this order."""
+        return all(self.ahead(index).word == word for index, word in enumerate(words))
+
+    def at_any(self, *words: str) -> bool:
+        """Whether one of these words comes next."""
+        return bool(self.token.word) and self.token.word in words
+
+    def take(self, *words: str) -> bool:
+        """Step over these words if they come next."""
+        if not self.at(*words):
+            return False
+        self.at_token += len(words)
+        return True
+
+    def take_any(self, *words: str) -> str | None:
+        """Step over whichever of these words comes next, and say which."""
+        if not self.at_any(*words):
+            return None
+        self.at_token += 1
+        return self.tokens[self.at_token - 1].word
+
+    def expect(self, *words: str) -> None:
+        """Step over these words, which must come next."""
+        if not self.take(*words):
+            raise self.expected(f"{' '.join(words)}")
+
+    def error(self, problem: str) -> StatementSyntaxError:
+        """The error for the current place."""
+        return syntax_error(problem, self.source, self.token.start)
+
+    def expected(self, what: str) -> StatementSyntaxError:
+        """The error for something else standing at the current place."""
+        found = "the end" if self.at_end else f"`{self.token.text}`"
+        return self.error(f"expected {what}, found {found}")
+
+    def cut(self, first: int, after: int) -> str:
+        """The text of the tokens from index `first` up to, not including, index `after`."""
+        return self.source[self.tokens[first].start : self.tokens[after - 1].end] if after > first else ""
+
+    def finished(self) -> None:
+        """Nothing may follow.
+
+        Raises:
+            StatementSyntaxError: something does.
+        """
+        if not self.at_end:
+            raise self.expected("the end of the statement")
+
+    # Names and literals
+
+    def identifier(self, what: str = "a name") -> str:
+        if not self.token.is_identifier:
+            raise self.expected(f"{what}")
+        self.at_token += 1
+        return self.tokens[self.at_token - 1].identifier
+
+    def dotted(self, what: str = "a name") -> Name:
+        """A name of one or more parts, as of columns and functions."""
+        parts = [self.identifier(what)]
+        while self.take("."):
+            parts.append(self.identifier(what))
+        return tuple(parts)
+
+    def name(self, what: str = "a table's name") -> Name:
+        """The name of a table or of anything else that the catalog holds.
+
+        Raises:
+            UnsupportedStatementError: IDENTIFIER(...), or a version in a place where a version cannot be.
+        """
+        if self.at("IDENTIFIER", "("):
+            raise UnsupportedStatementError(
+                "IDENTIFIER(...) hides the name of a table from this engine", remedy="Write the name itself"
+            )
+        parts = self.dotted(what)
+        if self.at("@") and self.token.start == self.tokens[self.at_token - 1].end:
+            raise UnsupportedStatementError(
+                f"`{'.'.join(parts)}@{self.ahead(1).text}` is a version of a table: it can only be read",
+                remedy="Leave the version out",
+            )
+        return parts
+
+    def name_or_path(self) -> Name:
+        """A table's name, or the path of a table as a string."""
+        return ("delta", self.string()) if self.token.kind in _STRINGS else self.name()
+
+    def string(self, what: str = "a string") -> str:
+        """The value of one or more string literals in a row."""
+        if self.token.kind not in _STRINGS:
+            raise self.expected(f"{what}")
+        values: list[str] = []
+        while self.token.kind in _STRINGS:
+            values.append(string_value(self.token))
+            self.at_token += 1
+        return "".join(values)
+
+    # Text
+
+    def group(self) -> str:
+        """The text inside the parentheses that open here."""
+        first, last = self._group_bounds()
+        self.at_token = last + 1
+        return self.cut(first, last)
+
+    def group_cursor(self) -> Cursor:
+        """A cursor over the inside of the parentheses that open here; this cursor steps behind them."""
+        first, last = self._group_bounds()
+        self.at_token = last + 1
+        end = Token(Kind.END, "", "", self.tokens[last].start, self.tokens[last].start)
+        return Cursor(self.source, (*self.tokens[first:last], end))
+
+    def _group_bounds(self) -> tuple[int, int]:
+        if not self.at("("):
+            raise self.expected("(")
+        last = closing(self.tokens, self.at_token)
+        if self.tokens[last].kind is Kind.END:
+            raise self.error("this parenthesis is not closed")
+        return self.at_token + 1, last
+
+    def until(self, *stops: str, what: str = "an expression") -> str:
+        """The text up to the next of these words outside of parentheses, brackets and CASE ... END."""
+        first = self.at_token
+        depth = 0
+        while not self.at_end:
+            word, before = self.token.word, self.tokens[self.at_token - 1].word if self.at_token > first else ""
+            if before == ".":
+                pass
+            elif depth == 0 and word in stops:
+                break
+            elif word in _OPENING:
+                depth += 1
+            elif word in _CLOSING and (depth or word != "END"):
+                depth -= 1
+                if depth < 0:
+                    raise self.error("this parenthesis was never opened")
+            self.at_token += 1
+        if self.at_token == first:
+            raise self.expected(f"{what}")
+        if depth and self.at_end:
+            raise self.error("a parenthesis or CASE is not closed")
+        return self.cut(first, self.at_token)
+
+    def rest(self, what: str = "a query") -> str:
+        """All the text that is left."""
+        return self.until(what=what)
+
+    # Lists
+
+    def separated(self, item: Callable[[Cursor], T]) -> tuple[T, ...]:
+        """One or more items with commas between them."""
+        items = [item(self)]
+        while self.take(","):
+            items.append(item(self))
+        return tuple(items)
+
+    def listed(self, item: Callable[[Cursor], T]) -> tuple[T, ...]:
+        """Items in parentheses with commas between them, at least one."""
+        inside = self.group_cursor()
+        items = inside.separated(item)
+        inside.finished()
+        return items
+
+    # Clauses that many statements share
+
+    def if_exists(self) -> bool:
+        return self.take("IF", "EXISTS")
+
+    def if_not_exists(self) -> bool:
+        return self.take("IF", "NOT", "EXISTS") or self.take("IF", "!", "EXISTS")
+
+    def not_null(self) -> bool:
+        return self.take("NOT", "NULL") or self.take("!", "NULL")
+
+    def partition(self) -> tuple[PartitionValue, ...]:
+        """PARTITION (a = 1, b), or nothing."""
+        return self.listed(_partition_value) if self.take("PARTITION") else ()
+
+    def properties(self) -> Mapping[str, str]:
+        """(key = value, ...), values as text: a string's value, a number's digits, true or false."""
+        if self.at("(", ")"):
+            self.at_token += 2
+            return {}
+        return dict(self.listed(_property))
+
+    def property_key(self) -> str:
+        return self.string() if self.token.kind in _STRINGS else ".".join(self.dotted("a property's name"))
+
+    def time_travel(self) -> TimeTravel | None:
+        """[FOR] VERSION | TIMESTAMP AS OF expression, or nothing."""
+        found = after_time_travel(self.tokens, self.at_token)
+        if found is None:
+            return None
+        kind, first, self.at_token = found
+        text = self.cut(first, self.at_token)
+        if not text:
+            raise self.expected(f"a {kind}")
+        return TimeTravel(version=text) if kind == "version" else TimeTravel(timestamp=text)
+
+    def alias(self, *not_one: str) -> str | None:
+        """[AS] alias, or nothing where one of these words comes next."""
+        if self.take("AS"):
+            return self.identifier("an alias")
+        if self.token.kind is Kind.QUOTED or (self.token.kind is Kind.WORD and not self.at_any(*not_one)):
+            return self.identifier()
+        return None
+
+    def optional_keyword(self, word: str) -> None:
+        """Step over a keyword that may be left out, unless it is itself the name."""
+        if self.at(word) and self.ahead(1).is_identifier:
+            self.at_token += 1
+
+
+_STRINGS = (Kind.STRING, Kind.DOUBLE_QUOTED)
+_OPENING = frozenset(("(", "[", "CASE"))
+_CLOSING = frozenset((")", "]", "END"))
+
+
+def _partition_value(cursor: Cursor) -> PartitionValue:
+    column = cursor.identifier("a partition column")
+    return PartitionValue(column, cursor.until(",", what="a value") if cursor.take_any("=", "==") else None)
+
+
+def _property(cursor: Cursor) -> tuple[str, str]:
+    key = cursor.property_key()
+    cursor.take_any("=", "==")
+    if cursor.at_any(",") or cursor.at_end:
+        return key, ""
+    if cursor.token.kind in _STRINGS:
+        return key, cursor.string()
+    value = cursor.until(",", what="a value")
+    return key, value.lower() if value.lower() in ("true", "false") else value

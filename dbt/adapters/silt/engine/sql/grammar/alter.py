@@ -1,0 +1,197 @@
+"""ALTER TABLE and ALTER VIEW."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from dbt.adapters.silt.engine.sql.ast import (
+    AddColumns,
+    AddConstraint,
+    AlterColumns,
+    AlterOther,
+    ColumnChange,
+    DropColumns,
+    DropConstraint,
+    Name,
+    NewColumn,
+    ObjectKind,
+    Position,
+    Rename,
+    SetProperties,
+    Statement,
+    UnsetProperties,
+)
+from dbt.adapters.silt.engine.sql.cursor import Cursor
+from dbt.adapters.silt.engine.sql.grammar.ddl import alter_view_query
+from dbt.adapters.silt.engine.sql.grammar.table import column_type, constraint
+from dbt.adapters.silt.engine.sql.spans import starts_query
+
+
+def alter(cursor: Cursor) -> Statement | None:
+    """ALTER TABLE | VIEW name action; None for an ALTER of anything else."""
+    cursor.expect("ALTER")
+    word = cursor.take_any("TABLE", "VIEW")
+    if word is None:
+        return None
+    kind = ObjectKind.TABLE if word == "TABLE" else ObjectKind.VIEW
+    name = cursor.name()
+    first = cursor.at_token
+    statement = _shared_action(cursor, kind, name)
+    if (
+        statement is None
+        and kind is ObjectKind.VIEW
+        and (cursor.at("AS") or cursor.at("(") or starts_query(cursor.tokens, cursor.at_token))
+    ):
+        statement = alter_view_query(cursor, name)
+    if statement is None and kind is ObjectKind.TABLE:
+        statement = _table_action(cursor, name)
+    if statement is None:
+        cursor.at_token = first
+        action = cursor.rest("an action such as ADD COLUMN or RENAME TO")
+        statement = AlterOther(text=cursor.statement, kind=kind, name=name, unsupported=(action,))
+    return statement
+
+
+def _shared_action(cursor: Cursor, kind: ObjectKind, name: Name) -> Statement | None:
+    """What tables and views have in common: RENAME TO and properties."""
+    if cursor.take("RENAME", "TO"):
+        return Rename(text=cursor.statement, kind=kind, name=name, new_name=cursor.name("the new name"))
+    if cursor.take("SET", "TBLPROPERTIES"):
+        return SetProperties(text=cursor.statement, kind=kind, name=name, properties=cursor.properties())
+    if cursor.take("UNSET", "TBLPROPERTIES"):
+        if_exists = cursor.if_exists()
+        keys = tuple(cursor.properties())
+        return UnsetProperties(text=cursor.statement, kind=kind, name=name, keys=keys, if_exists=if_exists)
+    return None
+
+
+def _table_action(cursor: Cursor, table: Name) -> Statement | None:
+    for words, parse_action in _ACTIONS.items():
+        if cursor.take(*words):
+            return parse_action(cursor, table)
+    if (
+        cursor.at("ADD", "CONSTRAINT")
+        or cursor.at("ADD", "CHECK")
+        or cursor.at("ADD", "PRIMARY", "KEY")
+        or cursor.at("ADD", "FOREIGN", "KEY")
+        or cursor.at("ADD", "UNIQUE")
+    ):
+        cursor.expect("ADD")
+        found = constraint(cursor)
+        if found is not None:
+            return AddConstraint(text=cursor.statement, table=table, constraint=found)
+    return None
+
+
+def _add_columns(cursor: Cursor, table: Name) -> Statement:
+    if_not_exists = cursor.if_not_exists()
+    columns = cursor.listed(_new_column) if cursor.at("(") else cursor.separated(_new_column)
+    return AddColumns(text=cursor.statement, table=table, columns=columns, if_not_exists=if_not_exists)
+
+
+def _new_column(cursor: Cursor) -> NewColumn:
+    column = NewColumn(cursor.dotted("a column"), column_type(cursor))
+    while not (cursor.at_end or cursor.at(",")):
+        if cursor.not_null():
+            column = replace(column, nullable=False)
+        elif cursor.take("COMMENT"):
+            column = replace(column, comment=cursor.string())
+        elif cursor.take("DEFAULT"):
+            column = replace(column, default=cursor.until(",", "COMMENT", "FIRST", "AFTER", what="a default value"))
+        elif cursor.at_any("FIRST", "AFTER"):
+            column = replace(column, position=_position(cursor))
+        elif not cursor.take("NULL"):
+            raise cursor.expected("a comma, NOT NULL, COMMENT, FIRST or AFTER")
+    return column
+
+
+def _position(cursor: Cursor) -> Position:
+    if cursor.take("FIRST"):
+        return Position()
+    cursor.expect("AFTER")
+    return Position(after=cursor.identifier("a column"))
+
+
+def _drop_columns(cursor: Cursor, table: Name) -> Statement:
+    if_exists = cursor.if_exists()
+    columns = cursor.listed(_path) if cursor.at("(") else cursor.separated(_path)
+    return DropColumns(text=cursor.statement, table=table, columns=columns, if_exists=if_exists)
+
+
+def _path(cursor: Cursor) -> Name:
+    return cursor.dotted("a column")
+
+
+def _rename_column(cursor: Cursor, table: Name) -> Statement:
+    path = cursor.dotted("a column")
+    cursor.expect("TO")
+    change = ColumnChange(path, new_name=cursor.identifier("the new name"))
+    return AlterColumns(text=cursor.statement, table=table, changes=(change,))
+
+
+def _alter_columns(cursor: Cursor, table: Name) -> Statement:
+    changes = cursor.separated(_column_change)
+    return AlterColumns(text=cursor.statement, table=table, changes=changes, unsupported=_other_actions(cursor))
+
+
+def _column_change(cursor: Cursor) -> ColumnChange:
+    change = ColumnChange(cursor.dotted("a column"))
+    while not (cursor.at_end or cursor.at(",")):
+        if cursor.take("COMMENT"):
+            change = replace(change, comment=cursor.string())
+        elif cursor.take("SET", "DATA", "TYPE") or cursor.take("TYPE"):
+            change = replace(change, type=column_type(cursor))
+        elif cursor.take("SET", "NOT", "NULL"):
+            change = replace(change, nullable=False)
+        elif cursor.take("DROP", "NOT", "NULL"):
+            change = replace(change, nullable=True)
+        elif cursor.take("SET", "DEFAULT"):
+            change = replace(change, default=cursor.until(",", what="a default value"))
+        elif cursor.take("DROP", "DEFAULT"):
+            change = replace(change, default="")
+        elif cursor.at_any("FIRST", "AFTER"):
+            change = replace(change, position=_position(cursor))
+        elif cursor.at_any("SET", "DROP"):
+            break
+        else:
+            raise cursor.expected("COMMENT, TYPE, SET or DROP NOT NULL or DEFAULT, FIRST or AFTER")
+    return change
+
+
+def _other_actions(cursor: Cursor) -> tuple[str, ...]:
+    """What is left of an ALTER COLUMN (tags, masks), in the words of the text."""
+    return () if cursor.at_end else (f"ALTER COLUMN {cursor.rest()}",)
+
+
+def _change_column(cursor: Cursor, table: Name) -> Statement:
+    """Hive's CHANGE [COLUMN] old new type [COMMENT] [FIRST | AFTER], or the same as ALTER COLUMN."""
+    path = cursor.dotted("a column")
+    if cursor.at_any("COMMENT", "TYPE", "SET", "DROP", "FIRST", "AFTER"):
+        cursor.at_token -= 2 * len(path) - 1
+        return _alter_columns(cursor, table)
+    column = _new_column(cursor)
+    new_name = None if column.path[-1] == path[-1] else column.path[-1]
+    change = ColumnChange(path, new_name, column.type, column.comment, None, column.position)
+    return AlterColumns(text=cursor.statement, table=table, changes=(change,))
+
+
+def _drop_constraint(cursor: Cursor, table: Name) -> Statement:
+    if_exists = cursor.if_exists()
+    name = cursor.identifier("a constraint's name")
+    cursor.take_any("RESTRICT", "CASCADE")
+    return DropConstraint(text=cursor.statement, table=table, constraint=name, if_exists=if_exists)
+
+
+_ACTIONS: Mapping[tuple[str, ...], Callable[[Cursor, Name], Statement]] = {
+    ("ADD", "COLUMNS"): _add_columns,
+    ("ADD", "COLUMN"): _add_columns,
+    ("DROP", "COLUMNS"): _drop_columns,
+    ("DROP", "COLUMN"): _drop_columns,
+    ("RENAME", "COLUMN"): _rename_column,
+    ("ALTER", "COLUMN"): _alter_columns,
+    ("ALTER",): _alter_columns,
+    ("CHANGE", "COLUMN"): _change_column,
+    ("CHANGE",): _change_column,
+    ("DROP", "CONSTRAINT"): _drop_constraint,
+}

@@ -1,0 +1,183 @@
+"""CREATE, DROP and COMMENT ON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from dbt.adapters.silt.engine.sql.ast import (
+    AlterViewQuery,
+    CommentOn,
+    CreateMode,
+    CreateSchema,
+    CreateView,
+    CreateViewUsing,
+    DropFunction,
+    DropSchema,
+    DropTable,
+    DropView,
+    ObjectKind,
+    Statement,
+    ViewColumn,
+    ViewScope,
+)
+from dbt.adapters.silt.engine.sql.cursor import Cursor
+from dbt.adapters.silt.engine.sql.grammar.function import create_function
+from dbt.adapters.silt.engine.sql.grammar.table import create_table
+
+SCHEMA_WORDS = ("SCHEMA", "DATABASE", "NAMESPACE")
+TEMPORARY_WORDS = ("TEMPORARY", "TEMP")
+
+
+def create(cursor: Cursor) -> Statement | None:
+    """CREATE or REPLACE of a table, view, schema or function; None for anything else."""
+    mode = CreateMode.CREATE
+    if cursor.take("REPLACE"):
+        mode = CreateMode.REPLACE
+    else:
+        cursor.expect("CREATE")
+        if cursor.take("OR", "REPLACE"):
+            mode = CreateMode.CREATE_OR_REPLACE
+    external = cursor.take("EXTERNAL")
+    is_global = cursor.take("GLOBAL")
+    temporary = cursor.take_any(*TEMPORARY_WORDS) is not None
+    if cursor.take("TABLE"):
+        unsupported = tuple(word for word, is_there in (("EXTERNAL", external), ("TEMPORARY", temporary)) if is_there)
+        return create_table(cursor, if_not_exists(cursor, mode), unsupported)
+    if cursor.take("VIEW"):
+        scope = ViewScope.GLOBAL_TEMPORARY if is_global else ViewScope.TEMPORARY if temporary else ViewScope.PERSISTENT
+        return _create_view(cursor, if_not_exists(cursor, mode), scope)
+    if cursor.take("FUNCTION"):
+        return create_function(cursor, if_not_exists(cursor, mode), temporary)
+    if cursor.take_any(*SCHEMA_WORDS):
+        return _create_schema(cursor, if_not_exists(cursor, mode))
+    return None
+
+
+def drop(cursor: Cursor) -> Statement | None:
+    """DROP of a table, view, schema or function; None for anything else."""
+    cursor.expect("DROP")
+    temporary = cursor.take_any(*TEMPORARY_WORDS) is not None
+    if cursor.take_any(*SCHEMA_WORDS):
+        if_exists, name = cursor.if_exists(), cursor.name("a schema's name")
+        cascade = cursor.take_any("CASCADE", "RESTRICT") == "CASCADE"
+        return DropSchema(text=cursor.statement, name=name, if_exists=if_exists, cascade=cascade)
+    if cursor.take("TABLE"):
+        if_exists, name = cursor.if_exists(), cursor.name()
+        return DropTable(text=cursor.statement, name=name, if_exists=if_exists, purge=cursor.take("PURGE"))
+    if cursor.take("VIEW"):
+        if_exists = cursor.if_exists()
+        return DropView(text=cursor.statement, name=cursor.name("a view's name"), if_exists=if_exists)
+    if cursor.take("FUNCTION"):
+        if_exists = cursor.if_exists()
+        name = cursor.name("a function's name")
+        return DropFunction(text=cursor.statement, name=name, if_exists=if_exists, temporary=temporary)
+    return None
+
+
+def comment_on(cursor: Cursor) -> Statement | None:
+    """COMMENT ON kind name IS 'text' | NULL"""
+    cursor.expect("COMMENT", "ON")
+    kind = _COMMENTED.get(cursor.token.word)
+    if kind is None:
+        return None
+    cursor.at_token += 1
+    name = cursor.name("a name")
+    cursor.expect("IS")
+    comment = None if cursor.take("NULL") else cursor.string("a string or NULL")
+    return CommentOn(text=cursor.statement, kind=kind, name=name, comment=comment)
+
+
+def if_not_exists(cursor: Cursor, mode: CreateMode) -> CreateMode:
+    """The mode, IF NOT EXISTS taken into account.
+
+    Raises:
+        StatementSyntaxError: the statement says REPLACE too.
+    """
+    if not cursor.at("IF", "NOT") and not cursor.at("IF", "!"):
+        return mode
+    if mode is not CreateMode.CREATE:
+        raise cursor.error("REPLACE and IF NOT EXISTS cannot stand together")
+    return CreateMode.CREATE_IF_NOT_EXISTS if cursor.if_not_exists() else mode
+
+
+def alter_view_query(cursor: Cursor, name: tuple[str, ...]) -> Statement:
+    """ALTER VIEW name [AS] query, the cursor standing at AS or at the query."""
+    cursor.take("AS")
+    return AlterViewQuery(text=cursor.statement, name=name, query=cursor.rest())
+
+
+_COMMENTED: Mapping[str, ObjectKind] = {
+    "TABLE": ObjectKind.TABLE,
+    "VIEW": ObjectKind.VIEW,
+    "COLUMN": ObjectKind.COLUMN,
+    "CATALOG": ObjectKind.DATABASE,
+    **dict.fromkeys(SCHEMA_WORDS, ObjectKind.SCHEMA),
+}
+
+
+def _create_schema(cursor: Cursor, mode: CreateMode) -> Statement:
+    statement = CreateSchema(text=cursor.statement, name=cursor.name("a schema's name"), mode=mode)
+    while not cursor.at_end:
+        if cursor.take("COMMENT"):
+            statement = replace(statement, comment=cursor.string())
+        elif cursor.take("LOCATION") or cursor.take("MANAGED", "LOCATION"):
+            statement = replace(statement, location=cursor.string())
+        elif cursor.take("WITH", "DBPROPERTIES") or cursor.take("WITH", "PROPERTIES"):
+            statement = replace(statement, properties=cursor.properties())
+        else:
+            raise cursor.expected("COMMENT, LOCATION or WITH DBPROPERTIES")
+    return statement
+
+
+def _create_view(cursor: Cursor, mode: CreateMode, scope: ViewScope) -> Statement:
+    name = cursor.name("a view's name")
+    if scope is not ViewScope.PERSISTENT and (cursor.at("USING") or _types_before_using(cursor)):
+        return _create_view_using(cursor, name)
+    statement = CreateView(text=cursor.statement, name=name, query="", mode=mode, scope=scope)
+    if cursor.at("("):
+        statement = replace(statement, columns=cursor.listed(_view_column))
+    while not cursor.take("AS"):
+        statement = _view_clause(cursor, statement)
+    return replace(statement, query=cursor.rest())
+
+
+def _view_clause(cursor: Cursor, statement: CreateView) -> CreateView:
+    if cursor.take("COMMENT"):
+        return replace(statement, comment=cursor.string())
+    if cursor.take("TBLPROPERTIES"):
+        return replace(statement, properties=cursor.properties())
+    if cursor.take("DEFAULT", "COLLATION"):
+        collation = cursor.identifier("a collation")
+        return replace(statement, unsupported=(*statement.unsupported, f"DEFAULT COLLATION {collation}"))
+    if cursor.take("WITH", "SCHEMA"):
+        binding = cursor.until(
+            "AS", "COMMENT", "TBLPROPERTIES", "WITH", what="how the view follows its tables' columns"
+        )
+        if binding.upper() == "BINDING":
+            return statement
+        return replace(statement, unsupported=(*statement.unsupported, f"WITH SCHEMA {binding}"))
+    raise cursor.expected("AS and a query")
+
+
+def _view_column(cursor: Cursor) -> ViewColumn:
+    name = cursor.identifier("a column")
+    return ViewColumn(name, cursor.string() if cursor.take("COMMENT") else None)
+
+
+def _types_before_using(cursor: Cursor) -> bool:
+    """Whether a list of columns with types and USING come next."""
+    inner = Cursor(cursor.source, cursor.tokens[cursor.at_token :])
+    if not inner.at("("):
+        return False
+    inner.group()
+    return inner.at("USING")
+
+
+def _create_view_using(cursor: Cursor, name: tuple[str, ...]) -> Statement:
+    if cursor.at("("):
+        cursor.group()
+    cursor.expect("USING")
+    using = ".".join(cursor.dotted("a data source")).lower()
+    options = cursor.properties() if cursor.take("OPTIONS") else {}
+    return CreateViewUsing(text=cursor.statement, name=name, using=using, options=options)

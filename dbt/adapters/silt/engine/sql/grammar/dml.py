@@ -1,0 +1,170 @@
+"""DELETE, UPDATE, MERGE and TRUNCATE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dbt.adapters.silt.engine.sql.ast import (
+    Assignment,
+    Delete,
+    DeleteRow,
+    InsertAll,
+    InsertValues,
+    MatchKind,
+    Merge,
+    MergeAction,
+    MergeClause,
+    MergeSource,
+    Name,
+    Statement,
+    Truncate,
+    Update,
+    UpdateAll,
+    UpdateSet,
+)
+from dbt.adapters.silt.engine.sql.cursor import Cursor
+from dbt.adapters.silt.engine.sql.tokens import quoted
+
+
+def delete(cursor: Cursor) -> Statement:
+    """DELETE FROM name [alias] [WHERE condition]"""
+    cursor.expect("DELETE", "FROM")
+    table, alias = cursor.name(), cursor.alias("WHERE")
+    return Delete(text=cursor.statement, table=table, alias=alias, condition=_where(cursor))
+
+
+def update(cursor: Cursor) -> Statement:
+    """UPDATE name [alias] SET column = value, ... [WHERE condition]"""
+    cursor.expect("UPDATE")
+    table, alias = cursor.name(), cursor.alias("SET")
+    cursor.expect("SET")
+    assignments = cursor.separated(_assignment(",", "WHERE"))
+    return Update(text=cursor.statement, table=table, alias=alias, assignments=assignments, condition=_where(cursor))
+
+
+def truncate(cursor: Cursor) -> Statement:
+    """TRUNCATE TABLE name [PARTITION (...)]"""
+    cursor.expect("TRUNCATE", "TABLE")
+    table = cursor.name()
+    return Truncate(text=cursor.statement, table=table, partition=cursor.partition())
+
+
+def merge(cursor: Cursor) -> Statement:
+    """MERGE [WITH SCHEMA EVOLUTION] INTO name [alias] USING source ON condition WHEN ..."""
+    cursor.expect("MERGE")
+    schema_evolution = cursor.take("WITH", "SCHEMA", "EVOLUTION")
+    cursor.expect("INTO")
+    table, alias = cursor.name(), cursor.alias("USING")
+    cursor.expect("USING")
+    source = _source(cursor)
+    cursor.expect("ON")
+    condition = cursor.until("WHEN", what="a condition")
+    clauses: list[MergeClause] = []
+    while cursor.at("WHEN"):
+        clauses.append(_clause(cursor))
+    if not clauses:
+        raise cursor.expected("WHEN MATCHED or WHEN NOT MATCHED")
+    return Merge(
+        text=cursor.statement,
+        table=table,
+        source=source,
+        condition=condition,
+        clauses=tuple(clauses),
+        alias=alias,
+        schema_evolution=schema_evolution,
+    )
+
+
+def _source(cursor: Cursor) -> MergeSource:
+    """A query in parentheses or a relation, with or without an alias and aliases of its columns."""
+    name = None
+    if cursor.at("("):
+        relation = query = cursor.group()
+        if not query:
+            raise cursor.expected("a query in the parentheses")
+        relation = f"({query})"
+    else:
+        relation, name = _relation(cursor)
+        query = f"SELECT * FROM {relation}"
+    alias = cursor.alias("ON")
+    if alias is not None and cursor.at("("):
+        columns = ", ".join(quoted(column) for column in cursor.listed(_column))
+        query = f"SELECT * FROM {relation} AS {quoted(alias)} ({columns})"
+    return MergeSource(query, name=name, alias=alias)
+
+
+def _relation(cursor: Cursor) -> tuple[str, Name | None]:
+    """The text of a table with its time travel or of a table-valued function, and the name where it is only that."""
+    first = cursor.at_token
+    name: Name | None = cursor.dotted("a table or a query in parentheses")
+    if cursor.at("("):
+        cursor.group()
+        name = None
+    elif cursor.take("@"):
+        cursor.at_token += 1
+    cursor.time_travel()
+    return cursor.cut(first, cursor.at_token), name
+
+
+def _clause(cursor: Cursor) -> MergeClause:
+    cursor.expect("WHEN")
+    kind = _match_kind(cursor)
+    condition = cursor.until("THEN", what="a condition") if cursor.take("AND") else None
+    cursor.expect("THEN")
+    return MergeClause(kind, _action(cursor, kind), condition)
+
+
+def _match_kind(cursor: Cursor) -> MatchKind:
+    if cursor.take("MATCHED"):
+        return MatchKind.MATCHED
+    if not (cursor.take("NOT", "MATCHED") or cursor.take("!", "MATCHED")):
+        raise cursor.expected("MATCHED or NOT MATCHED")
+    if cursor.take("BY", "SOURCE"):
+        return MatchKind.NOT_MATCHED_BY_SOURCE
+    cursor.take("BY", "TARGET")
+    return MatchKind.NOT_MATCHED
+
+
+def _action(cursor: Cursor, kind: MatchKind) -> MergeAction:
+    if kind is MatchKind.NOT_MATCHED:
+        cursor.expect("INSERT")
+        return InsertAll() if cursor.take("*") else _insert_values(cursor)
+    if cursor.take("DELETE"):
+        return DeleteRow()
+    if not cursor.take("UPDATE", "SET"):
+        raise cursor.expected("UPDATE SET or DELETE")
+    if cursor.at("*"):
+        if kind is MatchKind.NOT_MATCHED_BY_SOURCE:
+            raise cursor.error("UPDATE SET * takes its values from a source row, and there is none")
+        cursor.expect("*")
+        return UpdateAll()
+    return UpdateSet(cursor.separated(_assignment(",", "WHEN")))
+
+
+def _insert_values(cursor: Cursor) -> InsertValues:
+    columns = cursor.listed(lambda inside: inside.dotted("a column")) if cursor.at("(") else ()
+    cursor.expect("VALUES")
+    values = cursor.listed(lambda inside: inside.until(",", what="a value"))
+    if columns and len(columns) != len(values):
+        raise cursor.error(f"the INSERT names {len(columns)} columns and gives {len(values)} values")
+    return InsertValues(columns, values)
+
+
+def _where(cursor: Cursor) -> str | None:
+    return cursor.rest("a condition") if cursor.take("WHERE") else None
+
+
+def _column(cursor: Cursor) -> str:
+    return cursor.identifier("a column")
+
+
+def _assignment(*stops: str) -> Callable[[Cursor], Assignment]:
+    """`column = value`, the value ending before one of these words."""
+
+    def assignment(cursor: Cursor) -> Assignment:
+        column = cursor.dotted("a column")
+        if not cursor.take_any("=", "=="):
+            raise cursor.expected("=")
+        return Assignment(column, cursor.until(*stops, what="a value"))
+
+    return assignment

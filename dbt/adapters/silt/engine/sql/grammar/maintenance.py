@@ -1,0 +1,103 @@
+"""Statements that look after a table: ANALYZE, OPTIMIZE, VACUUM, RESTORE, CONVERT."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dbt.adapters.silt.engine.sql.ast import (
+    Analyze,
+    ColumnDefinition,
+    ConvertToDelta,
+    ObjectKind,
+    Optimize,
+    Restore,
+    Statement,
+    Vacuum,
+)
+from dbt.adapters.silt.engine.sql.cursor import Cursor
+
+
+def analyze(cursor: Cursor) -> Statement:
+    """ANALYZE TABLE name ... | ANALYZE TABLES [IN schema] ..."""
+    cursor.expect("ANALYZE")
+    if cursor.take("TABLES"):
+        name = cursor.name("a schema's name") if cursor.take_any("IN", "FROM") else None
+        kind = ObjectKind.SCHEMA
+    else:
+        cursor.expect("TABLE")
+        name, kind = cursor.name(), ObjectKind.TABLE
+    cursor.rest("COMPUTE STATISTICS")
+    return Analyze(text=cursor.statement, kind=kind, name=name)
+
+
+def optimize(cursor: Cursor) -> Statement:
+    """OPTIMIZE [TABLE] name [FULL] [WHERE condition] [ZORDER BY (columns)]"""
+    cursor.expect("OPTIMIZE")
+    cursor.optional_keyword("TABLE")
+    statement = Optimize(text=cursor.statement, table=cursor.name_or_path())
+    statement = replace(statement, full=cursor.take("FULL"))
+    if cursor.take("WHERE"):
+        statement = replace(statement, condition=cursor.until("ZORDER", what="a condition"))
+    if cursor.take("ZORDER", "BY"):
+        in_parentheses = cursor.at("(")
+        columns = cursor.listed(_column_path) if in_parentheses else cursor.separated(_column_path)
+        statement = replace(statement, zorder_by=columns)
+    return statement
+
+
+def vacuum(cursor: Cursor) -> Statement:
+    """VACUUM name [LITE | FULL] [RETAIN n HOURS] [DRY RUN]"""
+    cursor.expect("VACUUM")
+    cursor.optional_keyword("TABLE")
+    statement = Vacuum(text=cursor.statement, table=cursor.name_or_path())
+    while not cursor.at_end:
+        if cursor.take("RETAIN"):
+            statement = replace(statement, retain_hours=cursor.until("HOURS", "HOUR", what="a number of hours"))
+            if cursor.take_any("HOURS", "HOUR") is None:
+                raise cursor.expected("HOURS")
+        elif cursor.take("DRY", "RUN"):
+            statement = replace(statement, dry_run=True)
+        elif cursor.take("LITE"):
+            statement = replace(statement, lite=True)
+        elif cursor.take("USING", "INVENTORY"):
+            cursor.rest("an inventory")
+            statement = replace(statement, unsupported=("USING INVENTORY",))
+        elif not cursor.take("FULL"):
+            raise cursor.expected("RETAIN n HOURS, DRY RUN, LITE or FULL")
+    return statement
+
+
+def restore(cursor: Cursor) -> Statement:
+    """RESTORE [TABLE] name TO VERSION | TIMESTAMP AS OF value"""
+    cursor.expect("RESTORE")
+    cursor.optional_keyword("TABLE")
+    table = cursor.name_or_path()
+    cursor.take("TO")
+    to = cursor.time_travel()
+    if to is None:
+        raise cursor.expected("TO VERSION AS OF or TO TIMESTAMP AS OF")
+    return Restore(text=cursor.statement, table=table, to=to)
+
+
+def convert(cursor: Cursor) -> Statement | None:
+    """CONVERT TO DELTA name [NO STATISTICS] [PARTITIONED BY (column type, ...)]"""
+    if not cursor.take("CONVERT", "TO", "DELTA"):
+        return None
+    statement = ConvertToDelta(text=cursor.statement, source=cursor.name_or_path())
+    while not cursor.at_end:
+        if cursor.take("NO", "STATISTICS"):
+            statement = replace(statement, statistics=False)
+        elif cursor.take("PARTITIONED", "BY"):
+            statement = replace(statement, partitioned_by=cursor.listed(_typed_column))
+        else:
+            raise cursor.expected("NO STATISTICS or PARTITIONED BY")
+    return statement
+
+
+def _typed_column(cursor: Cursor) -> ColumnDefinition:
+    (name,) = cursor.dotted("a column")[:1]
+    return ColumnDefinition(name, cursor.until(",", what="a type"))
+
+
+def _column_path(cursor: Cursor) -> tuple[str, ...]:
+    return cursor.dotted("a column")

@@ -1,0 +1,166 @@
+"""SQL text in, one statement out.
+
+The grammar is our own and small: it knows the frame of each statement (which table, which clauses) and keeps queries,
+expressions and types as text, so that Spark sees what the user wrote. What it does not recognise it does not guess at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from dbt.adapters.silt.engine.sql.ast import Explain, Name, Query, Statement, Unrecognised
+from dbt.adapters.silt.engine.sql.cursor import Cursor
+from dbt.adapters.silt.engine.sql.grammar.alter import alter
+from dbt.adapters.silt.engine.sql.grammar.ctes import pushed_down, take_ctes
+from dbt.adapters.silt.engine.sql.grammar.ddl import comment_on, create, drop
+from dbt.adapters.silt.engine.sql.grammar.dml import delete, merge, truncate, update
+from dbt.adapters.silt.engine.sql.grammar.insert import insert, refuse_multi_insert
+from dbt.adapters.silt.engine.sql.grammar.maintenance import analyze, convert, optimize, restore, vacuum
+from dbt.adapters.silt.engine.sql.grammar.session import (
+    cache,
+    call,
+    clear_cache,
+    refresh,
+    reset_setting,
+    set_setting,
+    uncache,
+    use,
+)
+from dbt.adapters.silt.engine.sql.grammar.show import describe, show
+from dbt.adapters.silt.engine.sql.tokens import Kind, Token, syntax_error, tokenize
+
+
+@lru_cache(maxsize=128)
+def parse(text: str) -> Statement:
+    """The statement in a text: comments around it and a semicolon behind it are left out.
+
+    Raises:
+        StatementSyntaxError: there is none, there are two, or it breaks off or goes on where it must not; the message
+            names line, column and the text nearby.
+        UnsupportedStatementError: it hides which tables it works on, or is a kind that Spark itself runs in parts.
+    """
+    try:
+        return _statement(text, _only_statement(text))
+    except RecursionError as error:
+        raise UnsupportedStatementError("it is nested too deep", remedy="Split the statement") from error
+
+
+def _only_statement(text: str) -> tuple[Token, ...]:
+    tokens = tokenize(text)
+    if tokens[0].word == "BEGIN":
+        raise UnsupportedStatementError("SQL scripts cannot be run", remedy="Send its statements one at a time")
+    for index, token in enumerate(tokens):
+        if token.word == ";":
+            second = next((t for t in tokens[index:] if t.word != ";"), tokens[-1])
+            if second.kind is not Kind.END:
+                raise syntax_error("a second statement begins here; send one at a time", text, second.start)
+            tokens = (*tokens[:index], Token(Kind.END, "", "", token.start, token.start))
+            break
+    if len(tokens) == 1:
+        raise syntax_error("there is no statement", text, tokens[0].start)
+    return tokens
+
+
+def _statement(source: str, tokens: tuple[Token, ...]) -> Statement:
+    cursor = Cursor(source, tokens)
+    word = tokens[0].word
+    if word in _QUERIES:
+        return _query(cursor)
+    if word == "EXPLAIN":
+        return _explain(cursor)
+    family = _FAMILIES.get(word)
+    statement = None if family is None else family(cursor)
+    if statement is None:
+        return _unrecognised(cursor)
+    cursor.finished()
+    return statement
+
+
+def _query(cursor: Cursor) -> Statement:
+    """A query, or a change of rows behind a WITH."""
+    if cursor.at("WITH"):
+        ctes = take_ctes(cursor)
+        change = _CHANGES.get(cursor.token.word)
+        if change is not None:
+            statement = change(cursor)
+            cursor.finished()
+            return pushed_down(statement, ctes)
+    refuse_multi_insert(cursor)
+    if not cursor.at_end:
+        cursor.rest()
+    return Query(text=cursor.statement)
+
+
+def _explain(cursor: Cursor) -> Statement:
+    cursor.expect("EXPLAIN")
+    mode = cursor.take_any("LOGICAL", "FORMATTED", "EXTENDED", "CODEGEN", "COST")
+    if cursor.at_end:
+        raise cursor.expected("a statement")
+    inner = _statement(cursor.source, cursor.tokens[cursor.at_token :])
+    return Explain(text=cursor.statement, statement=inner, mode=None if mode is None else mode.lower())
+
+
+def _unrecognised(cursor: Cursor) -> Statement:
+    """A statement of which we know only which names it mentions.
+
+    Raises:
+        UnsupportedStatementError: it can work on tables that its text does not name.
+    """
+    mentions: dict[Name, None] = {}
+    inner = Cursor(cursor.source, cursor.tokens)
+    while not inner.at_end:
+        if inner.token.is_identifier:
+            mentions[_mentioned(inner)] = None
+        else:
+            inner.at_token += 1
+    if cursor.tokens[0].word == "EXECUTE":
+        raise UnsupportedStatementError(
+            "EXECUTE IMMEDIATE hides its statement from this engine", remedy="Write the statement itself"
+        )
+    return Unrecognised(text=cursor.statement, mentions=tuple(mentions))
+
+
+def _mentioned(cursor: Cursor) -> Name:
+    if cursor.at("IDENTIFIER", "("):
+        cursor.name()
+    parts = [cursor.identifier()]
+    while cursor.at(".") and cursor.ahead(1).is_identifier:
+        cursor.at_token += 1
+        parts.append(cursor.identifier())
+    return tuple(parts)
+
+
+_QUERIES = frozenset(("SELECT", "WITH", "VALUES", "TABLE", "FROM", "(", "MAP", "REDUCE"))
+_CHANGES: Mapping[str, Callable[[Cursor], Statement]] = {
+    "INSERT": insert,
+    "DELETE": delete,
+    "UPDATE": update,
+    "MERGE": merge,
+}
+_FAMILIES: Mapping[str, Callable[[Cursor], Statement | None]] = {
+    "CREATE": create,
+    "REPLACE": create,
+    "DROP": drop,
+    "COMMENT": comment_on,
+    "ALTER": alter,
+    **_CHANGES,
+    "TRUNCATE": truncate,
+    "DESCRIBE": describe,
+    "DESC": describe,
+    "SHOW": show,
+    "USE": use,
+    "SET": set_setting,
+    "RESET": reset_setting,
+    "CALL": call,
+    "CACHE": cache,
+    "UNCACHE": uncache,
+    "CLEAR": clear_cache,
+    "REFRESH": refresh,
+    "ANALYZE": analyze,
+    "OPTIMIZE": optimize,
+    "VACUUM": vacuum,
+    "RESTORE": restore,
+    "CONVERT": convert,
+}

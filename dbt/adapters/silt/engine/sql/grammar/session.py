@@ -1,0 +1,117 @@
+"""Statements about the session: USE, SET, RESET, CALL and Spark's cache."""
+
+from __future__ import annotations
+
+from dbt.adapters.silt.engine.sql.ast import (
+    Cache,
+    Call,
+    ObjectKind,
+    Refresh,
+    ResetSetting,
+    SetSetting,
+    Statement,
+    Uncache,
+    Use,
+)
+from dbt.adapters.silt.engine.sql.cursor import Cursor
+from dbt.adapters.silt.engine.sql.tokens import Kind
+
+TIME_ZONE = "spark.sql.session.timeZone"
+
+
+def use(cursor: Cursor) -> Statement:
+    """USE [SCHEMA | CATALOG] name"""
+    cursor.expect("USE")
+    kind = None
+    if cursor.ahead(1).is_identifier:
+        word = cursor.take_any("SCHEMA", "DATABASE", "NAMESPACE", "CATALOG")
+        kind = None if word is None else ObjectKind.DATABASE if word == "CATALOG" else ObjectKind.SCHEMA
+    return Use(text=cursor.statement, name=cursor.name("a schema's name"), kind=kind)
+
+
+def set_setting(cursor: Cursor) -> Statement | None:
+    """SET key = value; None where it sets a variable, a role or a collation."""
+    cursor.expect("SET")
+    if cursor.take("CATALOG"):
+        name = (cursor.string(),) if cursor.token.kind is Kind.STRING else cursor.name("a catalog's name")
+        return Use(text=cursor.statement, name=name, kind=ObjectKind.DATABASE)
+    if cursor.take("TIME", "ZONE"):
+        zone = cursor.string() if cursor.token.kind in (Kind.STRING, Kind.DOUBLE_QUOTED) else cursor.rest("a time zone")
+        return SetSetting(text=cursor.statement, key=TIME_ZONE, value=zone)
+    if cursor.at_any("VAR", "VARIABLE", "ROLE", "COLLATION", "PATH") and cursor.ahead(1).word not in ("=", "."):
+        return None
+    if cursor.at_end or cursor.at("-"):
+        _skip_all(cursor)
+        return SetSetting(text=cursor.statement)
+    key = _key(cursor)
+    value = None
+    if cursor.take("="):
+        value = _raw(cursor)
+    return SetSetting(text=cursor.statement, key=key, value=value)
+
+
+def reset_setting(cursor: Cursor) -> Statement:
+    """RESET [key]"""
+    cursor.expect("RESET")
+    return ResetSetting(text=cursor.statement, key=None if cursor.at_end else _key(cursor))
+
+
+def call(cursor: Cursor) -> Statement:
+    """CALL procedure(...)"""
+    cursor.expect("CALL")
+    procedure = cursor.name("a procedure's name")
+    cursor.group()
+    return Call(text=cursor.statement, procedure=procedure)
+
+
+def cache(cursor: Cursor) -> Statement:
+    """CACHE [LAZY] TABLE name [OPTIONS (...)] [[AS] query]"""
+    cursor.expect("CACHE")
+    cursor.take("LAZY")
+    cursor.expect("TABLE")
+    name = cursor.name()
+    if cursor.take("OPTIONS"):
+        cursor.properties()
+    cursor.take("AS")
+    return Cache(text=cursor.statement, name=name, query=None if cursor.at_end else cursor.rest())
+
+
+def uncache(cursor: Cursor) -> Statement:
+    """UNCACHE TABLE [IF EXISTS] name"""
+    cursor.expect("UNCACHE", "TABLE")
+    cursor.if_exists()
+    return Uncache(text=cursor.statement, name=cursor.name())
+
+
+def clear_cache(cursor: Cursor) -> Statement:
+    """CLEAR CACHE"""
+    cursor.expect("CLEAR", "CACHE")
+    return Uncache(text=cursor.statement, name=None)
+
+
+def refresh(cursor: Cursor) -> Statement | None:
+    """REFRESH [TABLE] name; None for a function or a path."""
+    cursor.expect("REFRESH")
+    if cursor.take("TABLE"):
+        return Refresh(text=cursor.statement, name=cursor.name())
+    return None
+
+
+def _key(cursor: Cursor) -> str:
+    """The text up to `=`; backquotes around all of it are left out."""
+    if cursor.token.kind is Kind.QUOTED:
+        return cursor.identifier()
+    return cursor.until("=", what="a setting")
+
+
+def _raw(cursor: Cursor) -> str:
+    """All that is left, as it is written; backquotes around all of it are left out."""
+    if cursor.token.kind is Kind.QUOTED and cursor.ahead(1).kind is Kind.END:
+        return cursor.identifier()
+    first = cursor.at_token
+    _skip_all(cursor)
+    return cursor.cut(first, cursor.at_token)
+
+
+def _skip_all(cursor: Cursor) -> None:
+    cursor.at_token = len(cursor.tokens) - 1

@@ -1,0 +1,153 @@
+"""Statements that only ask: DESCRIBE and SHOW."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dbt.adapters.silt.engine.sql.ast import (
+    DescribeDetail,
+    DescribeFunction,
+    DescribeHistory,
+    DescribeQuery,
+    DescribeSchema,
+    DescribeTable,
+    Name,
+    Show,
+    ShowKind,
+    Statement,
+)
+from dbt.adapters.silt.engine.sql.cursor import Cursor
+from dbt.adapters.silt.engine.sql.spans import starts_query
+from dbt.adapters.silt.engine.sql.tokens import Kind
+
+
+def describe(cursor: Cursor) -> Statement | None:
+    """DESCRIBE of a table, its history or detail, a query, a schema or a function; None for anything else."""
+    cursor.take_any("DESCRIBE", "DESC")
+    names_follow = cursor.ahead(1).is_identifier or cursor.ahead(1).kind in (Kind.STRING, Kind.DOUBLE_QUOTED)
+    if names_follow and cursor.take("HISTORY"):
+        table = cursor.name_or_path()
+        return DescribeHistory(text=cursor.statement, table=table, limit=_limit(cursor))
+    if names_follow and cursor.take("DETAIL"):
+        return DescribeDetail(text=cursor.statement, table=cursor.name_or_path())
+    if names_follow and cursor.take_any("SCHEMA", "DATABASE", "NAMESPACE"):
+        extended = _option(cursor, "EXTENDED")
+        return DescribeSchema(text=cursor.statement, name=cursor.name("a schema's name"), extended=extended)
+    if cursor.at("FUNCTION") and cursor.ahead(1).kind is not Kind.END:
+        return _function(cursor)
+    if names_follow and cursor.at_any("CATALOG", "PROCEDURE", "VOLUME", "SHARE"):
+        return None
+    if cursor.at("QUERY") and cursor.ahead(1).word != "." and cursor.ahead(1).kind is not Kind.END:
+        cursor.at_token += 1
+        return DescribeQuery(text=cursor.statement, query=cursor.rest())
+    if not cursor.at("TABLE") and (cursor.at("(") or starts_query(cursor.tokens, cursor.at_token)):
+        return DescribeQuery(text=cursor.statement, query=cursor.rest())
+    return _table(cursor)
+
+
+def show(cursor: Cursor) -> Statement | None:
+    """SHOW of what the catalog holds; None for anything else."""
+    cursor.expect("SHOW")
+    for words, what in _SHOWN.items():
+        if cursor.take(*words):
+            return _show(cursor, what)
+    if cursor.ahead(1).word == "FUNCTIONS":
+        scope = cursor.identifier().lower()
+        cursor.expect("FUNCTIONS")
+        return _show(cursor, ShowKind.FUNCTIONS, scope)
+    return None
+
+
+def _table(cursor: Cursor) -> Statement:
+    _option(cursor, "TABLE")
+    extended = _option(cursor, "EXTENDED") or _option(cursor, "FORMATTED")
+    name = cursor.name_or_path()
+    unsupported = ("PARTITION",) if cursor.partition() else ()
+    column = None if cursor.at_end or cursor.at("AS", "JSON") else cursor.dotted("a column")
+    if cursor.take("AS", "JSON"):
+        unsupported = (*unsupported, "AS JSON")
+    return DescribeTable(text=cursor.statement, name=name, extended=extended, column=column, unsupported=unsupported)
+
+
+def _option(cursor: Cursor, word: str) -> bool:
+    """Step over a keyword that may be left out, unless it is itself the name."""
+    before = cursor.at_token
+    cursor.optional_keyword(word)
+    return cursor.at_token > before
+
+
+def _limit(cursor: Cursor) -> int | None:
+    if not cursor.take("LIMIT"):
+        return None
+    if not cursor.token.text.isdecimal():
+        raise cursor.expected("a number")
+    cursor.at_token += 1
+    return int(cursor.tokens[cursor.at_token - 1].text)
+
+
+def _function(cursor: Cursor) -> Statement:
+    cursor.expect("FUNCTION")
+    extended = _option(cursor, "EXTENDED")
+    if cursor.token.kind is Kind.SYMBOL:
+        cursor.at_token += 1
+        name: Name = ()
+    elif cursor.token.kind in (Kind.STRING, Kind.DOUBLE_QUOTED):
+        name = (cursor.string(),)
+    else:
+        name = cursor.name("a function's name")
+    return DescribeFunction(text=cursor.statement, name=name, extended=extended)
+
+
+_SHOWN: Mapping[tuple[str, ...], ShowKind] = {
+    ("TABLES",): ShowKind.TABLES,
+    ("TABLE", "EXTENDED"): ShowKind.TABLE_EXTENDED,
+    ("VIEWS",): ShowKind.VIEWS,
+    ("SCHEMAS",): ShowKind.SCHEMAS,
+    ("DATABASES",): ShowKind.SCHEMAS,
+    ("NAMESPACES",): ShowKind.SCHEMAS,
+    ("CATALOGS",): ShowKind.CATALOGS,
+    ("COLUMNS",): ShowKind.COLUMNS,
+    ("CREATE", "TABLE"): ShowKind.CREATE_TABLE,
+    ("TBLPROPERTIES",): ShowKind.PROPERTIES,
+    ("PARTITIONS",): ShowKind.PARTITIONS,
+    ("FUNCTIONS",): ShowKind.FUNCTIONS,
+}
+_OF_A_TABLE = frozenset((ShowKind.CREATE_TABLE, ShowKind.PROPERTIES, ShowKind.PARTITIONS))
+
+
+def _show(cursor: Cursor, what: ShowKind, scope: str | None = None) -> Statement:
+    if what in _OF_A_TABLE:
+        return _show_of_table(cursor, what)
+    name: Name | None = None
+    if cursor.take_any("FROM", "IN"):
+        name = cursor.name("a table's name" if what is ShowKind.COLUMNS else "a schema's name")
+    if what is ShowKind.COLUMNS:
+        if name is None:
+            raise cursor.expected("IN and a table's name")
+        if cursor.take_any("FROM", "IN"):
+            name = (*cursor.name("a schema's name"), *name)
+    pattern = _pattern(cursor)
+    unsupported = ("PARTITION",) if cursor.partition() else ()
+    return Show(text=cursor.statement, what=what, name=name, pattern=pattern, scope=scope, unsupported=unsupported)
+
+
+def _show_of_table(cursor: Cursor, what: ShowKind) -> Statement:
+    name = cursor.name()
+    key = None
+    unsupported: tuple[str, ...] = ()
+    if what is ShowKind.PROPERTIES and cursor.at("("):
+        inside = cursor.group_cursor()
+        key = inside.property_key()
+        inside.finished()
+    if what is ShowKind.PARTITIONS and cursor.partition():
+        unsupported = ("PARTITION",)
+    if what is ShowKind.CREATE_TABLE and cursor.take("AS", "SERDE"):
+        unsupported = ("AS SERDE",)
+    return Show(text=cursor.statement, what=what, name=name, key=key, unsupported=unsupported)
+
+
+def _pattern(cursor: Cursor) -> str | None:
+    """[LIKE] 'pattern'; functions may be asked for by a bare name."""
+    if cursor.take("LIKE") and cursor.token.is_identifier:
+        return ".".join(cursor.dotted())
+    return cursor.string() if cursor.token.kind in (Kind.STRING, Kind.DOUBLE_QUOTED) else None

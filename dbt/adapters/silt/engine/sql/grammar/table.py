@@ -1,0 +1,322 @@
+"""CREATE TABLE: columns, constraints, clauses, query, LIKE and CLONE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from dbt.adapters.silt.engine.sql.ast import (
+    Clone,
+    ColumnDefinition,
+    Constraint,
+    ConstraintKind,
+    CreateMode,
+    CreateTable,
+    CreateTableLike,
+    Statement,
+    TimeTravel,
+)
+from dbt.adapters.silt.engine.sql.cursor import Cursor
+from dbt.adapters.silt.engine.sql.spans import closing, starts_query
+
+
+def create_table(cursor: Cursor, mode: CreateMode, unsupported: tuple[str, ...]) -> Statement:
+    """CREATE TABLE, the cursor standing at the table's name."""
+    name = cursor.name()
+    if cursor.take("LIKE"):
+        return _like(cursor, CreateTableLike(text=cursor.statement, name=name, source=cursor.name(), mode=mode))
+    if cursor.at("SHALLOW", "CLONE") or cursor.at("DEEP", "CLONE") or cursor.at("CLONE"):
+        return _clone(cursor, name, mode)
+    statement = CreateTable(text=cursor.statement, name=name, mode=mode, unsupported=unsupported)
+    if cursor.at("(") and not _at_query(cursor):
+        statement = _with_columns(cursor, statement)
+    while not cursor.at_end and not _at_query(cursor):
+        statement = _with_clause(cursor, statement)
+    if cursor.at_end:
+        return statement
+    cursor.take("AS")
+    return replace(statement, query=cursor.rest())
+
+
+def constraint(cursor: Cursor) -> Constraint | None:
+    """[CONSTRAINT name] CHECK | PRIMARY KEY | FOREIGN KEY | UNIQUE ..., or nothing."""
+    name = cursor.identifier("a constraint's name") if cursor.take("CONSTRAINT") else None
+    if cursor.take("CHECK"):
+        found = Constraint(ConstraintKind.CHECK, name, condition=cursor.group())
+    elif cursor.take("PRIMARY", "KEY"):
+        found = Constraint(ConstraintKind.PRIMARY_KEY, name, columns=_key_columns(cursor))
+    elif cursor.take("FOREIGN", "KEY"):
+        found = Constraint(ConstraintKind.FOREIGN_KEY, name, columns=_key_columns(cursor))
+        found = _with_references(cursor, found)
+    elif cursor.take("UNIQUE"):
+        found = Constraint(ConstraintKind.UNIQUE, name, columns=_key_columns(cursor))
+    elif cursor.at("REFERENCES"):
+        found = _with_references(cursor, Constraint(ConstraintKind.FOREIGN_KEY, name))
+    elif name is not None:
+        raise cursor.expected("CHECK, PRIMARY KEY, FOREIGN KEY or UNIQUE")
+    else:
+        return None
+    return replace(found, enforced=_is_enforced(cursor))
+
+
+# A type ends before these words, unless they stand inside its own brackets.
+AFTER_TYPE = tuple(
+    "NOT ! NULL DEFAULT GENERATED COMMENT FIRST AFTER CONSTRAINT CHECK PRIMARY UNIQUE REFERENCES FOREIGN MASK".split()
+)
+
+
+def column_type(cursor: Cursor) -> str:
+    """The text of a type."""
+    first = cursor.at_token
+    depth = 0
+    while not cursor.at_end:
+        word = cursor.token.word
+        if depth == 0 and (word in (",", ")") or word in AFTER_TYPE):
+            break
+        depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(word, 0)
+        cursor.at_token += 1
+    if cursor.at_token == first:
+        raise cursor.expected("a type")
+    if depth:
+        raise cursor.error("a bracket of this type is not closed")
+    return cursor.cut(first, cursor.at_token)
+
+
+def _at_query(cursor: Cursor) -> bool:
+    """Whether the query comes next: AS, a query keyword, or a parenthesis with a query inside."""
+    if cursor.at("AS"):
+        return True
+    index = cursor.at_token
+    while cursor.tokens[index].word == "(":
+        index += 1
+    return starts_query(cursor.tokens, index) and not _is_column(cursor, index)
+
+
+def _is_column(cursor: Cursor, index: int) -> bool:
+    """`(values int, ...)`: a column whose name is a query keyword."""
+    token = cursor.tokens[index]
+    if index == cursor.at_token or token.word not in ("VALUES", "TABLE", "FROM"):
+        return False
+    last = closing(cursor.tokens, cursor.at_token)
+    inside = cursor.tokens[index + 1 : last]
+    return bool(inside) and inside[0].is_identifier and (len(inside) == 1 or inside[1].word in (*AFTER_TYPE, ",", "<"))
+
+
+# Columns
+
+
+def _with_columns(cursor: Cursor, statement: CreateTable) -> CreateTable:
+    inside = cursor.group_cursor()
+    while True:
+        statement = _with_column_or_constraint(inside, statement)
+        if not inside.take(","):
+            break
+    inside.finished()
+    return statement
+
+
+def _with_column_or_constraint(cursor: Cursor, statement: CreateTable) -> CreateTable:
+    if _at_constraint(cursor):
+        found = constraint(cursor)
+        if found is not None:
+            return replace(statement, constraints=(*statement.constraints, found))
+    column = ColumnDefinition(cursor.identifier("a column"), None)
+    if not (cursor.at_end or cursor.at(",") or cursor.at_any(*AFTER_TYPE)):
+        column = replace(column, type=column_type(cursor))
+    while not (cursor.at_end or cursor.at(",")):
+        found = constraint(cursor)
+        if found is None:
+            if cursor.at("GENERATED") and (identity := _identity(cursor)) is not None:
+                unsupported = (*statement.unsupported, f"the identity column {column.name} ({identity})")
+                statement = replace(statement, unsupported=unsupported)
+                continue
+            column = _with_option(cursor, column)
+            continue
+        if found.kind is not ConstraintKind.CHECK and not found.columns:
+            found = replace(found, columns=(column.name,))
+        statement = replace(statement, constraints=(*statement.constraints, found))
+    return replace(statement, columns=(*statement.columns, column))
+
+
+def _at_constraint(cursor: Cursor) -> bool:
+    return (
+        cursor.at("PRIMARY", "KEY")
+        or cursor.at("FOREIGN", "KEY")
+        or (cursor.at("CONSTRAINT") and cursor.ahead(2).word in ("CHECK", "PRIMARY", "FOREIGN", "UNIQUE"))
+        or cursor.at("CHECK", "(")
+        or cursor.at("UNIQUE", "(")
+    )
+
+
+def _with_option(cursor: Cursor, column: ColumnDefinition) -> ColumnDefinition:
+    """NOT NULL, COMMENT, DEFAULT or GENERATED ALWAYS of one column."""
+    if cursor.not_null():
+        return replace(column, nullable=False)
+    if cursor.take("NULL"):
+        return column
+    if cursor.take("COMMENT"):
+        return replace(column, comment=cursor.string())
+    if cursor.take("DEFAULT"):
+        return replace(column, default=cursor.until(*_AFTER_DEFAULT, what="a default value"))
+    if cursor.take("GENERATED"):
+        cursor.expect("ALWAYS", "AS")
+        return replace(column, generated=cursor.group().strip())
+    raise cursor.expected("a comma, NOT NULL, COMMENT or a constraint")
+
+
+_AFTER_DEFAULT = (",", "COMMENT", "CONSTRAINT", "CHECK", "PRIMARY", "UNIQUE", "REFERENCES", "FIRST", "AFTER")
+
+
+def _identity(cursor: Cursor) -> str | None:
+    """GENERATED ALWAYS | BY DEFAULT AS IDENTITY [(...)], as text; None, and nothing read, for another GENERATED."""
+    first = cursor.at_token
+    cursor.expect("GENERATED")
+    if not ((cursor.take("ALWAYS") or cursor.take("BY", "DEFAULT")) and cursor.take("AS", "IDENTITY")):
+        cursor.at_token = first
+        return None
+    if cursor.at("("):
+        cursor.group()
+    return cursor.cut(first, cursor.at_token)
+
+
+def _key_columns(cursor: Cursor) -> tuple[str, ...]:
+    return cursor.listed(_key_column) if cursor.at("(") else ()
+
+
+def _key_column(cursor: Cursor) -> str:
+    name = cursor.identifier("a column")
+    cursor.take("TIMESERIES")
+    return name
+
+
+def _with_references(cursor: Cursor, key: Constraint) -> Constraint:
+    cursor.expect("REFERENCES")
+    key = replace(key, references=cursor.name(), referenced_columns=_key_columns(cursor))
+    while cursor.take("ON", "UPDATE") or cursor.take("ON", "DELETE") or cursor.take("MATCH"):
+        cursor.until("ON", "MATCH", ",", *_CHARACTERISTICS, what="an action")
+    return key
+
+
+_CHARACTERISTICS = ("NOT", "ENFORCED", "DEFERRABLE", "INITIALLY", "NORELY", "RELY")
+
+
+def _is_enforced(cursor: Cursor) -> bool:
+    """Whether [NOT] ENFORCED, [NO]RELY and their like say ENFORCED; the others say nothing to this engine."""
+    enforced = False
+    while cursor.at_any("ENFORCED", "DEFERRABLE", "INITIALLY", "NORELY", "RELY") or (
+        cursor.at("NOT") and cursor.ahead(1).word in _CHARACTERISTICS
+    ):
+        enforced = enforced or cursor.at("ENFORCED")
+        cursor.at_token += 2 if cursor.at("INITIALLY") or cursor.at("NOT") else 1
+    return enforced
+
+
+# Clauses
+
+
+def _with_clause(cursor: Cursor, statement: CreateTable) -> CreateTable:
+    for words, parse_clause in _CLAUSES.items():
+        if cursor.take(*words):
+            return parse_clause(cursor, statement)
+    if not cursor.at_any(*_OTHER_CLAUSES):
+        raise cursor.expected("a clause of CREATE TABLE, or AS and a query")
+    return replace(statement, unsupported=(*statement.unsupported, _other_clause(cursor)))
+
+
+def _other_clause(cursor: Cursor) -> str:
+    """The text of a clause that is none of ours, up to the next clause or the query."""
+    first = cursor.at_token
+    while not cursor.at_end:
+        cursor.at_token += 2 if cursor.ahead(1).word == "AS" else 1  # STORED AS, NULL DEFINED AS
+        while cursor.at("("):
+            cursor.group()
+        starts_clause = cursor.at_any(*_OTHER_CLAUSES) or any(cursor.at(*words) for words in _CLAUSES)
+        if starts_clause or _at_query(cursor):
+            break
+    return cursor.cut(first, cursor.at_token)
+
+
+_OTHER_CLAUSES = ("ROW", "STORED", "SKEWED", "CLUSTERED", "DEFAULT", "WITH")
+
+
+def _using(cursor: Cursor, statement: CreateTable) -> CreateTable:
+    return replace(statement, using=".".join(cursor.dotted("a format")).lower())
+
+
+def _partitioned_by(cursor: Cursor, statement: CreateTable) -> CreateTable:
+    inside = cursor.group_cursor()
+    while True:
+        statement = _with_partition(inside, statement)
+        if not inside.take(","):
+            break
+    inside.finished()
+    return statement
+
+
+def _with_partition(cursor: Cursor, statement: CreateTable) -> CreateTable:
+    first = cursor.at_token
+    name = cursor.dotted("a column")
+    if cursor.at("("):
+        cursor.group()
+        transform = f"PARTITIONED BY {cursor.cut(first, cursor.at_token)}"
+        return replace(statement, unsupported=(*statement.unsupported, transform))
+    if not (cursor.at_end or cursor.at(",")):
+        cursor.at_token = first
+        statement = _with_column_or_constraint(cursor, statement)
+    return replace(statement, partitioned_by=(*statement.partitioned_by, ".".join(name)))
+
+
+def _cluster_by(cursor: Cursor, statement: CreateTable) -> CreateTable:
+    if cursor.take("NONE") or cursor.take("AUTO"):
+        return statement
+    return replace(statement, clustered_by=cursor.listed(lambda inside: inside.dotted("a column")))
+
+
+_CLAUSES: Mapping[tuple[str, ...], Callable[[Cursor, CreateTable], CreateTable]] = {
+    ("USING",): _using,
+    ("PARTITIONED", "BY"): _partitioned_by,
+    ("CLUSTER", "BY"): _cluster_by,
+    ("COMMENT",): lambda cursor, statement: replace(statement, comment=cursor.string()),
+    ("LOCATION",): lambda cursor, statement: replace(statement, location=cursor.string()),
+    ("TBLPROPERTIES",): lambda cursor, statement: replace(statement, properties=cursor.properties()),
+    ("OPTIONS",): lambda cursor, statement: replace(statement, options=cursor.properties()),
+}
+
+
+# LIKE and CLONE
+
+
+def _like(cursor: Cursor, statement: CreateTableLike) -> CreateTableLike:
+    while not cursor.at_end:
+        if cursor.take("USING"):
+            statement = replace(statement, using=".".join(cursor.dotted("a format")).lower())
+        elif cursor.take("LOCATION"):
+            statement = replace(statement, location=cursor.string())
+        elif cursor.take("TBLPROPERTIES"):
+            statement = replace(statement, properties=cursor.properties())
+        elif cursor.at_any(*_OTHER_CLAUSES):
+            statement = replace(statement, unsupported=(*statement.unsupported, cursor.rest()))
+        else:
+            raise cursor.expected("USING, LOCATION or TBLPROPERTIES")
+    return statement
+
+
+def _clone(cursor: Cursor, name: tuple[str, ...], mode: CreateMode) -> Statement:
+    shallow = cursor.take("SHALLOW")
+    cursor.take("DEEP")
+    cursor.expect("CLONE")
+    source, at = versioned_name(cursor)
+    statement = Clone(text=cursor.statement, name=name, source=source, shallow=shallow, mode=mode, at=at)
+    while not cursor.at_end:
+        if cursor.take("TBLPROPERTIES"):
+            statement = replace(statement, properties=cursor.properties())
+        elif cursor.take("LOCATION"):
+            statement = replace(statement, location=cursor.string())
+        else:
+            raise cursor.expected("TBLPROPERTIES or LOCATION")
+    return statement
+
+
+def versioned_name(cursor: Cursor) -> tuple[tuple[str, ...], TimeTravel | None]:
+    """A table's name, with the version or time that may follow it."""
+    return cursor.name(), cursor.time_travel()

@@ -1,0 +1,412 @@
+"""The scan behind `references`: one pass over the tokens of a query or expression."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from functools import lru_cache
+
+from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from dbt.adapters.silt.engine.sql.ast import Name
+from dbt.adapters.silt.engine.sql.cursor import Cursor
+from dbt.adapters.silt.engine.sql.query import table_functions
+from dbt.adapters.silt.engine.sql.query.scans import Block, Call, Chain, Reference, Scan, Scope
+from dbt.adapters.silt.engine.sql.spans import after_group, after_time_travel, starts_query, starts_query_in_parentheses
+from dbt.adapters.silt.engine.sql.tokens import Kind, syntax_error, tokenize
+
+
+@lru_cache(maxsize=256)
+def scan(text: str) -> Scan:
+    """Scan a query or an expression.
+
+    Raises:
+        StatementSyntaxError: the text cannot be split into tokens, or quotes a name as a string.
+        UnsupportedStatementError: IDENTIFIER(...) stands where a table's name does, or parentheses are nested too deep.
+    """
+    scanner = _Scanner(text)
+    try:
+        scanner.run()
+    except RecursionError as error:
+        raise UnsupportedStatementError("its parentheses are nested too deep", remedy="Split the statement") from error
+    return Scan(
+        tuple(scanner.scopes), tuple(scanner.chains), tuple(scanner.calls), scanner.scopes, tuple(scanner.blocks)
+    )
+
+
+class _State(Enum):
+    """What the next token of a query is read as."""
+
+    START = "the beginning of a SELECT, or of its like"
+    EXPRESSION = "part of an expression"
+    RELATION = "a relation"
+    FROM_LIST = "part of a FROM list, behind a relation"
+
+
+_NO_CTES: frozenset[str] = frozenset()
+_SET_OPERATIONS = frozenset(("UNION", "INTERSECT", "EXCEPT", "MINUS"))
+_CLAUSES = frozenset(
+    "SELECT WHERE GROUP HAVING ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET WINDOW QUALIFY MAP REDUCE |>".split()
+)
+# A word behind a relation that is none of its aliases.
+_NO_ALIAS = _CLAUSES | frozenset(
+    "ANTI CROSS EXCEPT FULL INNER INTERSECT JOIN LATERAL LEFT NATURAL ON RIGHT SEMI MINUS UNION USING "
+    "FROM PIVOT UNPIVOT TABLESAMPLE WITH SET VALUES INSERT WHEN".split()
+)
+# Of those, the words that may well be an alias unless BY comes next.
+_NEEDS_BY = frozenset(("GROUP", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE"))
+_SUFFIX = re.compile(r"(?P<name>.+)@(?:[vV](?P<version>[0-9]+)|(?P<time>[0-9]{17}))", re.DOTALL)
+
+
+class _Scanner:
+    """Every method takes the index of a token and returns the index behind what it read."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = tokenize(text)
+        self.scopes: dict[Reference, Scope] = {}
+        self.chains: list[Chain] = []
+        self.calls: list[Call] = []
+        self.blocks: list[Block] = []
+
+    def run(self) -> None:
+        at = 0
+        end = len(self.tokens) - 1
+        is_query = starts_query_in_parentheses(self.tokens, 0)
+        while at < end:
+            at = self._query(at, _NO_CTES, None) if is_query else self._expression(at, _NO_CTES, None, False)
+            at += 1  # a parenthesis that nothing opened is Spark's to complain about
+
+    # Queries
+
+    def _query(self, at: int, ctes: frozenset[str], outer: Scope | None) -> int:
+        """A query up to the parenthesis that closes it, or the end."""
+        if self.tokens[at].word == "WITH":
+            at, ctes = self._ctes(at, ctes, outer)
+        return self._body(at, ctes, Scope(outer), _State.START)
+
+    def _ctes(self, at: int, ctes: frozenset[str], outer: Scope | None) -> tuple[int, frozenset[str]]:
+        """WITH ...: each name is known to the expressions behind it and to the query, a recursive one to itself."""
+        tokens = self.tokens
+        at += 1
+        recursive = tokens[at].word == "RECURSIVE" and tokens[at + 1].is_identifier and tokens[at + 1].word != "AS"
+        at += recursive
+        while tokens[at].is_identifier:
+            name = tokens[at].identifier.lower()
+            at += 1
+            if tokens[at].word == "(" and not starts_query_in_parentheses(tokens, at):
+                at = after_group(tokens, at)
+            while tokens[at].word != "(" and tokens[at].kind is not Kind.END:
+                at += 1
+            if tokens[at].word == "(":
+                at = self._closed(self._query(at + 1, ctes | {name} if recursive else ctes, outer))
+            ctes |= {name}
+            if tokens[at].word != ",":
+                break
+            at += 1
+        return at, ctes
+
+    def _body(self, at: int, ctes: frozenset[str], scope: Scope, state: _State) -> int:
+        tokens = self.tokens
+        outer = scope.parent
+        first = at if state is _State.START else None  # relations in parentheses are part of another SELECT
+        while True:
+            token = tokens[at]
+            word = token.word
+            if word == ")" or token.kind is Kind.END:
+                if first is not None:
+                    self.blocks.append(Block(first, at, scope))
+                return at
+            if state is _State.RELATION:
+                at, state = self._relation(at, ctes, scope), _State.FROM_LIST
+            elif word == "(":
+                at = self._group(at, ctes, outer if state is _State.START else scope, False)
+            elif word in _SET_OPERATIONS and self._is_set_operation(at):
+                if first is not None:
+                    self.blocks.append(Block(first, at, scope))
+                scope, state, first = Scope(outer), _State.START, at + 1
+                at += 1
+            elif word == "TABLE" and state is _State.START:
+                at, state = self._table(at + 1, ctes, scope, None), _State.EXPRESSION
+            elif word in _RELATION_FOLLOWS:
+                state = state if self._is_distinct_from(at) else _State.RELATION
+                at += 1
+            elif word == ",":
+                state = _State.RELATION if state is _State.FROM_LIST else state
+                at += 1
+            else:
+                at, state = self._step(at, scope, state)
+
+    def _step(self, at: int, scope: Scope, state: _State) -> tuple[int, _State]:
+        """One word or symbol that opens no relation."""
+        token = self.tokens[at]
+        if token.is_identifier:
+            if self.tokens[at + 1].word == ".":
+                return self._chain(at, scope), state
+            if token.word == "AS" and self.tokens[at + 1].is_identifier:
+                return at + 2, state
+            if token.word == "VALUES" and state is _State.START:
+                return at + 1, _State.EXPRESSION
+            if token.word == "LATERAL" and self.tokens[at + 1].word == "VIEW":
+                return at + 2, _State.EXPRESSION
+            if self._is_call(at):
+                self._called(at, at + 1)
+        if token.word in _CLAUSES:
+            return at + 1, _State.EXPRESSION
+        return at + 1, state
+
+    def _is_set_operation(self, at: int) -> bool:
+        """Whether a query follows; `* EXCEPT (a, b)` leaves columns out instead."""
+        at += 1
+        if self.tokens[at].word in ("ALL", "DISTINCT", "SELECT", "FROM", "MAP", "REDUCE"):
+            return True
+        return starts_query_in_parentheses(self.tokens, at)
+
+    def _is_distinct_from(self, at: int) -> bool:
+        """Whether this FROM is that of IS [NOT] DISTINCT FROM."""
+        words = [token.word for token in self.tokens[max(0, at - 3) : at]]
+        return self.tokens[at].word == "FROM" and (
+            words[-2:] == ["IS", "DISTINCT"] or words == ["IS", "NOT", "DISTINCT"]
+        )
+
+    # Relations
+
+    def _relation(self, at: int, ctes: frozenset[str], scope: Scope) -> int:
+        """A table, a query or relations in parentheses, VALUES or a function, with sample and alias."""
+        tokens = self.tokens
+        while tokens[at].word == "LATERAL":
+            at += 1
+        if tokens[at].word == "(":
+            if starts_query(tokens, at + 1):
+                at = self._closed(self._query(at + 1, ctes, scope))
+            else:
+                at = self._closed(self._body(at + 1, ctes, scope, _State.RELATION))
+            return self._alias(self._after_sample(at), scope)[0]
+        if tokens[at].word == "VALUES" and self._has_rows(at + 1):
+            return self._inline_table(at + 1, ctes, scope)
+        if tokens[at].kind is Kind.DOUBLE_QUOTED:
+            raise syntax_error("a table's name is quoted with backquotes, not with", self.text, tokens[at].start)
+        if not tokens[at].is_identifier:
+            return at if tokens[at].word == ")" or tokens[at].kind is Kind.END else at + 1
+        return self._table(at, ctes, scope, scope)
+
+    def _table(self, at: int, ctes: frozenset[str], scope: Scope, alias_scope: Scope | None) -> int:
+        """A table's name or a function's call; `alias_scope` is None where no alias may stand."""
+        tokens = self.tokens
+        if tokens[at].word == "IDENTIFIER" and tokens[at + 1].word == "(":
+            raise UnsupportedStatementError(
+                "IDENTIFIER(...) hides the name of a table from this engine", remedy="Write the name itself"
+            )
+        if not tokens[at].is_identifier:
+            return at
+        first, at = at, self._after_name(at)
+        if tokens[at].word == "(" and at == first + 1 and tokens[first].identifier.lower() in table_functions.NAMES:
+            return self._call(first, scope)
+        if tokens[at].word == "(" and alias_scope is not None:
+            behind = self._group(at, ctes, scope, True)
+            end, alias = self._alias(behind, scope)
+            self._called(first, at, tokens[behind - 1].end if alias is None else None)
+            return end
+        parts = tuple(token.identifier for token in tokens[first:at:2])
+        if len(parts) == 1 and parts[0].lower() in ctes:
+            if alias_scope is None:
+                return at
+            at, alias = self._alias(self._after_sample(at), scope)
+            scope.names.add((alias or parts[0]).lower())
+            return at
+        return self._reference(first, at, parts, scope, alias_scope is not None)
+
+    def _call(self, first: int, scope: Scope) -> int:
+        """A call of a table function that reads something of ours."""
+        cursor = Cursor(self.text, self.tokens)
+        cursor.at_token = first + 1
+        arguments = cursor.group_cursor()
+        at, start, end = cursor.at_token, self.tokens[first].start, self.tokens[cursor.at_token - 1].end
+        call = table_functions.call(self.tokens[first].identifier, arguments, self.text[start:end])
+        at, alias = self._alias(at, scope)
+        reference = Reference(call.name, start, end, alias, end, changes=call.changes, files=call.files)
+        self.scopes[reference] = scope
+        scope.references.append(reference)
+        scope.names.add((alias or call.name[-1]).lower())
+        return at
+
+    def _reference(self, first: int, at: int, parts: Name, scope: Scope, may_have_alias: bool) -> int:
+        """Record the reference whose name has been read."""
+        tokens = self.tokens
+        parts, version, timestamp, at = self._travelled(parts, at)
+        options = None
+        if tokens[at].word == "WITH" and tokens[at + 1].word == "(":
+            behind = after_group(tokens, at + 1)
+            options = self.text[tokens[at + 1].start : tokens[behind - 1].end]
+            at = behind
+        end = tokens[at - 1].end
+        alias, alias_at = None, None
+        if may_have_alias:
+            at = self._after_sample(at)
+            alias_at = tokens[at - 1].end
+            at, alias = self._alias(at, scope)
+        reference = Reference(parts, tokens[first].start, end, alias, alias_at, version, timestamp, options)
+        self.scopes[reference] = scope
+        scope.references.append(reference)
+        scope.names.add((alias or parts[-1]).lower())
+        return at
+
+    def _travelled(self, parts: Name, at: int) -> tuple[Name, str | None, str | None, int]:
+        """The name without `@v12` or `@yyyyMMddHHmmssSSS`, the version and timestamp asked for, and what is next."""
+        tokens = self.tokens
+        found = after_time_travel(tokens, at)
+        if found is not None:
+            kind, first, at = found
+            text = self.text[tokens[first].start : tokens[at - 1].end]
+            return parts, *((text, None) if kind == "version" else (None, text)), at
+        last, behind = parts[-1], at
+        if tokens[at].word == "@" and tokens[at].start == tokens[at - 1].end and tokens[at + 1].start == tokens[at].end:
+            last, behind = f"{last}@{tokens[at + 1].text}", at + 2
+        elif tokens[at - 1].kind is not Kind.QUOTED:
+            return parts, None, None, at
+        suffix = _SUFFIX.fullmatch(last)
+        if suffix is None:
+            return parts, None, None, at
+        timestamp = None if suffix["time"] is None else _timestamp(suffix["time"])
+        return (*parts[:-1], suffix["name"]), suffix["version"], timestamp, behind
+
+    def _has_rows(self, at: int) -> bool:
+        """Whether VALUES is followed by rows; where a name follows, VALUES is a table and the name its alias."""
+        token, following = self.tokens[at], self.tokens[min(at + 1, len(self.tokens) - 1)]
+        if token.kind is Kind.WORD:
+            return following.word == "(" or following.kind is Kind.STRING or token.word in ("NULL", "TRUE", "FALSE")
+        return token.kind in (Kind.NUMBER, Kind.STRING, Kind.DOUBLE_QUOTED) or token.word in ("(", "-", "?", ":")
+
+    def _inline_table(self, at: int, ctes: frozenset[str], scope: Scope) -> int:
+        """The rows of VALUES, whose commas are not those of the FROM list, and an alias."""
+        tokens = self.tokens
+        while True:
+            while tokens[at].kind is not Kind.END and tokens[at].word not in _AFTER_ROW:
+                if tokens[at].word == "(":
+                    at = self._group(at, ctes, scope, False)
+                    if tokens[at].is_identifier:
+                        break
+                else:
+                    at += 1
+            if tokens[at].word != ",":
+                return self._alias(at, scope)[0]
+            at += 1
+
+    def _after_name(self, at: int) -> int:
+        tokens = self.tokens
+        while tokens[at + 1].word == "." and tokens[at + 2].is_identifier:
+            at += 2
+        return at + 1
+
+    def _after_sample(self, at: int) -> int:
+        tokens = self.tokens
+        if tokens[at].word == "TABLESAMPLE":
+            while tokens[at].word != "(" and tokens[at].kind is not Kind.END:
+                at += 1
+            at = after_group(tokens, at)
+            if tokens[at].word == "REPEATABLE" and tokens[at + 1].word == "(":
+                at = after_group(tokens, at + 1)
+        return at
+
+    def _alias(self, at: int, scope: Scope) -> tuple[int, str | None]:
+        """[AS] alias [(columns)]"""
+        tokens = self.tokens
+        token = tokens[at]
+        if token.word == "AS" and tokens[at + 1].is_identifier:
+            at += 1
+            token = tokens[at]
+        elif not self._is_alias(at):
+            return at, None
+        scope.names.add(token.identifier.lower())
+        at += 1
+        return (after_group(tokens, at) if tokens[at].word == "(" else at), token.identifier
+
+    def _is_alias(self, at: int) -> bool:
+        token, following = self.tokens[at], self.tokens[at + 1] if at + 1 < len(self.tokens) else None
+        if token.kind is Kind.QUOTED:
+            return True
+        if token.kind is not Kind.WORD or following is None:
+            return False
+        if token.word in _NEEDS_BY:
+            return following.word != "BY"
+        return token.word not in _NO_ALIAS
+
+    # Expressions
+
+    def _group(self, at: int, ctes: frozenset[str], scope: Scope | None, table_arguments: bool) -> int:
+        """A query or an expression in parentheses, whose opening one stands here."""
+        is_table_argument = table_arguments and self.tokens[at + 1].word == "TABLE"
+        is_trim = self.tokens[max(0, at - 1)].word == "TRIM"  # trim(from x)
+        if starts_query(self.tokens, at + 1) and not is_table_argument and not is_trim:
+            return self._closed(self._query(at + 1, ctes, scope))
+        return self._closed(self._expression(at + 1, ctes, scope, table_arguments))
+
+    def _expression(self, at: int, ctes: frozenset[str], scope: Scope | None, table_arguments: bool) -> int:
+        tokens = self.tokens
+        while True:
+            token = tokens[at]
+            if token.word == ")" or token.kind is Kind.END:
+                return at
+            if token.word == "(":
+                at = self._group(at, ctes, scope, False)
+            elif table_arguments and token.word == "TABLE" and tokens[at - 1].word in ("(", ",", "=>"):
+                at = self._table_argument(at + 1, ctes, scope)
+            elif token.is_identifier and tokens[at + 1].word == ".":
+                at = self._chain(at, scope)
+            else:
+                if self._is_call(at) and tokens[at - 1].word not in _BEFORE_A_TYPE:
+                    self._called(at, at + 1)
+                at += 1
+
+    def _table_argument(self, at: int, ctes: frozenset[str], scope: Scope | None) -> int:
+        """What follows TABLE in the call of a table-valued function: name, (name) or (query)."""
+        own = Scope(scope)
+        if self.tokens[at].word != "(":
+            return self._table(at, ctes, own, None)
+        if starts_query_in_parentheses(self.tokens, at):
+            return self._closed(self._query(at + 1, ctes, scope))
+        return self._closed(self._table(at + 1, ctes, own, None))
+
+    def _is_call(self, at: int) -> bool:
+        """Whether a name of one part is called here."""
+        token = self.tokens[at]
+        return token.is_identifier and self.tokens[at + 1].word == "(" and token.word not in _NO_FUNCTION
+
+    def _called(self, first: int, at: int, alias_at: int | None = None) -> None:
+        """Record the call of the function whose name has been read."""
+        parts = tuple(token.identifier for token in self.tokens[first:at:2])
+        self.calls.append(Call(parts, self.tokens[first].start, self.tokens[at - 1].end, alias_at))
+
+    def _chain(self, at: int, scope: Scope | None) -> int:
+        """A dotted name: of a column, or of a function that is called."""
+        tokens = self.tokens
+        first, at = at, self._after_name(at)
+        has_star = tokens[at].word == "." and tokens[at + 1].word == "*"
+        if tokens[at].word != "(":
+            found = tokens[first:at:2]
+            parts = tuple(token.identifier.lower() for token in found)
+            self.chains.append(Chain(parts, tuple((t.start, t.end) for t in found), scope, has_star))
+        else:
+            self._called(first, at)
+        return at + 2 if has_star else at
+
+    def _closed(self, at: int) -> int:
+        """The index behind the parenthesis that closes a group, at most that of the END token."""
+        return min(at + 1, len(self.tokens) - 1)
+
+
+_RELATION_FOLLOWS = frozenset(("FROM", "JOIN"))
+_BEFORE_A_TYPE = frozenset(("AS", "::"))
+# Words that a parenthesis may follow, and that are then no names of functions.
+_NO_FUNCTION = frozenset(
+    "ALL AND ANY AS BETWEEN BY CASE ELSE EXCEPT EXISTS FILTER FROM GROUP HAVING IN INTERSECT IS JOIN LIKE NOT ON OR "
+    "ORDER OVER SELECT SETS SOME THEN UNION USING VALUES WHEN WHERE WITH".split()
+)
+_AFTER_ROW = frozenset((",", ")", "AS", "JOIN", "CROSS", "INNER", "LEFT", "RIGHT", "FULL", "NATURAL")) | _CLAUSES
+
+
+def _timestamp(digits: str) -> str:
+    """The SQL text of Delta's `yyyyMMddHHmmssSSS`."""
+    year, month, day, hour, minute, second, millis = (
+        digits[start:end] for start, end in ((0, 4), (4, 6), (6, 8), (8, 10), (10, 12), (12, 14), (14, 17))
+    )
+    return f"'{year}-{month}-{day} {hour}:{minute}:{second}.{millis}'"

@@ -1,0 +1,98 @@
+"""The calls of table functions that read something of ours: `table_changes`, and `read_files`.
+
+`read_files('/data/orders/*.csv', format => 'csv', header => true, schemaHints => 'id bigint')` gives the rows of files
+that are in no table. It has the name and the form of the function in Databricks SQL; its options are those of Spark's
+reader of the format, with `schema` (the columns) and `schemaHints` (some columns' types, by name).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dbt.adapters.silt.engine.sql.ast import Name
+from dbt.adapters.silt.engine.sql.cursor import Cursor
+from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize
+
+_CHANGES = "table_changes"
+_CHANGES_BY_PATH = "table_changes_by_path"
+_FILES = "read_files"
+
+NAMES = frozenset((_CHANGES, _CHANGES_BY_PATH, _FILES))
+
+
+@dataclass(frozen=True)
+class FilesCall:
+    """A call of `read_files`: the call as it is written, the files' place, and the options by lower-case name."""
+
+    text: str
+    path: str
+    options: Mapping[str, str] = field(hash=False)
+
+
+@dataclass(frozen=True)
+class Call:
+    """What a call reads: what versions of the table `name` changed, or files."""
+
+    name: Name
+    changes: tuple[str, ...] | None = None
+    files: FilesCall | None = None
+
+
+def call(name: str, arguments: Cursor, text: str) -> Call:
+    """The call of one of NAMES.
+
+    Args:
+        name: the function's.
+        arguments: what stands between its parentheses.
+        text: the whole call.
+
+    Raises:
+        StatementSyntaxError: these are not its arguments.
+    """
+    function = name.lower()
+    return _files(arguments, text) if function == _FILES else _changes(arguments, function == _CHANGES_BY_PATH)
+
+
+def _changes(arguments: Cursor, by_path: bool) -> Call:
+    text = arguments.string("the table's name as a string")
+    bounds = []
+    while arguments.take(","):
+        bounds.append(arguments.until(",", what="a version or a time"))
+    arguments.finished()
+    if not 1 <= len(bounds) <= 2:
+        raise arguments.error("it takes a table's name, the first version, and the last one if that is not the newest")
+    return Call(("delta", text) if by_path else _name_in_string(text), changes=tuple(bounds))
+
+
+def _files(arguments: Cursor, text: str) -> Call:
+    path = arguments.string("the files' path as a string")
+    options = {}
+    while arguments.take(","):
+        name = arguments.identifier("the name of an option").lower()
+        arguments.expect("=>")
+        options[name] = _constant(arguments)
+    arguments.finished()
+    return Call((_FILES,), files=FilesCall(text, path, options))
+
+
+def _constant(arguments: Cursor) -> str:
+    """The value of an option, as text."""
+    if arguments.token.kind in (Kind.STRING, Kind.DOUBLE_QUOTED):
+        return arguments.string()
+    word = arguments.take_any("TRUE", "FALSE")
+    if word is not None:
+        return word.lower()
+    sign = "-" if arguments.take("-") else ""
+    if arguments.token.kind is not Kind.NUMBER:
+        raise arguments.expected("a constant: a string, a number, true or false")
+    arguments.at_token += 1
+    return sign + arguments.tokens[arguments.at_token - 1].text
+
+
+def _name_in_string(text: str) -> Name:
+    """A table's name that is written as a string."""
+    cursor = Cursor(text, tokenize(text))
+    parts = cursor.name()
+    cursor.finished()
+    return parts

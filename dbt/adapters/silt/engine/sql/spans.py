@@ -1,0 +1,177 @@
+"""Where things end: spans over tokens that the grammar of statements and the scanner of references both need."""
+
+from __future__ import annotations
+
+from dbt.adapters.silt.engine.sql.tokens import Kind, Token
+
+Tokens = tuple[Token, ...]
+
+
+def closing(tokens: Tokens, at: int) -> int:
+    """The index of the parenthesis that closes the one at `at`, or of the END token where none does."""
+    depth = 0
+    for index in range(at, len(tokens)):
+        word = tokens[index].word
+        if word == "(":
+            depth += 1
+        elif word == ")":
+            depth -= 1
+            if depth == 0:
+                return index
+    return len(tokens) - 1
+
+
+def closings(tokens: Tokens) -> dict[int, int]:
+    """For each parenthesis that is closed, the index of the one that closes it."""
+    found: dict[int, int] = {}
+    opened: list[int] = []
+    for index, token in enumerate(tokens):
+        if token.word == "(":
+            opened.append(index)
+        elif token.word == ")" and opened:
+            found[opened.pop()] = index
+    return found
+
+
+def after_group(tokens: Tokens, at: int) -> int:
+    """The index behind the group in parentheses that opens at `at`, at most that of the END token."""
+    return min(closing(tokens, at) + 1, len(tokens) - 1)
+
+
+def starts_query(tokens: Tokens, at: int) -> bool:
+    """Whether a query begins at this token: SELECT, WITH, FROM, VALUES or TABLE, used as the keyword it is."""
+    word = tokens[at].word
+    if word not in _AFTER_START:
+        return False
+    following = tokens[at + 1]
+    if following.kind is Kind.SYMBOL:
+        return following.word in _AFTER_START[word]
+    if word in ("SELECT", "VALUES"):
+        return following.kind is not Kind.END and following.word not in _OPERATORS
+    return following.is_identifier and following.word not in _OPERATORS
+
+
+def starts_query_in_parentheses(tokens: Tokens, at: int) -> bool:
+    """Whether the parentheses that open at this token hold a query, itself perhaps in parentheses."""
+    while tokens[at].word == "(":
+        at += 1
+    return starts_query(tokens, at)
+
+
+_AFTER_START = {
+    "SELECT": frozenset("(*-+~!:?"),
+    "WITH": frozenset(""),
+    "FROM": frozenset("("),
+    "VALUES": frozenset("(-:?"),
+    "TABLE": frozenset(""),
+}
+_OPERATORS = frozenset(
+    "AND OR IS IN LIKE ILIKE RLIKE REGEXP BETWEEN AS DIV COLLATE THEN ELSE END WHEN ASC DESC NULLS ESCAPE".split()
+)
+
+
+def after_time_travel(tokens: Tokens, at: int) -> tuple[str, int, int] | None:
+    """[FOR] VERSION | TIMESTAMP AS OF expression, where it stands at `at`.
+
+    Returns:
+        "version" or "timestamp", the index of the expression's first token, and the index behind it; or None.
+    """
+    if tokens[at].word == "FOR":
+        at += 1
+    kind = _TIME_TRAVEL.get(tokens[at].word)
+    if kind is None or tokens[at + 1].word != "AS" or tokens[at + 2].word != "OF":
+        return None
+    return kind, at + 3, after_value(tokens, at + 3)
+
+
+_TIME_TRAVEL = {
+    "VERSION": "version",
+    "SYSTEM_VERSION": "version",
+    "TIMESTAMP": "timestamp",
+    "SYSTEM_TIME": "timestamp",
+}
+
+
+def after_value(tokens: Tokens, at: int) -> int:
+    """The index behind the value expression that begins here: operands joined by arithmetic operators."""
+    while True:
+        while tokens[at].word in ("-", "+", "~"):
+            at += 1
+        at = _after_operand(tokens, at)
+        if tokens[at].word not in _ARITHMETIC:
+            return at
+        at += 1
+
+
+_ARITHMETIC = frozenset(("+", "-", "*", "/", "%", "||", "DIV", "&", "|", "^", "<<"))
+
+
+def _after_operand(tokens: Tokens, at: int) -> int:
+    token = tokens[at]
+    if token.kind is Kind.END or token.word in (")", ","):
+        return at
+    if token.word == "CASE":
+        at = _after_case(tokens, at)
+    elif token.word == "INTERVAL":
+        at = _after_interval(tokens, at + 1)
+    elif token.word == "(":
+        at = after_group(tokens, at)
+    elif token.kind is Kind.STRING or token.kind is Kind.DOUBLE_QUOTED:
+        while tokens[at].kind in (Kind.STRING, Kind.DOUBLE_QUOTED):
+            at += 1
+    elif token.kind is Kind.WORD and tokens[at + 1].kind is Kind.STRING and token.word in _TYPED_LITERALS:
+        at += 2
+    else:
+        at += 1
+    return _after_suffixes(tokens, at)
+
+
+_TYPED_LITERALS = frozenset(("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "TIME", "X"))
+
+
+def _after_suffixes(tokens: Tokens, at: int) -> int:
+    """Behind `.field`, `(arguments)`, `[index]` and `::type`."""
+    while True:
+        word = tokens[at].word
+        if word == "." and tokens[at + 1].is_identifier:
+            at += 2
+        elif word == "(":
+            at = after_group(tokens, at)
+        elif word == "[":
+            while tokens[at].word != "]" and tokens[at].kind is not Kind.END:
+                at += 1
+            at = min(at + 1, len(tokens) - 1)
+        elif word == "::" and tokens[at + 1].kind is not Kind.END:
+            at += 2
+        else:
+            return at
+
+
+def _after_case(tokens: Tokens, at: int) -> int:
+    depth = 0
+    while tokens[at].kind is not Kind.END:
+        depth += {"CASE": 1, "END": -1}.get(tokens[at].word, 0)
+        at += 1
+        if depth == 0:
+            break
+    return at
+
+
+def _after_interval(tokens: Tokens, at: int) -> int:
+    """Behind `1 day 2 hours`, `'1' day`, `'1-2' year to month` or `'1 day'`."""
+    if tokens[at].word in ("-", "+"):
+        at += 1
+    while tokens[at].kind in (Kind.NUMBER, Kind.STRING):
+        at += 1
+        if tokens[at].word in _UNITS:
+            at += 1
+        if tokens[at].word == "TO" and tokens[at + 1].word in _UNITS:
+            at += 2
+    return at
+
+
+_UNITS = frozenset(
+    unit + plural
+    for unit in "NANOSECOND MICROSECOND MILLISECOND SECOND MINUTE HOUR DAY WEEK MONTH QUARTER YEAR".split()
+    for plural in ("", "S")
+)

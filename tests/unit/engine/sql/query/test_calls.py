@@ -1,0 +1,42 @@
+"""Which functions a text calls, where, and what it becomes when they are replaced."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.engine.sql.query.references import function_calls, rewrite
+from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize
+from tests.unit.engine.sql.sql_fixtures import pairs
+from tests.unit.engine.sql.sql_soup import soups
+
+
+def marked(sql: str) -> str:
+    """The text with each called function's name in angle brackets."""
+    calls = function_calls(sql)
+    text = rewrite(sql, {}, functions={call: f"<{'.'.join(call.parts)}>" for call in calls})
+    return text.replace("`<", "<").replace(">`", ">")
+
+
+@pytest.mark.parametrize(("sql", "expected"), pairs("calls"))
+def test_calls_are_found_and_replaced(sql: str, expected: str) -> None:
+    assert marked(sql) == expected
+
+
+@given(soups())
+def test_a_call_is_a_name_before_a_parenthesis(text: str) -> None:
+    try:
+        calls = function_calls(text)
+    except SiltError:
+        return
+    starts = {token.start: token for token in tokenize(text)}
+    for call in calls:
+        following = next(token for start, token in sorted(starts.items()) if start >= call.end)
+        assert following.word == "("
+        assert starts[call.start].kind in (Kind.WORD, Kind.QUOTED)
+    assert len({call.start for call in calls}) == len(calls)
+
+
+def test_a_name_that_a_table_and_a_function_share_is_each_in_its_place() -> None:
+    assert marked("select s.f(s.f.a) from s.f") == "select <s.f>(s.f.a) from s.f"
