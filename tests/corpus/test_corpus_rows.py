@@ -14,7 +14,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands import scan, spark_errors
+from dbt.adapters.silt.engine.commands.reading import scan
+from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from tests.corpus.corpus import CORPUS, log_of, needs_corpus, readable
@@ -56,7 +57,7 @@ def test_every_version_has_the_rows_that_other_readers_find(
 @pytest.mark.parametrize("entry", WITHOUT_ROWS, ids=[entry["path"] for entry in WITHOUT_ROWS])
 def test_data_files_that_are_not_there_are_missed(spark: SparkSession, entry: Any) -> None:
     log = log_of(entry["path"])
-    with pytest.raises(DataFileMissingError, match=r"is not there"), spark_errors.mapped():
+    with pytest.raises(DataFileMissingError, match=r"is not there"), errors.mapped():
         scan.read(spark, log, log.snapshot()).toArrow()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbt.adapters.silt.engine.commands.restore import RestorePoint, restore
+from dbt.adapters.silt.engine.commands.maintenance.restore import RestorePoint, restore
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore

@@ -27,7 +27,7 @@ from dbt.adapters.silt.diagnosis import diagnose
 from dbt.adapters.silt.documentation.methods import DocumentationMethods
 from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName, normalize
-from dbt.adapters.silt.engine.commands.types import spark_schema
+from dbt.adapters.silt.engine.commands.spark.types import spark_schema
 from dbt.adapters.silt.engine.kernel.errors import (
     SchemaNotFoundError,
 )

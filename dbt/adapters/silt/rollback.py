@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dbt.adapters.silt.commit_facts import CommitFacts
-from dbt.adapters.silt.engine.catalog import rollback, traces
+from dbt.adapters.silt.engine.catalog import rollback, rollback_plan
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.rollback import Rollback, RollbackSettings
-from dbt.adapters.silt.engine.catalog.traces import Work
+from dbt.adapters.silt.engine.catalog.rollback_plan import Work
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, RelationNotFoundError, RunNotFoundError
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.journal import CommitJournal, JournalEntry
@@ -104,7 +104,7 @@ def roll_back_run(catalog: Catalog, request: RollbackRequest, records: ProjectRe
     found = histories(catalog)
     searched = [each.table for each in found if each.table not in request.exclude and _may_hold(each, run_id)]
     work, settings = work_of(run_id), request.settings()
-    findings = traces.find(catalog, searched, work)
+    findings = rollback_plan.find(catalog, searched, work)
     if not (findings.known or findings.problems or any(each.of_run(run_id) for each in found)):
         raise RunNotFoundError(f"no commit of a run `{run_id}` is in a table of this warehouse")
     if request.dry_run:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType, VariantType
 
-from dbt.adapters.silt.engine.commands.types import kernel_schema
+from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 
 

@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.column import to_arrow
-from dbt.adapters.silt.engine.commands.types import column_type
+from dbt.adapters.silt.engine.commands.spark.types import column_type
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidNameError,
     InvalidSettingError,

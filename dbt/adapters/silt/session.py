@@ -31,7 +31,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.commands import confs
+from dbt.adapters.silt.engine.commands.spark import required_settings
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
 from dbt.adapters.silt.java import archive_path, default_memory, driver_options, find_java
 
@@ -59,7 +59,7 @@ def open_session(settings: SessionSettings) -> SparkSession:
             a new one can have.
         SparkUnavailableError: there is no Java that will do, Spark does not start, or the server cannot be reached.
     """
-    confs.check(settings.spark_conf)
+    required_settings.check(settings.spark_conf)
     _silence_query_contexts()
     with _lock:
         session = _connect(settings.remote) if settings.remote else _embedded(settings).newSession()
@@ -184,7 +184,7 @@ def _launch_conf(settings: SessionSettings, temporary: str, options: list[str]) 
         "spark.ui.showConsoleProgress": "false",
         **_local_conf(settings.master),
         **_SESSION_DEFAULTS,
-        **confs.required(),
+        **required_settings.required(),
         **user,
     }
 
@@ -302,7 +302,7 @@ def _apply(session: SparkSession, settings: SessionSettings) -> None:
     local = _local_conf(settings.master) if settings.remote is None else {}
     defaults = {key: value for key, value in {**local, **_SESSION_DEFAULTS}.items() if session.conf.isModifiable(key)}
     user = _texts(settings.spark_conf)
-    for key, value in {**defaults, **confs.required(), **user}.items():
+    for key, value in {**defaults, **required_settings.required(), **user}.items():
         if session.conf.isModifiable(key):
             session.conf.set(key, value)
         else:

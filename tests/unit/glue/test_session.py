@@ -16,7 +16,7 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.commands import confs
+from dbt.adapters.silt.engine.commands.spark import required_settings
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
 from dbt.adapters.silt.session import SessionPool, SessionSettings, open_session
 
@@ -55,7 +55,7 @@ def test_each_session_has_its_own_views_variables_and_settings(spark: SparkSessi
 
 def test_every_session_has_the_settings_that_correctness_rests_on(spark: SparkSession) -> None:
     session = open_session(SETTINGS)
-    assert {key: session.conf.get(key) for key in confs.required()} == confs.required()
+    assert {key: session.conf.get(key) for key in required_settings.required()} == required_settings.required()
     session.conf.set("spark.sql.files.ignoreMissingFiles", "true")
     assert open_session(SETTINGS).conf.get("spark.sql.files.ignoreMissingFiles") == "false"
 

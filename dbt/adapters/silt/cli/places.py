@@ -13,8 +13,8 @@ from pathlib import Path
 from dbt.adapters.silt import profile_places
 from dbt.adapters.silt.cli import profile
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.layout import local_folder
 from dbt.adapters.silt.engine.catalog.names import RelationName, name_parts
-from dbt.adapters.silt.engine.catalog.places import local_folder
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, InvalidStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot

@@ -36,9 +36,9 @@ from pyspark.sql.types import StructType
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.commands import frame_source, spark_errors
-from dbt.adapters.silt.engine.commands.confs import configure
-from dbt.adapters.silt.engine.commands.shared_storage import SharedStorage
+from dbt.adapters.silt.engine.commands.spark import errors, frame_source
+from dbt.adapters.silt.engine.commands.spark.required_settings import configure
+from dbt.adapters.silt.engine.commands.spark.shared_storage import SharedStorage
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings, never
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
@@ -212,7 +212,7 @@ class Warehouse:
 
     def query(self, text: str, parameters: dict[str, Any] | list[Any]) -> DataFrame:
         """The rows of a query with parameters, named (`:name`) or not (`?`), as `SparkSession.sql` takes them."""
-        with spark_errors.mapped():
+        with errors.mapped():
             resolved = self._context(WriteSettings()).resolver.query(text)
             return self.spark.sql(resolved.texts[0], parameters)
 
@@ -223,7 +223,7 @@ class Warehouse:
 
     def tables(self, names: Sequence[str]) -> list[DataFrame]:
         """The rows of several tables and views, by their SQL names, all as of one moment."""
-        with spark_errors.mapped():
+        with errors.mapped():
             resolver = self._context(WriteSettings()).resolver
             resolved = resolver.resolve([Text(f"select * from {name}") for name in names])
             return [self.spark.sql(text) for text in resolved.texts]

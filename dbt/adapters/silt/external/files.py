@@ -25,7 +25,7 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.column import SiltColumn
 from dbt.adapters.silt.commits import SiltResponse
 from dbt.adapters.silt.engine.catalog.locks import exclusive
-from dbt.adapters.silt.engine.commands.file_formats import compression_of, format_of
+from dbt.adapters.silt.engine.commands.spark.file_formats import compression_of, format_of
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore

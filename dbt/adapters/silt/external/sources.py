@@ -25,7 +25,7 @@ from typing import Any
 from dbt.adapters.contracts.relation import RelationConfig
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.silt.engine.commands.file_formats import format_of
+from dbt.adapters.silt.engine.commands.spark.file_formats import format_of
 from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
 
 _DUCKDB_FUNCTION = re.compile(r"\s*(read_|delta_|iceberg_)?\w+\s*\(")

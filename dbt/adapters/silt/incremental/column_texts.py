@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.silt.engine.commands.merge_scope import Scope
+from dbt.adapters.silt.engine.commands.merge.scope import Scope
 from dbt.adapters.silt.engine.kernel.identifiers import quote, unquote
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from dbt.adapters.silt.engine.catalog import places
+from dbt.adapters.silt.engine.catalog import layout
 from dbt.adapters.silt.engine.catalog.documents import (
     FUNCTION_SUFFIX,
     VIEW_SUFFIX,
@@ -27,9 +27,7 @@ from dbt.adapters.silt.engine.catalog.documents import (
     serialize_view,
 )
 from dbt.adapters.silt.engine.catalog.locks import exclusive
-from dbt.adapters.silt.engine.catalog.names import RelationName, check_identifier, is_identifier
-from dbt.adapters.silt.engine.catalog.tables import Tables
-from dbt.adapters.silt.engine.catalog.taken import (
+from dbt.adapters.silt.engine.catalog.name_conflicts import (
     check_no_table,
     check_no_view,
     has_view,
@@ -37,6 +35,8 @@ from dbt.adapters.silt.engine.catalog.taken import (
     rename_table,
     rename_view,
 )
+from dbt.adapters.silt.engine.catalog.names import RelationName, check_identifier, is_identifier
+from dbt.adapters.silt.engine.catalog.tables import Tables
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import (
     RelationExistsError,
@@ -103,12 +103,12 @@ class Catalog:
             folders = store.list_folders("")
         except ObjectMissing:
             return []
-        return [folder for folder in folders if is_identifier(folder) and places.is_schema(store, folder)]
+        return [folder for folder in folders if is_identifier(folder) and layout.is_schema(store, folder)]
 
     def has_schema(self, database: str, schema: str) -> bool:
         """Whether there is such a schema; False, too, where there is no such database."""
         store = self._databases.get(check_identifier(database, "database"))
-        return store is not None and places.is_schema(store, check_identifier(schema, "schema"))
+        return store is not None and layout.is_schema(store, check_identifier(schema, "schema"))
 
     def create_schema(self, database: str, schema: str, if_not_exists: bool = False) -> None:
         """Makes a schema, and the warehouse's root where it is not there.
@@ -118,7 +118,7 @@ class Catalog:
             StorageError: the warehouse cannot be made or written.
         """
         store, folder = self._store(database), check_identifier(schema, "schema")
-        if places.make_schema(store, folder, self._clock) is PutResult.EXISTS and not if_not_exists:
+        if layout.make_schema(store, folder, self._clock) is PutResult.EXISTS and not if_not_exists:
             raise RelationExistsError(
                 "there is such a schema already", table=f"{database}.{folder}", remedy="Use `if not exists`"
             )
@@ -134,23 +134,23 @@ class Catalog:
         if if_exists and not self.has_schema(database, schema):
             return
         store, folder = self._schema(database, schema)
-        with exclusive(store, "", self._clock), places.locked_schema(store, folder, self._clock):
-            if not cascade and places.is_occupied(store, folder):
+        with exclusive(store, "", self._clock), layout.locked_schema(store, folder, self._clock):
+            if not cascade and layout.is_occupied(store, folder):
                 raise RelationExistsError(
                     "the schema is not empty", table=f"{database}.{folder}", remedy="Drop it with `cascade`"
                 )
             for name in self._tables.names(store, database, folder):
                 self._tables.drop(store, name)
-            places.move_to_trash(store, folder, self._clock)
-        places.empty_trash(store, "")
+            layout.move_to_trash(store, folder, self._clock)
+        layout.empty_trash(store, "")
 
     def relations(self, database: str, schema: str) -> list[RelationEntry]:
         """The tables and views of a schema, sorted by name."""
         store, folder = self._schema(database, schema)
         # Before and after the tables: what changes its kind meanwhile is in one of the three listings.
-        views = set(places.document_names(database, store, folder, VIEW_SUFFIX))
+        views = set(layout.document_names(database, store, folder, VIEW_SUFFIX))
         tables = self._tables.names(store, database, folder)
-        views.update(places.document_names(database, store, folder, VIEW_SUFFIX))
+        views.update(layout.document_names(database, store, folder, VIEW_SUFFIX))
         entries = [RelationEntry(name, RelationKind.TABLE) for name in tables]
         entries += [RelationEntry(name, RelationKind.VIEW) for name in views.difference(tables)]
         return sorted(entries, key=lambda entry: entry.name)
@@ -187,7 +187,7 @@ class Catalog:
         store, _ = self._schema(name.database, name.schema)
         with ExitStack() as held:
             for schema in sorted({name.schema, new_name.schema}):
-                held.enter_context(places.locked_schema(store, schema, self._clock))
+                held.enter_context(layout.locked_schema(store, schema, self._clock))
             is_table = self._tables.has(store, name)
             if not is_table and not has_view(store, name):
                 raise RelationNotFoundError("there is no such table or view", table=str(name))
@@ -216,7 +216,7 @@ class Catalog:
         Raises:
             InvalidNameError: the path is empty, or of a storage that cannot be reached by path.
         """
-        return self._tables.log(self._open_store(places.local_folder(path)), f"delta.`{path}`")
+        return self._tables.log(self._open_store(layout.local_folder(path)), f"delta.`{path}`")
 
     def new_table(self, name: RelationName, replace_view: bool = False) -> DeltaLog:
         """Makes the folders of a table to be, and gives the handle to commit its version 0 with.
@@ -231,13 +231,13 @@ class Catalog:
             RelationExistsError: a table has the name; or a view, and `replace_view` is False.
         """
         store, schema = self._schema(name.database, name.schema)
-        with places.locked_schema(store, schema, self._clock):
+        with layout.locked_schema(store, schema, self._clock):
             check_no_table(self._tables, store, name)
             if not replace_view:
                 check_no_view(store, name)
             self._tables.clear(store, name)
             try:
-                store.make_folder(f"{places.table_folder(name)}/{LOG_FOLDER}")
+                store.make_folder(f"{layout.table_folder(name)}/{LOG_FOLDER}")
             except ObjectExists as error:
                 raise RelationExistsError("a file is where its folder would be", table=str(name)) from error
         return self._tables.log_of(store, name)
@@ -260,14 +260,14 @@ class Catalog:
         if if_exists and not self.has_schema(name.database, name.schema):
             return
         store, schema = self._schema(name.database, name.schema)
-        with places.locked_schema(store, schema, self._clock):
+        with layout.locked_schema(store, schema, self._clock):
             was_table = self._tables.has(store, name)
             if was_table:
                 self._tables.drop(store, name, version)
             self._tables.clear(store, name)
             if not was_table and (not if_exists or has_view(store, name)):
                 raise no_table(store, name)
-        places.empty_trash(store, schema)
+        layout.empty_trash(store, schema)
 
     def view(self, name: RelationName) -> View:
         """The view of that name.
@@ -294,16 +294,16 @@ class Catalog:
         """
         name = view.name
         store, schema = self._schema(name.database, name.schema)
-        with places.locked_schema(store, schema, self._clock):
+        with layout.locked_schema(store, schema, self._clock):
             is_table = self._tables.has(store, name)
             if is_table and not (replace and replace_table):
                 raise RelationExistsError("a table has that name", table=str(name), remedy="Drop the table first")
             cleared = not is_table and self._tables.clear(store, name)
-            places.put_document(store, name, VIEW_SUFFIX, serialize_view(view), replace)
+            layout.put_document(store, name, VIEW_SUFFIX, serialize_view(view), replace)
             if is_table:
                 self._tables.end(store, name)
         if cleared:
-            places.empty_trash(store, schema)
+            layout.empty_trash(store, schema)
 
     def drop_view(self, name: RelationName, if_exists: bool = False) -> None:
         """Drops a view.
@@ -317,33 +317,33 @@ class Catalog:
         if entry is None:
             raise RelationNotFoundError("there is no such view", table=str(name))
         store, schema = self._schema(name.database, name.schema)
-        with places.locked_schema(store, schema, self._clock):
+        with layout.locked_schema(store, schema, self._clock):
             if self._tables.has(store, name):
                 raise RelationNotFoundError("it is a table, not a view", table=str(name), remedy="Use `drop table`")
-            store.delete(places.document_path(name, VIEW_SUFFIX))
+            store.delete(layout.document_path(name, VIEW_SUFFIX))
             cleared = self._tables.clear(store, name)
         if cleared:
-            places.empty_trash(store, schema)
+            layout.empty_trash(store, schema)
 
     def drop_hidden_view(self, name: RelationName) -> None:
         """Deletes the document of a view whose place a table has taken, if there is one."""
         store, schema = self._schema(name.database, name.schema)
         if not has_view(store, name):
             return
-        with places.locked_schema(store, schema, self._clock):
+        with layout.locked_schema(store, schema, self._clock):
             if self._tables.has(store, name):
-                store.delete(places.document_path(name, VIEW_SUFFIX))
+                store.delete(layout.document_path(name, VIEW_SUFFIX))
 
     def functions(self, database: str, schema: str) -> list[RelationName]:
         """The names of a schema's functions, sorted."""
         store, folder = self._schema(database, schema)
-        return sorted(places.document_names(database, store, folder, FUNCTION_SUFFIX))
+        return sorted(layout.document_names(database, store, folder, FUNCTION_SUFFIX))
 
     def has_function(self, name: RelationName) -> bool:
         """Whether there is such a function; False, too, where there is no such schema or database."""
         if not self.has_schema(name.database, name.schema):
             return False
-        return self._store(name.database).status(places.document_path(name, FUNCTION_SUFFIX)) is not None
+        return self._store(name.database).status(layout.document_path(name, FUNCTION_SUFFIX)) is not None
 
     def function(self, name: RelationName) -> Function:
         """The function of that name; raises as `view` does."""
@@ -357,8 +357,8 @@ class Catalog:
         """
         name = function.name
         store, schema = self._schema(name.database, name.schema)
-        with places.locked_schema(store, schema, self._clock):
-            places.put_document(store, name, FUNCTION_SUFFIX, serialize_function(function), replace)
+        with layout.locked_schema(store, schema, self._clock):
+            layout.put_document(store, name, FUNCTION_SUFFIX, serialize_function(function), replace)
 
     def drop_function(self, name: RelationName, if_exists: bool = False) -> None:
         """Drops a function.
@@ -371,7 +371,7 @@ class Catalog:
         store, _ = self._schema(name.database, name.schema)
         if not self.has_function(name) and not if_exists:
             raise RelationNotFoundError("there is no such function", table=str(name))
-        store.delete(places.document_path(name, FUNCTION_SUFFIX))
+        store.delete(layout.document_path(name, FUNCTION_SUFFIX))
 
     def _store(self, database: str) -> Store:
         store = self._databases.get(check_identifier(database, "database"))
@@ -386,13 +386,13 @@ class Catalog:
     def _schema(self, database: str, schema: str) -> tuple[Store, str]:
         """The database's store and the schema's folder in it, which is there."""
         store, folder = self._store(database), check_identifier(schema, "schema")
-        if not places.is_schema(store, folder):
-            raise places.no_schema(f"{database}.{folder}")
+        if not layout.is_schema(store, folder):
+            raise layout.no_schema(f"{database}.{folder}")
         return store, folder
 
     def _document(self, name: RelationName, suffix: str, kind: str) -> bytes:
         store, _ = self._schema(name.database, name.schema)
         try:
-            return store.read(places.document_path(name, suffix))
+            return store.read(layout.document_path(name, suffix))
         except ObjectMissing as error:
             raise RelationNotFoundError(f"there is no such {kind}", table=str(name)) from error

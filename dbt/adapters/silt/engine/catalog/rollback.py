@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
-from dbt.adapters.silt.engine.catalog import traces
+from dbt.adapters.silt.engine.catalog import rollback_plan
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.catalog.traces import Changed, Findings, Problem, Work
+from dbt.adapters.silt.engine.catalog.rollback_plan import Changed, Findings, Problem, Work
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentModificationError,
     RollbackRefusedError,
@@ -149,7 +149,7 @@ def _put_back(changed: Changed, version: int | None) -> PutBack:
 
 def _check_ended(catalog: Catalog, put_back: Iterable[PutBack], work: Work, settings: RollbackSettings) -> None:
     """Passes where the work did not go on behind the tables that are back."""
-    again = traces.find(catalog, (each.name for each in put_back), work).changed
+    again = rollback_plan.find(catalog, (each.name for each in put_back), work).changed
     if again:
         raise ConcurrentModificationError(
             f"{settings.title} went on while it was rolled back, and has changed {_listed(again)} again",

@@ -6,7 +6,7 @@ import json
 import threading
 from dataclasses import replace
 
-from dbt.adapters.silt.engine.catalog import places
+from dbt.adapters.silt.engine.catalog import layout
 from dbt.adapters.silt.engine.catalog.documents import VIEW_SUFFIX
 from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
 from dbt.adapters.silt.engine.kernel.clock import Clock
@@ -55,7 +55,7 @@ class Tables:
 
     def log_of(self, store: Store, name: RelationName) -> DeltaLog:
         """The handle of a table of the database whose store is given; whether there is one is not looked at."""
-        return self.log(store.child(places.table_folder(name)), str(name))
+        return self.log(store.child(layout.table_folder(name)), str(name))
 
     def has(self, store: Store, name: RelationName) -> bool:
         """Whether there is a table of that name."""
@@ -70,7 +70,7 @@ class Tables:
         try:
             folders = store.list_folders(schema)
         except ObjectMissing as error:
-            raise places.no_schema(f"{database}.{schema}") from error
+            raise layout.no_schema(f"{database}.{schema}") from error
         found = (RelationName(database, schema, folder) for folder in folders if is_identifier(folder))
         return [name for name in found if self.has(store, name)]
 
@@ -80,7 +80,7 @@ class Tables:
 
     def drop(self, store: Store, name: RelationName, version: int | None = None) -> None:
         """Ends a table, and that no view comes to light which it hides; `version` as in `end_log`."""
-        store.delete(places.document_path(name, VIEW_SUFFIX))
+        store.delete(layout.document_path(name, VIEW_SUFFIX))
         end_log(self.log_of(store, name), self._clock, version)
 
     def clear(self, store: Store, name: RelationName) -> bool:
@@ -88,7 +88,7 @@ class Tables:
         log = self.log_of(store, name)
         ended = log.exists() and is_dropped(log)
         if ended:
-            places.move_to_trash(store, places.table_folder(name), self._clock)
+            layout.move_to_trash(store, layout.table_folder(name), self._clock)
         self.forget(log.store)
         return ended
 

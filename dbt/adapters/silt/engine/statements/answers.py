@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.catalog.documents import View
-from dbt.adapters.silt.engine.commands import describe
-from dbt.adapters.silt.engine.commands.describe import Answer
-from dbt.adapters.silt.engine.commands.types import kernel_schema
+from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
+from dbt.adapters.silt.engine.commands.tables import describe
+from dbt.adapters.silt.engine.commands.tables.describe import Answer
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
     RelationNotFoundError,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from dbt.adapters.silt.engine.commands import delete as delete_command
-from dbt.adapters.silt.engine.commands import merge as merge_command
-from dbt.adapters.silt.engine.commands import merge_plan
-from dbt.adapters.silt.engine.commands import truncate as truncate_command
-from dbt.adapters.silt.engine.commands import update as update_command
-from dbt.adapters.silt.engine.commands.merge_plan import MergePlan
+from dbt.adapters.silt.engine.commands.merge import merge as merge_command
+from dbt.adapters.silt.engine.commands.merge import plan as merge_plan
+from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
+from dbt.adapters.silt.engine.commands.rows import delete as delete_command
+from dbt.adapters.silt.engine.commands.rows import truncate as truncate_command
+from dbt.adapters.silt.engine.commands.rows import update as update_command
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import MatchKind, Name
 from dbt.adapters.silt.engine.sql.tokens import quoted

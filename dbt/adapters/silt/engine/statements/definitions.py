@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from dbt.adapters.silt.engine.catalog.documents import View, ViewColumn
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.commands import confs
+from dbt.adapters.silt.engine.commands.spark import required_settings
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidStatementError,
     RelationExistsError,
@@ -153,14 +153,14 @@ def use(context: Context, statement: ast.Use) -> Result:
 def set_setting(context: Context, statement: ast.SetSetting) -> Result:
     """SET: what correctness rests on cannot be set otherwise."""
     if statement.key is not None and statement.value is not None:
-        confs.check({statement.key: statement.value})
+        required_settings.check({statement.key: statement.value})
     return pass_to_spark(context, statement)
 
 
 def reset_setting(context: Context, statement: ast.ResetSetting) -> Result:
     """RESET: what correctness rests on is set again at once."""
     result = pass_to_spark(context, statement)
-    confs.configure(context.spark)
+    required_settings.configure(context.spark)
     return result
 
 

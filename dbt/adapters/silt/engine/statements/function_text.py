@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from dbt.adapters.silt.engine.catalog.documents import Function, FunctionParameter, PythonHandler
-from dbt.adapters.silt.engine.commands.python_function import PythonCode
+from dbt.adapters.silt.engine.commands.spark.python_function import PythonCode
 from dbt.adapters.silt.engine.sql.query.references import rewrite
 from dbt.adapters.silt.engine.sql.query.scanner import scan
 from dbt.adapters.silt.engine.sql.tokens import quoted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dbt.adapters.silt.engine.catalog.documents import Function, FunctionParameter, PythonHandler
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.commands import python_function
+from dbt.adapters.silt.engine.commands.spark import python_function
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidStatementError,
     RelationExistsError,

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
-from dbt.adapters.silt.engine.commands import insert as insert_command
-from dbt.adapters.silt.engine.commands import replace as replace_command
-from dbt.adapters.silt.engine.commands.merge_plan import MergePlan
-from dbt.adapters.silt.engine.commands.placement import Placement
+from dbt.adapters.silt.engine.commands.insert import insert as insert_command
+from dbt.adapters.silt.engine.commands.insert import replace as replace_command
+from dbt.adapters.silt.engine.commands.insert.placement import Placement
+from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.sql import ast

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from dbt.adapters.silt.engine.commands.merge_plan import KeyEquality
+from dbt.adapters.silt.engine.commands.merge.plan import KeyEquality
 from dbt.adapters.silt.engine.kernel.table.expressions import Column, Expression
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.sql.ast import Name

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timezone
 
-from dbt.adapters.silt.engine.commands import clone as cloning
-from dbt.adapters.silt.engine.commands import convert as converting
-from dbt.adapters.silt.engine.commands import restore as restoring
-from dbt.adapters.silt.engine.commands.clone import CloneOptions, CloneSource
-from dbt.adapters.silt.engine.commands.creation import Place
-from dbt.adapters.silt.engine.commands.restore import RestorePoint
-from dbt.adapters.silt.engine.commands.types import column_type
+from dbt.adapters.silt.engine.commands.maintenance import restore as restoring
+from dbt.adapters.silt.engine.commands.maintenance.restore import RestorePoint
+from dbt.adapters.silt.engine.commands.spark.types import column_type
+from dbt.adapters.silt.engine.commands.tables import clone as cloning
+from dbt.adapters.silt.engine.commands.tables import convert as converting
+from dbt.adapters.silt.engine.commands.tables.clone import CloneOptions, CloneSource
+from dbt.adapters.silt.engine.commands.tables.creation import Place
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot

@@ -18,8 +18,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.catalog.documents import Function
-from dbt.adapters.silt.engine.commands import change_feed, file_source, python_function, scan
-from dbt.adapters.silt.engine.commands.file_source import FileSource
+from dbt.adapters.silt.engine.commands.reading import change_feed, scan
+from dbt.adapters.silt.engine.commands.spark import file_source, python_function
+from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.sql.tokens import quoted

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dbt.adapters.silt.engine.commands import spark_errors
+from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.commands.target import WriteSettings
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -57,7 +57,7 @@ class Reruns:
             while True:
                 context = context_with(_of_attempt(settings, attempt))
                 try:
-                    with spark_errors.mapped():
+                    with errors.mapped():
                         result = route(statement, context)
                 except CommitStateUnknownError:
                     raise

@@ -14,8 +14,8 @@ from datetime import datetime, timedelta, timezone
 from dbt.adapters.silt.engine.catalog.documents import Function
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.commit import merged
-from dbt.adapters.silt.engine.commands.file_source import FileSource
-from dbt.adapters.silt.engine.commands.types import kernel_schema
+from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
+from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot

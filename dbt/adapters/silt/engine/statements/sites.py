@@ -8,7 +8,7 @@ from typing import Final
 
 from dbt.adapters.silt.engine.catalog.catalog import RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.commands import creation
+from dbt.adapters.silt.engine.commands.tables import creation
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentCreateError, RelationExistsError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER

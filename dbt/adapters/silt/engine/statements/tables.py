@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dbt.adapters.silt.engine.commands import create
-from dbt.adapters.silt.engine.commands.create import ColumnSpec, Definition, Place
-from dbt.adapters.silt.engine.commands.types import kernel_schema
+from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
+from dbt.adapters.silt.engine.commands.tables import create
+from dbt.adapters.silt.engine.commands.tables.create import ColumnSpec, Definition, Place
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.tokens import quoted

@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import replace
 
 from dbt.adapters.silt.engine.commands.commit import merged
-from dbt.adapters.silt.engine.commands.row_changes import Rows
+from dbt.adapters.silt.engine.commands.rows.row_changes import Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import (
     InternalError,

@@ -6,11 +6,11 @@ import re
 from datetime import datetime, timezone
 from decimal import Decimal
 
-from dbt.adapters.silt.engine.commands import optimize as optimize_command
-from dbt.adapters.silt.engine.commands import vacuum as vacuum_command
-from dbt.adapters.silt.engine.commands.optimize import Layout, Optimized, Sizes
+from dbt.adapters.silt.engine.commands.maintenance import optimize as optimize_command
+from dbt.adapters.silt.engine.commands.maintenance import vacuum as vacuum_command
+from dbt.adapters.silt.engine.commands.maintenance.optimize import Layout, Optimized, Sizes
+from dbt.adapters.silt.engine.commands.maintenance.vacuum import RETENTION_CHECK, Retention, Vacuumed
 from dbt.adapters.silt.engine.commands.target import Target
-from dbt.adapters.silt.engine.commands.vacuum import RETENTION_CHECK, Retention, Vacuumed
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidSettingError,
     StatementSyntaxError,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.commands.types import kernel_schema
+from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.kernel.table.expressions import And, Constant, Expression, Not, Or, evaluate
 from dbt.adapters.silt.engine.sql.conditions.predicates import to_predicate
 

@@ -1,0 +1,40 @@
+"""INSERT INTO, and INSERT OVERWRITE of the whole table."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt.adapters.silt.engine.commands.insert import insertion
+from dbt.adapters.silt.engine.commands.insert.insertion import Replacement
+from dbt.adapters.silt.engine.commands.insert.placement import Placement, place
+from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
+from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
+
+
+def append(
+    spark: SparkSession, target: Target, query: DataFrame, placement: Placement, settings: WriteSettings
+) -> Outcome:
+    """Adds the rows of a query to the table; reads nothing of the table itself.
+
+    Raises:
+        ColumnNotFoundError, TypeMismatchError: the query's columns do not fit.
+        DataRejectedError: a row breaks a rule of the table.
+        ConcurrentModificationError: another writer changed the table's schema or properties.
+    """
+    placed = place(query, target, placement)
+    written = insertion.write(target, placed)
+    return insertion.finish(target, placed, written, Replacement("Append"), settings)
+
+
+def overwrite(
+    spark: SparkSession, target: Target, query: DataFrame, placement: Placement, settings: WriteSettings
+) -> Outcome:
+    """Puts the rows of a query in the place of all of the table's; raises as `append`, and:
+
+    Raises:
+        ConcurrentModificationError: another writer changed any file of the table.
+    """
+    placed = place(query, target, placement)
+    written = insertion.write(target, placed)
+    everything = Replacement("Overwrite", target.snapshot.files, reads=ReadSet(whole_table=True, transactions=True))
+    return insertion.finish(target, placed, written, everything, settings)

@@ -1,0 +1,157 @@
+"""What all kinds of INSERT share: the rows written as files, and the commit that puts them in the place of others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.commands.commit import commit, replaced_whole
+from dbt.adapters.silt.engine.commands.insert.placement import Placed
+from dbt.adapters.silt.engine.commands.rows import row_changes
+from dbt.adapters.silt.engine.commands.rows.row_changes import FileChanges
+from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
+from dbt.adapters.silt.engine.commands.writing import change_data, files
+from dbt.adapters.silt.engine.commands.writing.change_data import ChangeData
+from dbt.adapters.silt.engine.commands.writing.files import Written
+from dbt.adapters.silt.engine.kernel.files import row_counts
+from dbt.adapters.silt.engine.kernel.table.actions import Json
+from dbt.adapters.silt.engine.kernel.table.features import check_writable
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+
+OPERATION = "WRITE"
+
+_INSERTED = "__silt_inserted"
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """What the written rows take the place of.
+
+    Args:
+        mode: the reference's save mode, `Append` or `Overwrite`.
+        removed: the files that leave the table, rows of the snapshot's files; None for none.
+        opened: how many files were read; None where that says nothing.
+        reads: what of the table the result hangs on.
+        parameters: of the operation, besides those that every INSERT has.
+        gone: the rows that leave the table, to be recorded as changes; None where there is nothing to record.
+    """
+
+    mode: str
+    removed: pa.Table | None = None
+    opened: int | None = None
+    reads: ReadSet = field(default_factory=ReadSet)
+    parameters: Mapping[str, Json] = field(default_factory=dict)
+    gone: DataFrame | None = None
+
+
+def write(target: Target, placed: Placed, kept: DataFrame | None = None) -> Written:
+    """Writes the query's rows, and with them the rows of removed files that stay.
+
+    Args:
+        kept: rows in the table's present columns.
+
+    Raises:
+        As `files.write`.
+    """
+    check_writable(target.snapshot.protocol, target.name, placed.metadata)
+    if kept is None:
+        rows = placed.df
+        inserted = F.count(F.lit(1))
+    else:
+        # Columns that only the checks use, and those that are new to the table, are null in the rows that stay.
+        rows = placed.df.withColumn(_INSERTED, F.lit(True)).unionByName(kept, allowMissingColumns=True)
+        inserted = F.count_if(F.col(_INSERTED))
+    return files.write(rows, target.log, placed.metadata, placed.checks, {_INSERTED: inserted})
+
+
+def replace_rows(
+    target: Target, placed: Placed, kept: DataFrame | None, replacement: Replacement, settings: WriteSettings
+) -> Outcome:
+    """Writes the query's rows and those that stay, records what that changes, and commits all in the removed's place.
+
+    Raises:
+        As `files.write` and `commit`.
+    """
+    if replacement.gone is None or replacement.removed is None:
+        return finish(target, placed, write(target, placed, kept), replacement, settings)
+    placed = replace(placed, df=change_data.stable(placed.df))
+    written = write(target, placed, kept)
+    inserted = int(written.metrics[_INSERTED])
+    deleted = row_changes.row_count(target, replacement.removed) - (written.rows - inserted)
+    changes = row_changes.record(
+        target,
+        FileChanges(replacement.removed, replacement.removed, written),
+        placed.metadata,
+        {change_data.DELETE: replacement.gone, change_data.INSERT: placed.df},
+        {change_data.DELETE: deleted, change_data.INSERT: inserted},
+    )
+    return finish(target, placed, written, replacement, settings, changes.recorded)
+
+
+def finish(
+    target: Target,
+    placed: Placed,
+    written: Written,
+    replacement: Replacement,
+    settings: WriteSettings,
+    recorded: ChangeData | None = None,
+) -> Outcome:
+    """Commits the written files in the place of those that are removed, with the change files of what is recorded."""
+    snapshot = target.snapshot
+    removed = snapshot.files.slice(0, 0) if replacement.removed is None else replacement.removed
+    inserted = int(written.metrics[_INSERTED])
+    deleted = _deleted(removed, written.rows - inserted)
+    now = target.log.clock.now_ms()
+    changes = Changes(
+        operation=Operation(
+            OPERATION,
+            _parameters(placed, replacement),
+            row_changes.texts(_metrics(written, removed, written.rows - inserted, deleted)),
+        ),
+        adds=written.adds,
+        removes=tuple(add.remove(now) for add in snapshot.add_files(removed)),
+        metadata=placed.new_metadata(),
+        change_files=() if recorded is None else recorded.files,
+    )
+    if replacement.reads.whole_table:
+        changes = replaced_whole(snapshot, changes, settings)
+    uncommitted = (written,) if recorded is None else (written, recorded)
+    committed = commit(target.log, snapshot, changes, replacement.reads, settings, uncommitted)
+    return Outcome(
+        OPERATION,
+        target.name,
+        committed.version,
+        rows_inserted=inserted,
+        rows_deleted=None if replacement.removed is None else deleted,
+        files_added=len(changes.adds),
+        files_removed=len(changes.removes),
+        files_skipped=0 if replacement.opened is None else snapshot.num_files - replacement.opened,
+        attempts=committed.attempts,
+    )
+
+
+def _deleted(removed: pa.Table, copied: int) -> int | None:
+    """How many rows of the removed files are gone; None where a file's statistics do not say how many it had."""
+    had = row_counts.row_count(removed)
+    return None if had is None else had - copied
+
+
+def _parameters(placed: Placed, replacement: Replacement) -> dict[str, Json]:
+    evolution = {"canMergeSchema": True} if placed.evolved else {}
+    partition_by = json.dumps(list(placed.metadata.partition_columns), ensure_ascii=False)
+    return {"mode": replacement.mode, "partitionBy": partition_by, **replacement.parameters, **evolution}
+
+
+def _metrics(written: Written, removed: pa.Table, copied: int, deleted: int | None) -> dict[str, int | None]:
+    metrics: dict[str, int | None] = {**written.operation_metrics()}
+    if removed.num_rows:
+        metrics["numRemovedFiles"] = removed.num_rows
+        metrics["numRemovedBytes"] = row_changes.size(removed)
+        metrics["numCopiedRows"] = copied
+        metrics["numDeletedRows"] = deleted
+    return metrics

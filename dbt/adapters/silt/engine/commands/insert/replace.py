@@ -1,0 +1,253 @@
+"""INSERT that takes the place of some rows: REPLACE WHERE, USING and ON, and the overwriting of partitions.
+
+Each is one commit. Files all of whose rows go are removed unread; of the others only those that hold rows to replace
+are written anew, in the same job as the new rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.commands.insert import insertion
+from dbt.adapters.silt.engine.commands.insert.insertion import Replacement
+from dbt.adapters.silt.engine.commands.insert.placement import Placed, Placement, place
+from dbt.adapters.silt.engine.commands.insert.replaced_rows import split
+from dbt.adapters.silt.engine.commands.merge import source as merge_source
+from dbt.adapters.silt.engine.commands.merge.plan import KeyEquality, MergePlan
+from dbt.adapters.silt.engine.commands.merge.source import StableSource
+from dbt.adapters.silt.engine.commands.reading import partition_match
+from dbt.adapters.silt.engine.commands.rows.row_changes import Rows
+from dbt.adapters.silt.engine.commands.spark.partitions import quoted
+from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
+from dbt.adapters.silt.engine.commands.writing.checks import Check, counted, example_row, shown
+from dbt.adapters.silt.engine.kernel.errors import ReplaceWhereMismatchError, SiltError
+from dbt.adapters.silt.engine.kernel.scan import skipping
+from dbt.adapters.silt.engine.kernel.table import expressions
+from dbt.adapters.silt.engine.kernel.table.expressions import And
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
+from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
+
+_OVERWRITE = "Overwrite"
+_OUTSIDE = "__silt_outside"
+_SOURCE = "__silt_source"
+_TARGET = "__silt_target"
+
+
+def replace_where(
+    spark: SparkSession,
+    target: Target,
+    query: DataFrame,
+    placement: Placement,
+    rows: Rows,
+    settings: WriteSettings,
+) -> Outcome:
+    """Deletes the rows for which a condition is true, and inserts those of a query, for which it must be true.
+
+    Raises:
+        ReplaceWhereMismatchError: the condition is not true for a row of the query.
+        As `insert.append`, and ConcurrentModificationError: another writer changed rows for which it may be true.
+    """
+    if rows.condition is None:
+        raise ValueError("REPLACE WHERE has a condition")
+    placed = _inside(place(query, target, placement), rows, target.name)
+    candidates = skipping.prune(target.snapshot, rows.predicate)
+    is_whole = skipping.fully_matched(target.snapshot, rows.predicate, candidates)
+    whole, others = candidates.filter(is_whole), candidates.filter(pc.invert(is_whole))
+    matches = _is_true(rows.condition)
+    parts = split(
+        spark,
+        target,
+        others,
+        going=lambda frame: frame.alias(rows.alias).filter(matches),
+        staying=lambda frame: frame.alias(rows.alias).filter(~matches),
+    )
+    replacement = Replacement(
+        _OVERWRITE,
+        pa.concat_tables([whole, parts.removed]),
+        opened=others.num_rows,
+        reads=ReadSet(predicates=(rows.predicate,), paths=_paths(others)),
+        parameters={"predicate": rows.condition},
+        gone=parts.gone_with(whole, spark, target),
+    )
+    return insertion.replace_rows(target, placed, parts.kept, replacement, settings)
+
+
+def replace_using(
+    spark: SparkSession,
+    target: Target,
+    query: DataFrame,
+    placement: Placement,
+    columns: Sequence[str],
+    settings: WriteSettings,
+) -> Outcome:
+    """Deletes the rows whose values in some columns are those of a row of the query, and inserts the query's rows.
+
+    Values are compared by `=`: a row with a null among them is replaced by none, and replaces none. Where the columns
+    are the table's partition columns, whole files go and none is read.
+
+    Raises:
+        ColumnNotFoundError: the table has no such column.
+        As `insert.append`, and ConcurrentModificationError: another writer changed rows that are, or may be, replaced.
+    """
+    names = tuple(dict.fromkeys(target.snapshot.schema.require(name, target.name).name for name in columns))
+    parameters = {"replaceUsingCols": f"({', '.join(names)})"}
+    placed = place(query, target, placement)
+    if set(names) == set(target.snapshot.partition_columns):
+        return _replace_files(target, placed, Replacement(_OVERWRITE, parameters=parameters), settings)
+    plan = _equal_columns(names)
+    source = _source(target, placed.df, plan)
+    placed, replacement = replace(placed, df=source.frame), Replacement(_OVERWRITE, parameters=parameters)
+    return _replace_rows(spark, target, placed, source, plan, replacement, settings)
+
+
+def replace_on(
+    spark: SparkSession,
+    target: Target,
+    query: DataFrame,
+    placement: Placement,
+    plan: MergePlan,
+    settings: WriteSettings,
+) -> Outcome:
+    """Deletes the rows for which a condition is true with some row of the query, and inserts the query's rows.
+
+    Where the condition is that the partition columns are equal, whole files go and none is read.
+
+    Args:
+        plan: the condition, the aliases of its two sides, and the keys that it demands; it has no clauses.
+
+    Raises:
+        As `insert.append`, and ConcurrentModificationError: another writer changed rows that are, or may be, replaced.
+    """
+    replacement = Replacement(_OVERWRITE, parameters={"replaceOn": plan.condition})
+    null_safe = _by_partitions(target, placement, plan)
+    if null_safe is not None:
+        return _replace_files(target, place(query, target, placement), replacement, settings, null_safe)
+    place(query, target, placement)  # refused before the query is run
+    source = _source(target, query, plan)
+    return _replace_rows(spark, target, place(source.frame, target, placement), source, plan, replacement, settings)
+
+
+def overwrite_partitions(
+    spark: SparkSession, target: Target, query: DataFrame, placement: Placement, settings: WriteSettings
+) -> Outcome:
+    """Puts the rows of a query in the place of the partitions that they are in, null counting as a value.
+
+    A table without partition columns is one partition. Raises as `replace_using`.
+    """
+    placed = place(query, target, placement)
+    parameters = {"isDynamicPartitionOverwrite": True}
+    if not target.snapshot.partition_columns:
+        written = insertion.write(target, placed)
+        everything = Replacement(_OVERWRITE, target.snapshot.files, reads=ReadSet(whole_table=True, transactions=True))
+        return insertion.finish(target, placed, written, everything, settings)
+    return _replace_files(target, placed, Replacement(_OVERWRITE, parameters=parameters), settings, null_safe=True)
+
+
+def _inside(placed: Placed, rows: Rows, table: str) -> Placed:
+    """The query's rows, and a check that the condition is true for each."""
+
+    def error(count: int, example: str | None) -> SiltError:
+        return ReplaceWhereMismatchError(
+            f"{counted(count, 'of the query lie', 'of the query lies')} outside of what is replaced, "
+            f"{str(rows.condition).strip()}{shown(example)}",
+            remedy="Nothing was written: filter the query by the same condition, or widen the condition",
+            table=table,
+            details={"rows": count},
+        )
+
+    schema = StructType.from_json(placed.metadata.schema_string)
+    outside = ~_is_true(str(rows.condition))
+    marked = placed.df.alias(rows.alias).withColumn(_OUTSIDE, outside)
+    check = Check(F.col(_OUTSIDE), example_row(schema), error)
+    return replace(placed, df=marked, checks=(check, *placed.checks))
+
+
+def _is_true(condition: str) -> Column:
+    # The line break ends a comment at the condition's end.
+    return F.expr(f"(({condition}\n) <=> true)")
+
+
+def _replace_files(
+    target: Target, placed: Placed, replacement: Replacement, settings: WriteSettings, null_safe: bool = False
+) -> Outcome:
+    """Replaces the partitions that the written files are in: no file of the table is read, and the query only once."""
+    written = insertion.write(target, placed)
+    matched = partition_match.match(target.snapshot, written.adds, null_safe)
+    done = replace(replacement, removed=matched.files, opened=0, reads=ReadSet(predicates=(matched.predicate,)))
+    return insertion.finish(target, placed, written, done, settings)
+
+
+def _equal_columns(names: Sequence[str]) -> MergePlan:
+    """What REPLACE USING demands of a row of the table and one of the query."""
+    sides = [(f"{quoted(_TARGET)}.{quoted(name)}", f"{quoted(_SOURCE)}.{quoted(name)}") for name in names]
+    keys = tuple(KeyEquality(expressions.Column.of(name), given) for name, (_, given) in zip(names, sides, strict=True))
+    condition = " and ".join(f"{column} = {given}" for column, given in sides)
+    return MergePlan(_TARGET, _SOURCE, condition, clauses=(), keys=keys, keys_only=True)
+
+
+def _by_partitions(target: Target, placement: Placement, plan: MergePlan) -> bool | None:
+    """Whether null is equal to null, where the condition is that the partition columns are equal; None where it is not.
+
+    Only of a query whose columns are placed by name is it known which of them are the partition columns.
+    """
+    wanted = {name.lower() for name in target.snapshot.partition_columns}
+    equal = {key.column.parts[0].lower() for key in plan.keys if _is_same_column(key, plan)}
+    kinds = {key.null_safe for key in plan.keys}
+    is_all = plan.keys_only and placement.by_name and len(equal) == len(plan.keys) and len(kinds) == 1
+    return kinds.pop() if is_all and wanted and equal == wanted else None
+
+
+def _is_same_column(key: KeyEquality, plan: MergePlan) -> bool:
+    """Whether the key is equal to the source's column of its own name, in backquotes or not."""
+    name, *fields = key.column.parts
+    aliases = (plan.source_alias, quoted(plan.source_alias))
+    written = {f"{alias}.{quoted(name)}".lower() for alias in aliases}
+    if name.isidentifier():
+        written |= {f"{alias}.{name}".lower() for alias in aliases}
+    return not fields and key.source.lower() in written
+
+
+def _source(target: Target, rows: DataFrame, plan: MergePlan) -> StableSource:
+    """The query's rows, kept because its keys are read besides them."""
+    source = merge_source.stabilise(rows, plan, target.snapshot.schema)
+    return merge_source.with_values(source, target.snapshot.schema, target.snapshot.partition_columns)
+
+
+def _replace_rows(
+    spark: SparkSession,
+    target: Target,
+    placed: Placed,
+    source: StableSource,
+    plan: MergePlan,
+    replacement: Replacement,
+    settings: WriteSettings,
+) -> Outcome:
+    """Replaces single rows: those for which the plan's condition is true with some row of the source."""
+    predicate = And((plan.target_predicate, source.predicate))
+    candidates = skipping.prune(target.snapshot, predicate)
+    matches = F.expr(plan.condition)
+    parts = split(
+        spark,
+        target,
+        candidates,
+        going=lambda frame: frame.alias(plan.target_alias).join(source.frame, matches, "left_semi"),
+        staying=lambda frame: frame.alias(plan.target_alias).join(source.frame, matches, "left_anti"),
+    )
+    done = replace(
+        replacement,
+        removed=parts.removed,
+        opened=candidates.num_rows,
+        reads=ReadSet(predicates=(predicate,), paths=_paths(candidates)),
+        gone=parts.gone,
+    )
+    return insertion.replace_rows(target, placed, parts.kept, done, settings)
+
+
+def _paths(chosen: pa.Table) -> frozenset[str]:
+    return frozenset(chosen["path"].to_pylist())

@@ -1,0 +1,60 @@
+"""Bin-packing: which files of a table are written together as one, without Spark.
+
+A bin holds files of one partition, in order of their size, up to the target's size. Files near the target's size stay
+as they are, and so does a file that would be alone in its bin, unless rows of it are deleted by a vector. Packing what
+came of a packing changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.silt.engine.commands.reading import partition_match
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+
+TARGET_FILE_SIZE: Final = 256 << 20
+"""Bytes of a file where the table's `delta.targetFileSize` does not say.
+
+The reference's default of 1 GiB is for clusters: here one task writes a file, and an UPDATE without deletion vectors
+rewrites it; 256 MiB is what Databricks tunes tables of less than 2.5 TB to.
+"""
+
+_SMALL = 0.75
+"""A file below this share of the target's size is worth writing anew (Iceberg's rule for its own bin-packing)."""
+
+
+def by_partition(snapshot: Snapshot, files: pa.Table) -> list[pa.Table]:
+    """The files in groups of one partition each; values are compared as values, however they are written."""
+    if not snapshot.partition_columns:
+        return [files] if files.num_rows else []
+    fields = [snapshot.schema.require(name, snapshot.table) for name in snapshot.partition_columns]
+    rows: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+    for row, key in enumerate(partition_match.keys(files, fields)):
+        rows[key].append(row)
+    return [files.take(pa.array(group, pa.int64())) for group in rows.values()]
+
+
+def packed(files: pa.Table, target_size: int) -> list[pa.Table]:
+    """The files of one partition that are to become one file each, a bin after the other."""
+    has_vector = pc.is_valid(files["deletion_vector"])
+    chosen = files.filter(pc.or_(pc.less(files["size"], target_size * _SMALL), has_vector)).sort_by("size")
+    sizes, vectors = chosen["size"].to_pylist(), pc.is_valid(chosen["deletion_vector"]).to_pylist()
+    bins = list(_ranges(sizes, target_size))
+    return [chosen.slice(first, last - first) for first, last in bins if last - first > 1 or vectors[first]]
+
+
+def _ranges(sizes: Sequence[int], target_size: int) -> Iterator[tuple[int, int]]:
+    """Runs of the ascending sizes whose sums are at most the target's size; one that is larger is alone."""
+    first, total = 0, 0
+    for position, size in enumerate(sizes):
+        if position > first and total + size > target_size:
+            yield first, position
+            first, total = position, 0
+        total += size
+    if first < len(sizes):
+        yield first, len(sizes)

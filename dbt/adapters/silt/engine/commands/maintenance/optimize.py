@@ -1,0 +1,309 @@
+"""OPTIMIZE: small files of a partition become one, rows deleted by vectors leave the files, or rows come into Z-order.
+
+It changes no row, and so runs under snapshot isolation beside any reader and writer. The files to become one are a bin,
+written by a job of its own. Where another writer has meanwhile removed files of some bins, what was written of these
+is deleted, and the other bins are committed all the same. A Z-order is of all files of a partition, and is made anew
+each time.
+
+Source: the reference's OptimizeTableCommand; differences are in `bins`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.util import inheritable_thread_target
+
+from dbt.adapters.silt.engine.commands import commit
+from dbt.adapters.silt.engine.commands.maintenance import bins, partition_filter, zorder
+from dbt.adapters.silt.engine.commands.reading import scan
+from dbt.adapters.silt.engine.commands.rows import row_changes
+from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
+from dbt.adapters.silt.engine.commands.writing import files
+from dbt.adapters.silt.engine.commands.writing.files import Written
+from dbt.adapters.silt.engine.kernel.errors import (
+    CommitStateUnknownError,
+    ConcurrentDeleteDeleteError,
+    InternalError,
+    SiltError,
+    UnsupportedStatementError,
+)
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table import active_files
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile
+from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
+from dbt.adapters.silt.engine.kernel.table.features import check_writable
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.commit import Committed
+
+OPERATION: Final = "OPTIMIZE"
+
+_logger = logging.getLogger(__name__)
+
+_JOBS = 8
+"""Bins that are written at once; how many tasks run is for Spark to say."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What is asked for.
+
+    Args:
+        alias: what `condition` may qualify columns by.
+        condition: the text of WHERE, over partition columns; None for all partitions.
+        zorder_by: columns, or paths of names into structs; none for bin-packing.
+    """
+
+    alias: str
+    condition: str | None = None
+    zorder_by: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of files, in bytes."""
+
+    of_files: tuple[int, ...]
+
+    @property
+    def total(self) -> int:
+        return sum(self.of_files)
+
+    def percentile(self, share: float) -> int:
+        """As the reference has it; 0 without files."""
+        ordered = sorted(self.of_files)
+        return ordered[min(int(len(ordered) * share), len(ordered) - 1)] if ordered else 0
+
+
+@dataclass(frozen=True)
+class Optimized:
+    """What was done.
+
+    Args:
+        outcome: of the commit, or of its not being needed.
+        added, removed: the files.
+        considered: how many files are in the partitions asked for.
+        partitions: how many partitions were written anew.
+        bins: how many of them were committed.
+        vectors_removed, vector_rows_removed: deletion vectors of the files removed, and the rows that they deleted.
+        started_ms, ended_ms: milliseconds since 1970-01-01 UTC.
+    """
+
+    outcome: Outcome
+    added: Sizes
+    removed: Sizes
+    considered: int
+    partitions: int
+    bins: int
+    vectors_removed: int
+    vector_rows_removed: int
+    started_ms: int
+    ended_ms: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Bin:
+    """Files of one partition that are written anew together, and what was written."""
+
+    files: pa.Table
+    written: Written | None = None
+
+    def adds(self) -> tuple[AddFile, ...]:
+        return () if self.written is None else self.written.adds
+
+
+def optimize(spark: SparkSession, target: Target, layout: Layout, settings: WriteSettings) -> Optimized:
+    """Rewrites files of the table, without changing a row.
+
+    Raises:
+        UnsupportedStatementError: the table is clustered, or the condition is about more than partition columns.
+        ColumnNotFoundError: there is no such column to order by.
+        ConcurrentDeleteDeleteError: other writers have removed files of every bin.
+        The other errors of a commit.
+    """
+    snapshot = target.snapshot
+    started = target.log.clock.now_ms()
+    check_writable(snapshot.protocol, target.name, snapshot.metadata)
+    _check_not_clustered(snapshot)
+    zorder.check_columns(snapshot, layout.zorder_by)
+    groups = partition_filter.partitions(spark, snapshot, layout.alias, layout.condition)
+    planned = _planned(snapshot, groups, layout)
+    done = _rewritten(spark, target, layout, planned)
+    committed, kept = _commit(target, layout, done, settings)
+    removed = [add for each in kept for add in snapshot.add_files(each.files)]
+    vectors = [add.deletion_vector for add in removed if add.deletion_vector is not None]
+    added = [add for each in kept for add in each.adds()]
+    outcome = Outcome(
+        OPERATION,
+        target.name,
+        snapshot.version if committed is None else committed.version,
+        files_added=len(added),
+        files_removed=len(removed),
+        files_skipped=snapshot.num_files - len(removed),
+        attempts=0 if committed is None else committed.attempts,
+    )
+    return Optimized(
+        outcome,
+        added=Sizes(tuple(add.size for add in added)),
+        removed=Sizes(tuple(add.size for add in removed)),
+        considered=sum(group.num_rows for group in groups),
+        partitions=len(bins.by_partition(snapshot, active_files.files_table(removed))) if removed else 0,
+        bins=len(kept),
+        vectors_removed=len(vectors),
+        vector_rows_removed=sum(vector.cardinality for vector in vectors),
+        started_ms=started,
+        ended_ms=target.log.clock.now_ms(),
+    )
+
+
+def _check_not_clustered(snapshot: Snapshot) -> None:
+    if clustering_columns(snapshot.domains):
+        raise UnsupportedStatementError(
+            "OPTIMIZE of a table with clustering columns (CLUSTER BY) is not supported",
+            remedy="Optimize it with the engine that clusters it",
+            table=snapshot.table,
+            version=snapshot.version,
+        )
+
+
+def _planned(snapshot: Snapshot, groups: Sequence[pa.Table], layout: Layout) -> list[_Bin]:
+    if layout.zorder_by:
+        return [_Bin(group) for group in groups]
+    target_size = _target_size(snapshot)
+    return [_Bin(packed) for group in groups for packed in bins.packed(group, target_size)]
+
+
+def _target_size(snapshot: Snapshot) -> int:
+    return snapshot.properties.target_file_size or bins.TARGET_FILE_SIZE
+
+
+def _rewritten(spark: SparkSession, target: Target, layout: Layout, planned: Sequence[_Bin]) -> list[_Bin]:
+    """The bins with what was written of each; nothing is left behind where one cannot be written."""
+    done: list[_Bin] = []
+
+    def rewrite(each: _Bin) -> None:
+        done.append(replace(each, written=_rewrite(spark, target, layout, each.files)))
+        _logger.info("%s: %d of %d bins written", target.name, len(done), len(planned))
+
+    try:
+        _in_parallel(spark, rewrite, planned)
+    except BaseException:
+        _discard(target, done)
+        raise
+    return done
+
+
+def _in_parallel(spark: SparkSession, run: Callable[[_Bin], None], planned: Sequence[_Bin]) -> None:
+    """Runs them on threads of their own, which the session's tags reach; after an error no further one begins."""
+    if len(planned) < 2:
+        for each in planned:
+            run(each)
+        return
+    inherit = inheritable_thread_target(spark)
+    with ThreadPoolExecutor(min(_JOBS, len(planned))) as pool:
+        futures = [pool.submit(inherit(run), each) for each in planned]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _rewrite(spark: SparkSession, target: Target, layout: Layout, chosen: pa.Table) -> Written:
+    snapshot = target.snapshot
+    rows = row_changes.row_count(target, chosen)
+    df = scan.read(spark, target.log, snapshot, chosen)
+    if layout.zorder_by:
+        count = max(1, round(row_changes.size(chosen) / _target_size(snapshot)))
+        arranged = zorder.arranged(df, snapshot.schema, layout.zorder_by, rows, count)
+    else:
+        arranged = df.coalesce(1)
+    written = files.write(arranged, target.log, snapshot.metadata, as_arranged=True)
+    if written.rows != rows:
+        written.discard(target.log)
+        raise InternalError(
+            f"{written.rows} rows were written of files that hold {rows}; nothing was committed", table=target.name
+        )
+    return written
+
+
+def _commit(
+    target: Target, layout: Layout, done: Sequence[_Bin], settings: WriteSettings
+) -> tuple[Committed | None, Sequence[_Bin]]:
+    """Commits the bins, less those that another writer was faster with."""
+    base, kept = target.snapshot, done
+    if not kept and settings.txn is None:
+        return None, kept
+    while True:
+        try:
+            return commit.commit(target.log, base, _changes(target, layout, kept), ReadSet(), settings), kept
+        except CommitStateUnknownError:
+            raise
+        except ConcurrentDeleteDeleteError:
+            newest = target.log.snapshot()
+            there = _still_there(newest, kept)
+            is_same_table = newest.metadata == base.metadata and newest.protocol == base.protocol
+            lost = [each for each, is_there in zip(kept, there, strict=True) if not (is_there and is_same_table)]
+            _discard(target, lost)
+            if len(lost) in (0, len(kept)):
+                _discard(target, [each for each in kept if each not in lost])
+                raise
+            _logger.info("%s: %d of %d bins were changed by others meanwhile", target.name, len(lost), len(done))
+            base, kept = newest, [each for each in kept if each not in lost]
+        except SiltError:
+            _discard(target, kept)
+            raise
+
+
+def _changes(target: Target, layout: Layout, kept: Sequence[_Bin]) -> Changes:
+    now = target.log.clock.now_ms()
+    adds = tuple(replace(add, data_change=False) for each in kept for add in each.adds())
+    removes = tuple(
+        add.remove(now, data_change=False) for each in kept for add in target.snapshot.add_files(each.files)
+    )
+    parameters = {
+        "predicate": _json([] if layout.condition is None else [layout.condition]),
+        "zOrderBy": _json([".".join(path) for path in layout.zorder_by]),
+        "clusterBy": _json([]),
+        "auto": False,
+    }
+    vectors = [remove.deletion_vector for remove in removes if remove.deletion_vector is not None]
+    added = Sizes(tuple(add.size for add in adds))
+    metrics = {
+        "numAddedFiles": len(adds),
+        "numRemovedFiles": len(removes),
+        "numAddedBytes": added.total,
+        "numRemovedBytes": sum(remove.size or 0 for remove in removes),
+        "minFileSize": added.percentile(0),
+        "p25FileSize": added.percentile(0.25),
+        "p50FileSize": added.percentile(0.5),
+        "p75FileSize": added.percentile(0.75),
+        "maxFileSize": added.percentile(1),
+        "numDeletionVectorsRemoved": len(vectors),
+        "numDeletionVectorRowsRemoved": sum(vector.cardinality for vector in vectors),
+        "numDeletionVectorBytesRemoved": sum(vector.size_in_bytes for vector in vectors),
+    }
+    return Changes(Operation(OPERATION, parameters, row_changes.texts(metrics)), adds=adds, removes=removes)
+
+
+def _still_there(snapshot: Snapshot, kept: Sequence[_Bin]) -> list[bool]:
+    there = set(active_files.keys_of(snapshot.files).to_pylist())
+    return [there.issuperset(active_files.keys_of(each.files).to_pylist()) for each in kept]
+
+
+def _discard(target: Target, lost: Sequence[_Bin]) -> None:
+    for each in lost:
+        if each.written is not None:
+            each.written.discard(target.log)
+
+
+def _json(values: Sequence[str]) -> str:
+    return json.dumps(values, ensure_ascii=False)

@@ -1,0 +1,158 @@
+"""The target's and the source's rows of a MERGE, joined."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.commands.merge import clauses as merge_clauses
+from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IN_SOURCE, IN_TARGET, Clauses
+from dbt.adapters.silt.engine.commands.merge.plan import Insert, Match, MergePlan
+from dbt.adapters.silt.engine.commands.reading import scan
+from dbt.adapters.silt.engine.commands.rows import row_changes
+from dbt.adapters.silt.engine.commands.rows.row_changes import Limits
+from dbt.adapters.silt.engine.commands.spark import errors
+from dbt.adapters.silt.engine.commands.target import Target
+from dbt.adapters.silt.engine.commands.writing import checks
+from dbt.adapters.silt.engine.kernel.errors import MultipleSourceRowsError
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
+
+_ONCE: Final = "__silt_once"
+_EXAMPLE: Final = "__silt_example"
+
+
+@dataclass(frozen=True)
+class Source:
+    """The rows that are merged in.
+
+    Args:
+        frame: under the source's alias.
+        rows: how many there are; None where that is not known beforehand.
+        is_small: whether one task may as well read them all.
+    """
+
+    frame: DataFrame
+    rows: int | None = None
+    is_small: bool = False
+
+    @property
+    def marked(self) -> DataFrame:
+        return self.frame.withColumn(IN_SOURCE, F.lit(True))
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Both sides of a MERGE.
+
+    Args:
+        chosen: the files of the target that take part.
+    """
+
+    spark: SparkSession
+    target: Target
+    clauses: Clauses
+    source: Source
+    chosen: pa.Table
+
+    @property
+    def plan(self) -> MergePlan:
+        return self.clauses.plan
+
+    def target_rows(self, with_position: bool = False) -> DataFrame:
+        """The target's rows under its alias, marked."""
+        rows = scan.read(self.spark, self.target.log, self.target.snapshot, self.chosen, with_position)
+        return rows.withColumn(IN_TARGET, F.lit(True)).alias(self.plan.target_alias)
+
+    def source_rows(self) -> DataFrame:
+        """The source's rows under its alias, marked."""
+        return self.source.marked.alias(self.plan.source_alias)
+
+    def on(self) -> str:
+        # The line break ends a comment at the condition's end.
+        return f"({self.plan.condition}\n)"
+
+
+def joined(sides: Sides, limits: Limits, once: bool = False) -> DataFrame:
+    """All rows of the target, and all of the source if there is an INSERT, in pairs where they match, with `ACTION`.
+
+    Args:
+        once: whether a row of the target that several rows of the source match is there once only.
+    """
+    target, source = sides.target_rows(with_position=once), sides.source_rows()
+    if row_changes.size(sides.chosen) <= limits.single_task:
+        # Two sides of one partition each are joined where they are; otherwise both are shuffled first. By a hash of the
+        # source's rows, those of a file keep their order, new ones come after them, and nothing is sorted.
+        target = target.coalesce(1)
+        source = source.coalesce(1).hint("shuffle_hash") if sides.source.is_small else source
+    how = "full_outer" if sides.clauses.plan.of(Match.NOT_MATCHED) else "left_outer"
+    pairs = target.join(source, F.expr(sides.on()), how).withColumn(ACTION, merge_clauses.action(sides.clauses))
+    if not once:
+        return pairs
+    key = f"case when {IN_TARGET} and {IN_SOURCE} then concat({scan.FILE}, ':', {scan.ROW}) else uuid() end"
+    return pairs.withColumn(_ONCE, F.expr(key)).dropDuplicates([_ONCE])
+
+
+def unmatched_target(sides: Sides) -> DataFrame:
+    """The target's rows that no row of the source matches, with `ACTION` and all marks."""
+    rows = sides.target_rows().join(sides.source_rows(), F.expr(sides.on()), "left_anti")
+    return rows.withColumn(IN_SOURCE, F.lit(None).cast("boolean")).withColumn(ACTION, F.lit(COPY))
+
+
+def unmatched_source(sides: Sides, clauses: Clauses) -> DataFrame:
+    """The source's rows that match no row of the chosen files, with `ACTION` and all marks.
+
+    Args:
+        clauses: the INSERTs.
+    """
+    rows = sides.source_rows()
+    if sides.chosen.num_rows:
+        rows = rows.join(sides.target_rows(), F.expr(sides.on()), "left_anti")
+    return rows.withColumn(IN_TARGET, F.lit(None).cast("boolean")).withColumn(ACTION, merge_clauses.action(clauses))
+
+
+def touched(sides: Sides) -> pa.Table:
+    """Those of the chosen files that the MERGE has to write anew; runs a job."""
+    how = "left_outer" if sides.plan.of(Match.NOT_MATCHED_BY_SOURCE) else "inner"
+    pairs = sides.target_rows(with_position=True).join(sides.source_rows(), F.expr(sides.on()), how)
+    pairs = pairs.withColumn(ACTION, merge_clauses.action(sides.clauses))
+    wanted = F.col(ACTION) > COPY
+    if any(isinstance(clause.action, Insert) for clause in sides.plan.clauses):
+        # A source row is inserted only if it matches nothing: every file with a match must take part in the join.
+        wanted = wanted | F.col(IN_SOURCE)
+    return row_changes.touched(pairs.filter(wanted), sides.chosen)
+
+
+def multiple_matches(sides: Sides) -> MultipleSourceRowsError | None:
+    """The error for rows of the target that are to be changed and that more than one row of the source matches.
+
+    Runs a job that finds them; None where there are none: a row may be matched often if all it gets is a copy.
+    """
+    schema = sides.target.snapshot.schema
+    keys = dict.fromkeys(key.column.parts[0] for key in sides.plan.keys if key.column.parts[0] in schema)
+    example = checks.example_row(StructType(tuple(schema.require(name) for name in keys)) if keys else schema)
+    target = sides.target_rows(with_position=True).withColumn(_EXAMPLE, example).alias(sides.plan.target_alias)
+    matches = (
+        target.join(sides.source_rows(), F.expr(sides.on()), "inner")
+        .withColumn(ACTION, merge_clauses.action(sides.clauses))
+        .groupBy(scan.FILE, scan.ROW)
+        .agg(F.count(F.lit(1)).alias("matches"), F.max(ACTION).alias("action"), F.first(_EXAMPLE).alias("example"))
+        .filter(f"matches > 1 and action > {COPY}")
+    )
+    with errors.mapped():
+        found = matches.agg(
+            F.count(F.lit(1)).alias("rows"),
+            F.max("matches").alias("matches"),
+            F.max_by("example", "matches").alias("row"),
+        ).first()
+    if found is None or found["rows"] == 0:
+        return None
+    rows = checks.counted(found["rows"], "of the table are", "of the table is")
+    return MultipleSourceRowsError(
+        f"{rows} matched by more than one row of the source: {found['row']} by {found['matches']} of them",
+        table=sides.target.name,
+        details=found.asDict(),
+    )

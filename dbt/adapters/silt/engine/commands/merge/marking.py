@@ -1,0 +1,228 @@
+"""MERGE into a table that asks for deletion vectors: rows that change are marked where they are, and written elsewhere.
+
+Into a table that records its changes as well: what it is to record is known by then, row by row.
+
+The pairs of rows that match are joined once, and kept with the row that comes out of each. Which rows of the target go,
+which of the source match nothing, and what is written are all taken from there, so that a condition whose answer
+differs from time to time (`rand()`) cannot mark one row and write another.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Final
+
+import pyarrow as pa
+from pyroaring import BitMap64
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.commands.merge import clauses as merge_clauses
+from dbt.adapters.silt.engine.commands.merge import join, source
+from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IGNORE, IN_SOURCE, IN_TARGET, Clauses
+from dbt.adapters.silt.engine.commands.merge.join import Sides, Source
+from dbt.adapters.silt.engine.commands.merge.plan import Match
+from dbt.adapters.silt.engine.commands.reading import scan
+from dbt.adapters.silt.engine.commands.rows import marking, row_changes
+from dbt.adapters.silt.engine.commands.rows.row_changes import FileChanges, Limits
+from dbt.adapters.silt.engine.commands.spark import errors
+from dbt.adapters.silt.engine.commands.writing import change_data, files
+from dbt.adapters.silt.engine.commands.writing.checks import Check
+from dbt.adapters.silt.engine.commands.writing.files import Written
+from dbt.adapters.silt.engine.kernel.errors import InternalError, MultipleSourceRowsError
+from dbt.adapters.silt.engine.kernel.files import deletion_vectors
+from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
+from dbt.adapters.silt.engine.kernel.table.actions import Metadata
+
+_SOURCE_ROW: Final = "__silt_source_row"
+_MATCHES: Final = "__silt_matches"
+_PLACE: Final = (scan.FILE, scan.ROW, IN_SOURCE, _SOURCE_ROW)
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What was written, and how many rows took each clause, by its number; `copied` took none."""
+
+    changes: FileChanges
+    counts: dict[int, int]
+    copied: int = 0
+
+    def of(self, clauses: Clauses, action: type, *matches: Match) -> int:
+        """Rows that clauses of that kind took."""
+        return sum(self.counts.get(number, 0) for match in matches for number in clauses.numbers(match, action))
+
+
+def stable(sides: Sides) -> Sides:
+    """The sides with a source that gives the same rows whenever it is read."""
+    if sides.source.rows is not None:
+        return sides
+    kept = source.stabilise(sides.source.frame, sides.plan, sides.target.snapshot.schema)
+    return replace(sides, source=Source(kept.frame, kept.rows))
+
+
+def mark(sides: Sides, opened: pa.Table, metadata: Metadata, limits: Limits) -> Merged:
+    """Runs the MERGE.
+
+    Args:
+        sides: with a stable source.
+        opened: the files whose rows are looked at.
+        metadata: of the table as it is to be.
+
+    Raises:
+        MultipleSourceRowsError: a row to be changed is matched by more than one row of the source.
+        As `files.write` and `marking.changes`.
+    """
+    numbered = sides.source.frame.withColumn(_SOURCE_ROW, F.monotonically_increasing_id())
+    sides = replace(sides, source=replace(sides.source, frame=numbered))
+    pairs, rules = _pairs(sides)
+    by_clause = _going(sides, pairs)
+    counts = {number: sum(map(len, going.values())) for number, going in by_clause.items()}
+    plan = marking.plan(sides.target, sides.chosen, _together(by_clause.values()))
+    changed = pairs.filter(f"{ACTION} not in ({', '.join(map(str, (*sides.clauses.deletions, COPY)))})")
+    new = _inserted(sides, pairs)
+    parts = [each for each in (new, _left(sides, plan)) if each is not None]
+    if any(number not in sides.clauses.deletions for number in counts):
+        parts.append(changed.drop(*_PLACE))
+    written = _write(sides, parts, metadata, rules, limits)
+    if written is not None:
+        _check(sides, written, counts, plan.num_left)
+        inserts = (c.number for c in sides.clauses.all if c.clause.match is Match.NOT_MATCHED)
+        counts |= {number: int(written.metrics[str(number)]) for number in inserts}
+    changes = marking.changes(sides.target, opened, plan, written)
+    if change_data.is_recorded(sides.target.snapshot) and by_clause:
+        changes = _recorded(sides, changes, metadata, by_clause, counts, (changed, new))
+    return Merged(changes, counts, plan.num_left)
+
+
+def _pairs(sides: Sides) -> tuple[DataFrame, tuple[Check, ...]]:
+    """The rows of the target that match or change, as they are to be, each with its `_PLACE`; runs a job."""
+    how = "left_outer" if sides.plan.of(Match.NOT_MATCHED_BY_SOURCE) else "inner"
+    joined = sides.target_rows(with_position=True).join(sides.source_rows(), F.expr(sides.on()), how)
+    joined = joined.withColumn(ACTION, merge_clauses.action(sides.clauses))
+    rows, rules = _new_rows(sides, joined.filter(f"{ACTION} > {COPY} or {IN_SOURCE}"), _PLACE)
+    return marking.kept(rows), rules
+
+
+def _going(sides: Sides, pairs: DataFrame) -> Mapping[int, Positions]:
+    """The rows of the target that change, by the clause that they take; runs a job."""
+    of_rows = pairs.groupBy(scan.FILE, scan.ROW).agg(F.max(ACTION).alias(ACTION), F.count(IN_SOURCE).alias(_MATCHES))
+    of_files = (
+        of_rows.filter(f"{ACTION} > {COPY}")
+        .groupBy(scan.FILE, ACTION)
+        .agg(F.collect_list(scan.ROW).alias(scan.ROW), F.max(_MATCHES).alias(_MATCHES))
+    )
+    with errors.mapped():
+        found = of_files.toArrow()
+    if any(count > 1 for count in found[_MATCHES].to_pylist()) and not sides.plan.deletes_every_match:
+        raise join.multiple_matches(sides) or MultipleSourceRowsError(
+            "a row of the table is matched by more than one row of the source", table=sides.target.name
+        )
+    by_clause: dict[int, dict[str, BitMap64]] = defaultdict(dict)
+    for file, number, places in zip(
+        found[scan.FILE].to_pylist(), found[ACTION].to_pylist(), found[scan.ROW], strict=True
+    ):
+        by_clause[number][file] = deletion_vectors.of_positions(places.values)
+    return by_clause
+
+
+def _together(parts: Iterable[Positions]) -> Positions:
+    """The rows of all of them."""
+    together: dict[str, BitMap64] = {}
+    for part in parts:
+        for file, rows in part.items():
+            together[file] = together[file] | rows if file in together else rows
+    return together
+
+
+def _inserted(sides: Sides, pairs: DataFrame) -> DataFrame | None:
+    """The rows that are inserted; to be computed once where they are recorded too."""
+    clauses, merge_plan = sides.clauses, sides.plan
+    if not merge_plan.of(Match.NOT_MATCHED):
+        return None
+    matched = pairs.filter(IN_SOURCE).select(_SOURCE_ROW)
+    unmatched = sides.source_rows().join(matched, _SOURCE_ROW, "left_anti").alias(merge_plan.source_alias)
+    nothing = replace(sides, chosen=sides.chosen.slice(0, 0)).target_rows()
+    new = unmatched.join(nothing, F.lit(False), "left_outer")
+    new = new.withColumn(ACTION, merge_clauses.action(clauses)).filter(f"{ACTION} <> {IGNORE}")
+    rows = _new_rows(sides, new)[0]
+    return change_data.stable(rows) if change_data.is_recorded(sides.target.snapshot) else rows
+
+
+def _left(sides: Sides, plan: marking.Plan) -> DataFrame | None:
+    """The rows that are left in files that go."""
+    if not plan.worn.num_rows:
+        return None
+    target = sides.target
+    left = scan.read(sides.spark, target.log, target.snapshot, plan.worn, only=plan.left)
+    left = left.withColumn(IN_TARGET, F.lit(True)).alias(sides.plan.target_alias)
+    both = left.join(sides.source_rows().filter("false"), F.lit(False), "left_outer")
+    return _new_rows(sides, both.withColumn(ACTION, F.lit(COPY)))[0]
+
+
+def _recorded(
+    sides: Sides,
+    changes: FileChanges,
+    metadata: Metadata,
+    by_clause: Mapping[int, Positions],
+    counts: Mapping[int, int],
+    new: tuple[DataFrame, DataFrame | None],
+) -> FileChanges:
+    """The changes with their change files.
+
+    Args:
+        counts: rows by clause, the inserted ones too.
+        new: the rows that were updated, and those that were inserted.
+    """
+    target, deletions = sides.target, sides.clauses.deletions
+
+    def before(deleted: bool) -> DataFrame:
+        going = _together(rows for number, rows in by_clause.items() if (number in deletions) is deleted)
+        chosen = row_changes.at(sides.chosen, going)
+        return scan.read(sides.spark, target.log, target.snapshot, chosen, only=going)
+
+    def count(deleted: bool) -> int:
+        return sum(counts[number] for number in by_clause if (number in deletions) is deleted)
+
+    updated, inserted = new
+    rows = {change_data.DELETE: before(True), change_data.UPDATE_PREIMAGE: before(False)}
+    rows |= {change_data.UPDATE_POSTIMAGE: updated}
+    expected = {change_data.DELETE: count(True)}
+    expected |= dict.fromkeys((change_data.UPDATE_PREIMAGE, change_data.UPDATE_POSTIMAGE), count(False))
+    if inserted is not None:
+        rows[change_data.INSERT] = inserted
+        expected[change_data.INSERT] = sum(count for number, count in counts.items() if number not in by_clause)
+    present = {kind: frame for kind, frame in rows.items() if expected[kind]}
+    return row_changes.record(target, changes, metadata, present, {kind: expected[kind] for kind in present})
+
+
+def _new_rows(sides: Sides, joined: DataFrame, carried: Sequence[str] = ()) -> tuple[DataFrame, tuple[Check, ...]]:
+    target = sides.target
+    return merge_clauses.new_rows(joined, sides.clauses, target.snapshot.properties, target.name, carried)
+
+
+def _write(
+    sides: Sides, parts: Sequence[DataFrame], metadata: Metadata, rules: Sequence[Check], limits: Limits
+) -> Written | None:
+    if not parts:
+        return None
+    rows = reduce(DataFrame.unionAll, parts)
+    is_small = (sides.source.rows or 0) <= limits.single_task_rows
+    rows = marking.gathered(rows, sides.chosen, limits) if is_small else rows.hint("rebalance")
+    numbers = [COPY, *(clause.number for clause in sides.clauses.all if not clause.deletes)]
+    metrics = {str(number): F.expr(f"count_if({ACTION} = {number})") for number in numbers}
+    return files.write(rows, sides.target.log, metadata, rules, metrics)
+
+
+def _check(sides: Sides, written: Written, counts: Mapping[int, int], left: int) -> None:
+    """Passes where each row that was marked, and is not deleted, was written once."""
+    updates = {number: count for number, count in counts.items() if number not in sides.clauses.deletions}
+    found = {number: int(written.metrics[str(number)]) for number in (*updates, COPY)}
+    if found != {**updates, COPY: left}:
+        written.discard(sides.target.log)
+        raise InternalError(
+            f"a MERGE wrote rows {found} of its clauses instead of {updates}; nothing was committed",
+            table=sides.target.name,
+        )

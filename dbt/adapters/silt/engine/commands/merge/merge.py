@@ -1,0 +1,295 @@
+"""MERGE INTO.
+
+Few bytes of target are one job: all candidate files are joined with the source and written anew. For more, the source
+is made stable first, the range of its keys rules files out, and where much is still left a job finds the touched files.
+A MERGE that only inserts never rewrites a file, and one into a table that asks for deletion vectors only those that few
+rows are left of (`merge_marking`). A table that records its changes has its rows found by position in the same way.
+
+Whether a row of the target is matched more than once shows without a job of its own: the joined rows that carry a row
+of the target are then more than the files hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.commands.merge import clauses as merge_clauses
+from dbt.adapters.silt.engine.commands.merge import join
+from dbt.adapters.silt.engine.commands.merge import marking as merge_marking
+from dbt.adapters.silt.engine.commands.merge import plan as merge_plan
+from dbt.adapters.silt.engine.commands.merge import source as merge_source
+from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IGNORE, IN_SOURCE, IN_TARGET, Clauses
+from dbt.adapters.silt.engine.commands.merge.join import Sides, Source
+from dbt.adapters.silt.engine.commands.merge.marking import Merged
+from dbt.adapters.silt.engine.commands.merge.plan import Delete, Insert, Match, MergePlan, Update
+from dbt.adapters.silt.engine.commands.rows import marking, row_changes
+from dbt.adapters.silt.engine.commands.rows.row_changes import FileChanges, Limits
+from dbt.adapters.silt.engine.commands.spark.types import check_storable, query_schema
+from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings, with_schema
+from dbt.adapters.silt.engine.commands.writing import files, store_assignment
+from dbt.adapters.silt.engine.kernel.errors import InternalError
+from dbt.adapters.silt.engine.kernel.scan import skipping
+from dbt.adapters.silt.engine.kernel.table.actions import Metadata
+from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Expression
+from dbt.adapters.silt.engine.kernel.table.features import check_writable
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
+from dbt.adapters.silt.engine.kernel.transaction.changes import Operation
+from dbt.adapters.silt.engine.kernel.transaction.commit import ReadSet
+
+OPERATION = "MERGE"
+
+_PAIRS = "pairs"
+_UNMATCHED = "unmatched"
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What takes part.
+
+    Args:
+        sides: the source, and the files that are written anew (of an insert-only MERGE: that are read).
+        opened: all files whose rows are looked at.
+        predicate: what rows of the target the MERGE has read.
+    """
+
+    sides: Sides
+    opened: pa.Table
+    predicate: Expression
+
+
+def merge(
+    spark: SparkSession,
+    target: Target,
+    source: DataFrame,
+    plan: MergePlan,
+    settings: WriteSettings,
+    limits: Limits | None = None,
+) -> Outcome:
+    """Updates, deletes and inserts rows of the target by those of the source.
+
+    Raises:
+        InvalidStatementError and its kinds: the clauses do not fit together, or to the tables' columns.
+        DataRejectedError: a new row breaks a rule of the table, or does not fit into its columns.
+        MultipleSourceRowsError: a row to be changed is matched by more than one row of the source.
+        ConcurrentModificationError: another writer's commit stands in the way.
+        DataFileMissingError, TableDamagedError: a data file cannot be read.
+    """
+    started = target.log.clock.now_ms()
+    merge_plan.check(plan, target.name)
+    source_schema = query_schema(source)
+    row_changes.check_names(target.snapshot.schema, target.name)
+    row_changes.check_names(source_schema, target.name, "source's column")
+    metadata = _evolved(target, plan, source_schema)
+    check_writable(target.snapshot.protocol, target.name, metadata)
+    new = StructType.from_json(metadata.schema_string)
+    clauses = merge_clauses.number_clauses(plan, target.snapshot.schema, new, source_schema, target.name)
+    bounds = limits or Limits()
+    found = _find(Sides(spark, target, clauses, _as_it_is(source, plan, bounds), target.snapshot.files), source, bounds)
+    found = _as_wanted(found)
+    result = _run(found, metadata, bounds)
+    operation = Operation(
+        OPERATION, merge_plan.operation_parameters(plan), _metrics(found, result, target.log.clock.now_ms() - started)
+    )
+    reads = ReadSet(predicates=(found.predicate,), whole_table=found.predicate == TRUE)
+    changed = None if metadata == target.snapshot.metadata else metadata
+    committed = row_changes.finish(target, operation, result.changes, reads, settings, changed)
+    return Outcome(
+        OPERATION,
+        target.name,
+        target.snapshot.version if committed is None else committed.version,
+        rows_inserted=result.of(clauses, Insert, *Match),
+        rows_updated=result.of(clauses, Update, *Match),
+        rows_deleted=result.of(clauses, Delete, *Match),
+        files_added=result.changes.added,
+        files_removed=result.changes.removed.num_rows,
+        files_skipped=target.snapshot.num_files - result.changes.opened.num_rows,
+        attempts=0 if committed is None else committed.attempts,
+    )
+
+
+def _evolved(target: Target, plan: MergePlan, source: StructType) -> Metadata:
+    """The target's metadata with the source's new columns, where the statement asks for them and sets them."""
+    old = target.snapshot.schema
+    if not plan.schema_evolution:
+        return target.snapshot.metadata
+    named = {name[-1].lower() for name in merge_plan.assigned_names(plan)}
+    wanted = source if merge_plan.has_star(plan) else StructType(tuple(f for f in source if f.name.lower() in named))
+    new = store_assignment.evolve(old, wanted)
+    if new == old:
+        return target.snapshot.metadata
+    check_storable(new, target.name, old)
+    return with_schema(target, new)
+
+
+def _as_it_is(source: DataFrame, plan: MergePlan, limits: Limits) -> Source:
+    is_small = plan.source_bytes is not None and plan.source_bytes <= limits.single_task
+    return Source(source.alias(plan.source_alias), is_small=is_small)
+
+
+def _find(sides: Sides, source: DataFrame, limits: Limits) -> _Found:
+    """Chooses the files that take part, as far as that pays."""
+    plan, snapshot = sides.plan, sides.target.snapshot
+    whole = bool(plan.of(Match.NOT_MATCHED_BY_SOURCE))
+    predicate = TRUE if whole else plan.target_predicate
+    candidates = skipping.prune(snapshot, predicate)
+    if row_changes.size(candidates) <= limits.direct:
+        return _Found(replace(sides, chosen=candidates), candidates, predicate)
+    stable = merge_source.stabilise(source, plan, snapshot.schema)
+    if not whole:
+        predicate = And((predicate, stable.predicate))
+        candidates = skipping.prune(snapshot, predicate)
+        if row_changes.size(candidates) > limits.at_once:
+            stable = merge_source.with_values(stable, snapshot.schema, snapshot.partition_columns)
+            predicate = And((plan.target_predicate, stable.predicate))
+            candidates = skipping.prune(snapshot, predicate)
+    rows = Source(stable.frame, stable.rows, is_small=stable.rows <= limits.single_task_rows)
+    chosen = replace(sides, source=rows, chosen=candidates)
+    if row_changes.size(candidates) > limits.at_once and not (plan.inserts_only or marking.is_by_position(snapshot)):
+        chosen = replace(chosen, chosen=join.touched(chosen))
+    return _Found(chosen, candidates, predicate)
+
+
+def _as_wanted(found: _Found) -> _Found:
+    """What takes part, with a stable source where rows are marked: that takes more than one job."""
+    if found.sides.plan.inserts_only or not marking.is_by_position(found.sides.target.snapshot):
+        return found
+    return replace(found, sides=merge_marking.stable(found.sides))
+
+
+def _run(found: _Found, metadata: Metadata, limits: Limits) -> Merged:
+    sides, plan = found.sides, found.sides.plan
+    nothing = sides.chosen.slice(0, 0)
+    if plan.inserts_only or sides.chosen.num_rows == 0:
+        if not plan.of(Match.NOT_MATCHED):
+            return Merged(FileChanges(found.opened, nothing), {}, 0)
+        return _insert(found, metadata)
+    if marking.is_by_position(sides.target.snapshot):
+        return _unless_unchanged(found, merge_marking.mark(sides, found.opened, metadata, limits))
+    if plan.deletes_every_match and len(plan.clauses) == 1:
+        return _delete(found, metadata)
+    total = row_changes.row_count(sides.target, sides.chosen)
+    result, pairs = _rewrite(found, metadata, join.joined(sides, limits), total)
+    if pairs > total:
+        row_changes.drop_written(sides.target, result.changes)
+        found = _unambiguous(found)
+        result, pairs = _rewrite(found, metadata, join.joined(found.sides, limits, once=True), total)
+    if pairs != total:
+        row_changes.drop_written(sides.target, result.changes)
+        raise InternalError(
+            f"{pairs} rows of {total} came out of the join of a MERGE; nothing was committed", table=sides.target.name
+        )
+    return _unless_unchanged(found, result)
+
+
+def _unambiguous(found: _Found) -> _Found:
+    """What takes part, with a stable source in which no more than one row asks to change a row of the target.
+
+    Raises:
+        MultipleSourceRowsError: more than one row does.
+    """
+    sides = merge_marking.stable(found.sides)
+    error = join.multiple_matches(sides)
+    if error is not None:
+        raise error
+    return replace(found, sides=sides)
+
+
+def _insert(found: _Found, metadata: Metadata) -> Merged:
+    """Adds the source's rows that match nothing; removes no file."""
+    sides = found.sides
+    inserts = tuple(clause for clause in sides.clauses.all if clause.clause.match is Match.NOT_MATCHED)
+    clauses = replace(sides.clauses, all=inserts, old=StructType())
+    rows = join.unmatched_source(sides, clauses).filter(f"{ACTION} <> {IGNORE}")
+    result, _ = _write(rows, clauses, found, metadata)
+    return replace(result, changes=replace(result.changes, removed=sides.chosen.slice(0, 0)))
+
+
+def _delete(found: _Found, metadata: Metadata) -> Merged:
+    """Keeps the target's rows that nothing matches; how often the others are matched does not matter."""
+    sides = found.sides
+    clauses = replace(sides.clauses, all=())
+    result, _ = _write(join.unmatched_target(sides), clauses, found, metadata)
+    deleted = row_changes.row_count(sides.target, sides.chosen) - result.copied
+    (number,) = sides.clauses.deletions
+    return _unless_unchanged(found, replace(result, counts={number: deleted}))
+
+
+def _rewrite(found: _Found, metadata: Metadata, joined: DataFrame, total: int) -> tuple[Merged, int]:
+    """Writes the joined rows; also says how many of them carry a row of the target, of `total` that the files hold."""
+    clauses = found.sides.clauses
+    gone = ", ".join(str(number) for number in (*clauses.deletions, IGNORE))
+    if not clauses.deletions:
+        return _write(joined.filter(f"{ACTION} not in ({gone})"), clauses, found, metadata)
+    observation = Observation()
+    counted = {str(number): _count(f"{ACTION} = {number}") for number in clauses.deletions}
+    counted[_PAIRS] = _count(IN_TARGET)
+    counted[_UNMATCHED] = _count(f"{IN_TARGET} and {IN_SOURCE} is null")
+    metrics = [column.alias(name) for name, column in counted.items()]
+    kept = joined.observe(observation, *metrics).filter(f"{ACTION} not in ({gone})")
+    result, _ = _write(kept, clauses, found, metadata)
+    if result.changes.written is not None and result.changes.written.rows == 0:
+        # Where no row is left, adaptive execution may have dropped the part of the plan that was observed.
+        first = joined.agg(*metrics).first()
+        observed = {} if first is None else first.asDict()
+    else:
+        observed = observation.get
+    counts = result.counts | {number: int(observed[str(number)]) for number in clauses.deletions}
+    if not clauses.plan.deletes_every_match:
+        return replace(result, counts=counts), int(observed[_PAIRS])
+    # A row that is matched twice is in two pairs, and is deleted once.
+    (number,) = clauses.numbers(Match.MATCHED, Delete)
+    return replace(result, counts=counts | {number: total - int(observed[_UNMATCHED])}), total
+
+
+def _write(rows: DataFrame, clauses: Clauses, found: _Found, metadata: Metadata) -> tuple[Merged, int]:
+    target = found.sides.target
+    new_rows, rules = merge_clauses.new_rows(rows, clauses, target.snapshot.properties, target.name)
+    numbers = [clause.number for clause in clauses.all if not clause.deletes]
+    metrics = {str(number): _count(f"{ACTION} = {number}") for number in (COPY, *numbers)}
+    metrics[_PAIRS] = _count(IN_TARGET)
+    written = files.write(new_rows, target.log, metadata, rules, metrics)
+    counts = {number: int(written.metrics[str(number)]) for number in numbers}
+    changes = FileChanges(found.opened, found.sides.chosen, written)
+    return Merged(changes, counts, int(written.metrics[str(COPY)])), int(written.metrics[_PAIRS])
+
+
+def _count(condition: str) -> Column:
+    return F.expr(f"count_if({condition})")
+
+
+def _unless_unchanged(found: _Found, result: Merged) -> Merged:
+    """The result; one without changes has no files either."""
+    if any(result.counts.values()):
+        return result
+    return replace(result, changes=row_changes.drop_written(found.sides.target, result.changes), copied=0)
+
+
+def _metrics(found: _Found, result: Merged, elapsed_ms: int) -> dict[str, str]:
+    """`operationMetrics` by the reference's names."""
+    clauses, changes = found.sides.clauses, result.changes
+    by_source = Match.NOT_MATCHED_BY_SOURCE
+    return row_changes.texts(
+        {
+            "numSourceRows": found.sides.source.rows,
+            "numTargetRowsInserted": result.of(clauses, Insert, *Match),
+            "numTargetRowsUpdated": result.of(clauses, Update, *Match),
+            "numTargetRowsMatchedUpdated": result.of(clauses, Update, Match.MATCHED),
+            "numTargetRowsNotMatchedBySourceUpdated": result.of(clauses, Update, by_source),
+            "numTargetRowsDeleted": result.of(clauses, Delete, *Match),
+            "numTargetRowsMatchedDeleted": result.of(clauses, Delete, Match.MATCHED),
+            "numTargetRowsNotMatchedBySourceDeleted": result.of(clauses, Delete, by_source),
+            "numTargetRowsCopied": result.copied,
+            "numOutputRows": 0 if changes.written is None else changes.written.rows,
+            "numTargetFilesAdded": changes.added,
+            "numTargetFilesRemoved": changes.removed.num_rows,
+            "numTargetBytesAdded": 0 if changes.written is None else changes.written.size,
+            "numTargetBytesRemoved": row_changes.size(changes.removed),
+            "numTargetChangeFilesAdded": len(changes.change_files),
+            **changes.vector_metrics("numTarget"),
+            "executionTimeMs": elapsed_ms,
+        }
+    )

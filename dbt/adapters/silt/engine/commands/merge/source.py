@@ -1,0 +1,167 @@
+"""The source of a MERGE made stable, and what its keys say about the target's rows.
+
+A source that is read twice may differ (`rand()`, `current_timestamp()`, a `limit` without order). Where a MERGE needs
+more than one job the source is therefore computed once and kept, and its keys' ranges are observed on the same pass.
+The ranges rule out files of the target, and are what the MERGE has read of it for the conflict check.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta, timezone
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.commands.merge.plan import KeyEquality, MergePlan
+from dbt.adapters.silt.engine.commands.spark.computed_once import computed_once
+from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
+from dbt.adapters.silt.engine.kernel.table.expressions import FALSE, TRUE, And, Comparison, Expression, In, IsNull, Or
+from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, StructType
+
+_MOST_VALUES: Final = 1000
+"""Up to so many different values of a key are looked at one by one."""
+
+_INTEGERS = frozenset(("byte", "short", "integer", "long"))
+_EXACT = frozenset(("string", "date", "timestamp", "timestamp_ntz", "float", "double", "boolean"))
+_EPOCH: Final = datetime(1970, 1, 1)
+_EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
+
+
+@dataclass(frozen=True)
+class StableSource:
+    """A source that can be read again and gives the same rows.
+
+    Args:
+        frame: its rows, under the source's alias.
+        rows: how many there are.
+        usable: the keys whose values can be compared with the target's statistics.
+        predicate: what a target row must fulfil to match any of them.
+    """
+
+    frame: DataFrame
+    rows: int
+    usable: tuple[KeyEquality, ...]
+    predicate: Expression
+
+
+def stabilise(source: DataFrame, plan: MergePlan, schema: StructType) -> StableSource:
+    """Computes the source once and keeps it.
+
+    Args:
+        schema: the target's.
+    """
+    aliased = source.alias(plan.source_alias)
+    usable = _usable_keys(aliased, plan.keys, schema)
+    observation = Observation()
+    metrics = [F.count(F.lit(1)).alias("rows")]
+    for position, key in enumerate(usable):
+        value = _portable(key, schema)
+        metrics += [
+            F.min(value).alias(f"min_{position}"),
+            F.max(value).alias(f"max_{position}"),
+            F.count(value).alias(f"present_{position}"),
+        ]
+    kept = computed_once(aliased.observe(observation, *metrics)).alias(plan.source_alias)
+    # Spark Connect's client forgets what was observed while rows are kept.
+    observed = observation.get or kept.agg(*metrics).collect()[0].asDict()
+    parts = [_range(key, position, observed, schema) for position, key in enumerate(usable)]
+    predicate = And(tuple(parts)) if parts else TRUE
+    return StableSource(kept, int(observed["rows"]), usable, predicate)
+
+
+def with_values(source: StableSource, schema: StructType, worthwhile: Sequence[str]) -> StableSource:
+    """The source with a predicate that names the keys' single values, where these are few.
+
+    Args:
+        worthwhile: columns of the target, such as its partition columns, looked at even if the source is large.
+    """
+    names = {name.lower() for name in worthwhile}
+    parts = [source.predicate]
+    for key in source.usable:
+        if source.rows <= _MOST_VALUES or key.column.parts[-1].lower() in names:
+            parts.append(_values(source, key, schema))
+    return replace(source, predicate=And(tuple(parts)))
+
+
+def _usable_keys(source: DataFrame, keys: Sequence[KeyEquality], schema: StructType) -> tuple[KeyEquality, ...]:
+    if not keys:
+        return ()
+    selected = source.select(*(F.expr(key.source).alias(f"k{position}") for position, key in enumerate(keys)))
+    types = [member.type for member in kernel_schema(selected.schema)]
+    return tuple(key for key, given in zip(keys, types, strict=True) if _comparable(given, _column_type(key, schema)))
+
+
+def _column_type(key: KeyEquality, schema: StructType) -> DataType | None:
+    found: DataType | None = schema
+    for part in key.column.parts:
+        member = found.field(part) if isinstance(found, StructType) else None
+        found = None if member is None else member.type
+    return found
+
+
+def _comparable(given: DataType, wanted: DataType | None) -> bool:
+    """Whether Spark compares the two without a conversion that changes the order or merges values."""
+    if isinstance(given, DecimalType) and isinstance(wanted, DecimalType):
+        return True
+    given_name, wanted_name = getattr(given, "name", None), getattr(wanted, "name", None)
+    return (given_name in _INTEGERS and wanted_name in _INTEGERS) or (
+        given_name in _EXACT and given_name == wanted_name
+    )
+
+
+def _portable(key: KeyEquality, schema: StructType) -> Column:
+    """The key's value in a type that Python holds exactly, whatever the session's time zone is and the year may be."""
+    text = key.source
+    match getattr(_column_type(key, schema), "name", None):
+        case "date":
+            return F.expr(f"unix_date({text})")
+        case "timestamp":
+            return F.expr(f"unix_micros({text})")
+        case "timestamp_ntz":
+            return F.expr(f"timestampdiff(MICROSECOND, timestamp_ntz'1970-01-01 00:00:00', {text})")
+        case _:
+            return F.expr(text)
+
+
+def _value(portable: Any, name: str | None) -> Any:
+    """The portable value as the kernel compares it; None where Python cannot hold it."""
+    try:
+        if name == "date":
+            return date.fromordinal(_EPOCH_DAY + portable)
+        if name == "timestamp":
+            return _EPOCH.replace(tzinfo=timezone.utc) + timedelta(microseconds=portable)
+        if name == "timestamp_ntz":
+            return _EPOCH + timedelta(microseconds=portable)
+    except (OverflowError, ValueError):
+        return None
+    return None if isinstance(portable, float) and math.isnan(portable) else portable
+
+
+def _range(key: KeyEquality, position: int, observed: Mapping[str, Any], schema: StructType) -> Expression:
+    present = int(observed[f"present_{position}"])
+    name = getattr(_column_type(key, schema), "name", None)
+    least, greatest = (_value(observed[f"{bound}_{position}"], name) for bound in ("min", "max"))
+    parts = []
+    if least is not None:
+        parts.append(Comparison(">=", key.column, least))
+    if greatest is not None:
+        parts.append(Comparison("<=", key.column, greatest))
+    return _with_null(FALSE if present == 0 else And(tuple(parts)), key, present < int(observed["rows"]))
+
+
+def _with_null(values: Expression, key: KeyEquality, has_null: bool) -> Expression:
+    """The predicate on a key's values, true for null too where a null of the source is equal to it."""
+    return Or((values, IsNull(key.column))) if key.null_safe and has_null else values
+
+
+def _values(source: StableSource, key: KeyEquality, schema: StructType) -> Expression:
+    found = source.frame.select(_portable(key, schema).alias("value")).distinct().limit(_MOST_VALUES + 1).collect()
+    name = getattr(_column_type(key, schema), "name", None)
+    values = [_value(row["value"], name) for row in found if row["value"] is not None]
+    if len(found) > _MOST_VALUES or any(value is None for value in values):
+        return TRUE
+    return _with_null(In(key.column, tuple(values)), key, any(row["value"] is None for row in found))

@@ -1,0 +1,115 @@
+"""Which files of a table are in the partitions that new files are in.
+
+Partition values are compared as values, not as texts: writers spell one timestamp in more than one way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any, Final
+
+import pyarrow as pa
+
+from dbt.adapters.silt.engine.commands.spark.partitions import IN_FILE_TAG
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile
+from dbt.adapters.silt.engine.kernel.table.active_files import files_table
+from dbt.adapters.silt.engine.kernel.table.expressions import UNKNOWN, And, Column, Comparison, Expression, IsNull, Or
+from dbt.adapters.silt.engine.kernel.table.schema import StructField
+from dbt.adapters.silt.engine.kernel.table.value_order import domain_of
+
+_MOST_PARTITIONS: Final = 500
+"""Of more partitions than this, what was read is not told apart."""
+
+_EPOCH: Final = datetime(1970, 1, 1)
+
+
+@dataclass(frozen=True)
+class PartitionMatch:
+    """The files of a snapshot in given partitions, and a predicate that holds for every row of these partitions."""
+
+    files: pa.Table
+    predicate: Expression
+
+
+def match(snapshot: Snapshot, adds: Sequence[AddFile], null_safe: bool) -> PartitionMatch:
+    """The files of the snapshot that are in the partitions of `adds`.
+
+    Args:
+        null_safe: whether null is equal to null; else a partition with a null matches none.
+    """
+    fields = [snapshot.schema.require(name) for name in snapshot.partition_columns]
+    wanted = {key for key in keys(files_table(adds), fields) if null_safe or None not in key}
+    chosen = pa.array([key in wanted for key in keys(snapshot.files, fields)], pa.bool_())
+    return PartitionMatch(snapshot.files.filter(chosen), _predicate(wanted, fields))
+
+
+def keys(files: pa.Table, fields: Sequence[StructField]) -> list[tuple[Any, ...]]:
+    """Each file's partition values in a form that is equal where the values are; None is null."""
+    columns = [_forms(files, field) for field in fields]
+    return list(zip(*columns, strict=True))
+
+
+def texts(files: pa.Table, field: StructField) -> list[str | None]:
+    """Each file's partition value as the log's text; None is null, and only null."""
+    columns = (files["partition_values"].to_pylist(), files["tags"].to_pylist())
+    return [
+        _text(dict(values).get(field.physical_name), dict(tags or ()), field)
+        for values, tags in zip(*columns, strict=True)
+    ]
+
+
+def _forms(files: pa.Table, field: StructField) -> list[Any]:
+    found = texts(files, field)
+    domain = domain_of(field.type)
+    forms = [None] * len(found) if domain is None else domain.from_texts(pa.array(found, pa.string())).to_pylist()
+    # What has no form, such as NaN, is compared by its text.
+    return [text if form is None else form for text, form in zip(found, forms, strict=True)]
+
+
+def _text(text: str | None, tags: dict[str, str], field: StructField) -> str | None:
+    """The log's text; an empty one means null but where our own file holds the empty string."""
+    if text != "" or (_is_string(field) and tags.get(IN_FILE_TAG) == "true"):
+        return text
+    return None
+
+
+def _is_string(field: StructField) -> bool:
+    return getattr(field.type, "name", "") == "string"
+
+
+def _predicate(keys: Iterable[tuple[Any, ...]], fields: Sequence[StructField]) -> Expression:
+    distinct = set(keys)
+    if len(distinct) > _MOST_PARTITIONS:
+        return UNKNOWN
+    return Or(
+        tuple(And(tuple(_equal(field, form) for field, form in zip(fields, key, strict=True))) for key in distinct)
+    )
+
+
+def _equal(field: StructField, form: Any) -> Expression:
+    column = Column.of(field.name)
+    if form is None:
+        return IsNull(column)
+    value = _value(field, form)
+    return UNKNOWN if value is None else Comparison("=", column, value)
+
+
+def _value(field: StructField, form: Any) -> Any:
+    """The value of the column's type for a form of `kernel.domains`; None where the form is but a text."""
+    name = getattr(field.type, "name", "")
+    if name == "string" or not isinstance(form, str):
+        match name:
+            case "boolean":
+                return bool(form)
+            case "date":
+                return _EPOCH.date() + timedelta(days=form)
+            case "timestamp":
+                return _EPOCH.replace(tzinfo=timezone.utc) + timedelta(microseconds=form)
+            case "timestamp_ntz":
+                return _EPOCH + timedelta(microseconds=form)
+            case _:
+                return form
+    return None

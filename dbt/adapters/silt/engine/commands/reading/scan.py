@@ -1,0 +1,290 @@
+"""Reading exactly the files that a snapshot names.
+
+Spark is given each file by name: it lists no folder, infers no schema and opens no footer before the work starts.
+Files of other writers lack the partition columns, which the log gives; ours hold them (`partitions.IN_FILE_TAG`).
+Under column mapping files are read by their physical names, or ids, and the columns named as the table has them.
+Rows that a deletion vector marks are left out, whoever reads (`scan_vectors`); files without one cost nothing for it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.commands.reading import scan_vectors
+from dbt.adapters.silt.engine.commands.reading.scan_vectors import WORDS, RowFilter
+from dbt.adapters.silt.engine.commands.spark import errors, partitions, stored_columns
+from dbt.adapters.silt.engine.commands.spark.locations import absolute_name, reported_path, spark_path
+from dbt.adapters.silt.engine.commands.spark.partitions import quoted
+from dbt.adapters.silt.engine.commands.spark.types import is_void, spark_schema
+from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError
+from dbt.adapters.silt.engine.kernel.files import deletion_vectors
+from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table import column_mapping, type_widening
+from dbt.adapters.silt.engine.kernel.table.paths import decode_path, encode_path, is_absolute
+from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType, nullable_schema
+
+FILE: Final = "__silt_file"
+"""The column that `with_position` adds for the file's path, spelled as in the log."""
+
+ROW: Final = "__silt_row"
+"""The column that `with_position` adds for the row's place in its file, counted from 0."""
+
+_MOST_LITERAL_GROUPS = 16
+"""Up to so many different partition values are given as literals, one read each; more of them by a join."""
+
+_REPORTED = "__silt_reported"
+
+
+@dataclass(frozen=True)
+class _Files:
+    """Files to read alike.
+
+    Args:
+        paths: as in the log.
+        columns: the columns that the files lack, or that the log gives better.
+        values: what the log gives for them, a tuple for each file.
+        rows: which rows are read; None for all.
+    """
+
+    paths: tuple[str, ...]
+    columns: tuple[str, ...] = ()
+    values: tuple[tuple[str | None, ...], ...] = ()
+    rows: RowFilter | None = None
+
+
+@dataclass(frozen=True)
+class _Scan:
+    spark: SparkSession
+    table: str
+    version: int
+    root: str
+    schema: StructType
+    stored: StructType
+    with_position: bool
+
+    def pairs(self, without: Collection[str] = ()) -> list[tuple[StructField, StructField]]:
+        """The table's columns, each with the field that data files have for it."""
+        gone = {name.lower() for name in without}
+        both = zip(self.schema, self.stored, strict=True)
+        return [(member, stored) for member, stored in both if member.name.lower() not in gone]
+
+
+def read(
+    spark: SparkSession,
+    log: DeltaLog,
+    snapshot: Snapshot,
+    files: pa.Table | None = None,
+    with_position: bool = False,
+    only: Positions | None = None,
+) -> DataFrame:
+    """The rows of some files of a snapshot, in the table's columns, all of them nullable.
+
+    Rows that the files' deletion vectors mark are no rows of the table, and never among them.
+
+    Args:
+        files: rows of `snapshot.files`; None for all of them.
+        with_position: whether the columns `FILE` and `ROW` are added.
+        only: the rows to read instead, by their positions in files that are among `files`. That none of them is marked
+            is the caller's to know: it is so for positions that `with_position` gave.
+
+    Raises:
+        DataFileMissingError: a file is not there; one that goes missing later fails the job that reads it.
+        CorruptDeletionVectorError: which rows are in the table cannot be known.
+    """
+    schema = nullable_schema(column_mapping.without_mapping(snapshot.schema))
+    by_id = snapshot.properties.column_mapping_mode == "id"
+    stored = nullable_schema(column_mapping.stored_schema(snapshot.metadata, with_ids=by_id))
+    scan = _Scan(spark, log.name, snapshot.version, log.store.root, schema, stored, with_position)
+    groups = _groups(log, snapshot, snapshot.files if files is None else files, only)
+    parts = [_read_joined(scan, group) if _needs_join(scan, group) else _read_alike(scan, group) for group in groups]
+    return reduce(DataFrame.unionAll, parts) if parts else _empty(scan)
+
+
+def _empty(scan: _Scan) -> DataFrame:
+    schema = scan.schema
+    if scan.with_position:
+        schema = schema.add(StructField(FILE, PrimitiveType("string")), StructField(ROW, PrimitiveType("long")))
+    return scan.spark.createDataFrame([], spark_schema(schema))
+
+
+def _groups(log: DeltaLog, snapshot: Snapshot, files: pa.Table, only: Positions | None) -> list[_Files]:
+    """The files to read whole, and those of which only some rows are read."""
+    partitioning = [snapshot.schema.require(name, log.name) for name in snapshot.partition_columns]
+    bitmaps = deletion_vectors.read_all(log.store, files, log.name) if only is None else only
+    if not bitmaps:
+        return _grouped(files, partitioning) if only is None else []
+    is_partial = pc.is_in(files["path"], value_set=pa.array(bitmaps, pa.string()))
+    partial = files.filter(is_partial)
+    whole = _grouped(files.filter(pc.invert(is_partial)), partitioning) if only is None else []
+    if scan_vectors.can_be_literal(bitmaps.values()):
+        apart = [partial.slice(position, 1) for position in range(partial.num_rows)]
+        groups = [group for one in apart for group in _grouped(one, partitioning)]
+    else:
+        groups = _grouped(partial, partitioning, most_literal=0)
+    filters = (RowFilter(tuple(bitmaps[path] for path in group.paths), only is not None) for group in groups)
+    return [*whole, *(replace(group, rows=rows) for group, rows in zip(groups, filters, strict=True))]
+
+
+def _grouped(
+    files: pa.Table, partitioning: Sequence[StructField], most_literal: int = _MOST_LITERAL_GROUPS
+) -> list[_Files]:
+    """The files that hold every column; the others by their partition values, or together where these are many."""
+    paths = files["path"].to_pylist()
+    if not partitioning:
+        return [_Files(tuple(paths))] if paths else []
+    partition_columns = tuple(member.name for member in partitioning)
+    # The log's text is what counts where a type has been widened: a float's digits are not those of the double.
+    in_file = not any(type_widening.TYPE_CHANGES in member.metadata for member in partitioning)
+    whole: list[str] = []
+    by_values: dict[tuple[str | None, ...], list[str]] = defaultdict(list)
+    columns = (files["partition_values"].to_pylist(), files["tags"].to_pylist())
+    for path, values, tags in zip(paths, *columns, strict=True):
+        if in_file and dict(tags or ()).get(partitions.IN_FILE_TAG) == "true":
+            whole.append(path)
+        else:
+            given = dict(values)
+            by_values[tuple(given.get(member.physical_name) for member in partitioning)].append(path)
+    groups = [_Files(tuple(group), partition_columns, (values,) * len(group)) for values, group in by_values.items()]
+    if len(groups) > most_literal:
+        groups = [
+            _Files(
+                tuple(path for group in groups for path in group.paths),
+                partition_columns,
+                tuple(values for group in groups for values in group.values),
+            )
+        ]
+    return [_Files(tuple(whole)), *groups] if whole else groups
+
+
+def _needs_join(scan: _Scan, files: _Files) -> bool:
+    """Whether rows must be told their file's values or bitmap, or how the log spells its path, by a table of files."""
+    if files.rows is not None and not files.rows.is_literal:
+        return True
+    return len(set(files.values)) > 1 or (scan.with_position and not all(map(_is_canonical, files.paths)))
+
+
+def _is_canonical(path: str) -> bool:
+    """Whether the log's spelling is what Spark reports, after the table's folder."""
+    name = decode_path(path)
+    return not is_absolute(name) and encode_path(name) == path
+
+
+def _read_alike(scan: _Scan, files: _Files) -> DataFrame:
+    """Files whose missing columns have the same value in all of them."""
+    frame = _open(scan, files)
+    values = dict(zip(files.columns, files.values[0], strict=True)) if files.values else {}
+    is_as_stored = scan.stored.names == scan.schema.names and not _voids(scan.schema)
+    if is_as_stored and not (values or files.rows or scan.with_position):
+        return frame
+    given = {name: F.lit(value).cast("string") for name, value in values.items()}
+    columns = _table_columns(scan, given)
+    if not (files.rows or scan.with_position):
+        return frame.select(*columns)
+    metadata = frame.metadataColumn("_metadata")
+    folder = reported_path(scan.root) + "/"
+    reported = metadata["file_path"]
+    start = F.locate(folder, reported) + len(folder)
+    path = F.substring(reported, start, F.length(reported))
+    frame = frame.withColumns({FILE: path, ROW: metadata["row_index"]})
+    if files.rows is not None:
+        frame = frame.filter(files.rows.literal(ROW))
+    return frame.select(*columns, *_positions(scan))
+
+
+def _read_joined(scan: _Scan, files: _Files) -> DataFrame:
+    """Files whose missing columns, and spelling in the log, a broadcast table gives."""
+    frame = _open(scan, files)
+    metadata = frame.metadataColumn("_metadata")
+    present = [quoted(stored.name) for member, stored in scan.pairs(files.columns) if not is_void(member.type)]
+    frame = frame.select(*present, metadata["file_path"].alias(_REPORTED), metadata["row_index"].alias(ROW))
+    known = scan.spark.createDataFrame(_table_of_files(scan, files))
+    joined = frame.join(F.broadcast(known), _REPORTED)
+    if files.rows is not None:
+        joined = joined.filter(files.rows.by_words(ROW))
+    given = {name: F.col(f"__silt_value_{position}") for position, name in enumerate(files.columns)}
+    columns = _table_columns(scan, given)
+    return joined.select(*columns, *_positions(scan))
+
+
+def _positions(scan: _Scan) -> tuple[str, ...]:
+    return (FILE, ROW) if scan.with_position else ()
+
+
+def _table_of_files(scan: _Scan, files: _Files) -> pa.Table:
+    """One row for each way in which Spark may report a file: the path as in the log, missing values, the bitmap."""
+    values = files.values or ((),) * len(files.paths)
+    rows = [
+        (position, reported, path, *given)
+        for position, (path, given) in enumerate(zip(files.paths, values, strict=True))
+        for reported in _reports(absolute_name(scan.root, path))
+    ]
+    positions, *texts = zip(*rows, strict=True)
+    names = [_REPORTED, FILE, *(f"__silt_value_{position}" for position in range(len(files.columns)))]
+    table = pa.table([pa.array(column, pa.string()) for column in texts], names=names)
+    return table if files.rows is None else table.append_column(WORDS, files.rows.words().take(pa.array(positions)))
+
+
+def _reports(name: str) -> tuple[str, ...]:
+    reported = reported_path(name)
+    return (f"file:{reported}", f"file://{reported}") if reported.startswith("/") else (reported,)
+
+
+def _table_columns(scan: _Scan, given: Mapping[str, Column]) -> list[Column]:
+    """The table's columns in order: those that the log gives, as text, and those in the files."""
+    by_name = {name.lower(): text for name, text in given.items()}
+    columns = []
+    for member, stored in scan.pairs():
+        text = by_name.get(member.name.lower())
+        if text is not None:
+            column = partitions.typed(text, member.type)
+        elif is_void(member.type):
+            column = F.lit(None)
+        else:
+            columns.append(stored_columns.read(member, stored))
+            continue
+        columns.append(column.alias(member.name, metadata=dict(member.metadata)))
+    return columns
+
+
+def _open(scan: _Scan, files: _Files) -> DataFrame:
+    held = StructType(tuple(stored for member, stored in scan.pairs(files.columns) if not is_void(member.type)))
+    reader = scan.spark.read.schema(spark_schema(held)).options(ignoreMissingFiles=False, ignoreCorruptFiles=False)
+    try:
+        with errors.mapped(scan.table, scan.version):
+            frame = reader.parquet(*(spark_path(scan.root, path) for path in files.paths))
+            frame.schema  # noqa: B018 -- over Spark Connect no file is looked for before something is asked
+            return frame
+    except DataFileMissingError as error:
+        raise _named_source(scan, files, error) from error
+
+
+def _named_source(scan: _Scan, files: _Files, error: DataFileMissingError) -> DataFileMissingError:
+    """The error; of a shallow clone it says whose the file was."""
+    reported = str(error.details.get("path", ""))
+    elsewhere = [path for path in files.paths if is_absolute(decode_path(path))]
+    missing = next((path for path in elsewhere if reported.endswith(spark_path(scan.root, path))), None)
+    if missing is None:
+        return error
+    return DataFileMissingError(
+        f"the data file {decode_path(missing)} is not there: the table is a shallow clone, and the file was its "
+        "source's, which VACUUM or a drop has deleted",
+        remedy="Restore the source's file from a copy, or clone the source again; a deep clone has files of its own",
+        table=scan.table,
+        version=scan.version,
+        details=error.details,
+    )
+
+
+def _voids(schema: StructType) -> bool:
+    return any(is_void(member.type) for member in schema)

@@ -1,0 +1,117 @@
+"""DELETE FROM."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.commands.reading import scan
+from dbt.adapters.silt.engine.commands.rows import marking, row_changes
+from dbt.adapters.silt.engine.commands.rows.row_changes import FileChanges, Limits, RowResult, Rows
+from dbt.adapters.silt.engine.commands.spark.partitions import quoted
+from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
+from dbt.adapters.silt.engine.commands.writing import change_data, files
+from dbt.adapters.silt.engine.kernel.errors import InternalError
+from dbt.adapters.silt.engine.kernel.files import row_counts
+from dbt.adapters.silt.engine.kernel.scan import skipping
+from dbt.adapters.silt.engine.kernel.table.features import check_writable
+from dbt.adapters.silt.engine.kernel.transaction.changes import Operation
+
+OPERATION = "DELETE"
+
+
+def delete(
+    spark: SparkSession, target: Target, rows: Rows, settings: WriteSettings, limits: Limits | None = None
+) -> Outcome:
+    """Deletes the rows for which the condition is true; those for which it is null stay.
+
+    A delete of whole files, as far as partition values and statistics prove it, runs no Spark job.
+
+    Raises:
+        UnsupportedFeatureError: the table needs a feature that this engine cannot write.
+        ConcurrentModificationError: another writer's commit stands in the way.
+        DataFileMissingError, TableDamagedError: a data file cannot be read.
+    """
+    started = target.log.clock.now_ms()
+    check_writable(target.snapshot.protocol, target.name, target.snapshot.metadata)
+    result = _run(spark, target, rows, limits or Limits())
+    operation = Operation(OPERATION, metrics=row_changes.texts({"numDeletedRows": result.changed}))
+    outcome = row_changes.end(target, operation, rows, result, settings, started)
+    return replace(outcome, rows_deleted=result.changed)
+
+
+def _run(spark: SparkSession, target: Target, rows: Rows, limits: Limits) -> RowResult:
+    everything = target.snapshot.files
+    nothing = everything.slice(0, 0)
+    if rows.condition is None:
+        return RowResult(FileChanges(nothing, everything), row_counts.row_count(everything))
+    candidates = skipping.prune(target.snapshot, rows.predicate)
+    is_whole = skipping.fully_matched(target.snapshot, rows.predicate, candidates)
+    whole, others = candidates.filter(is_whole), candidates.filter(pc.invert(is_whole))
+    deleted = row_counts.row_count(whole)
+    if others.num_rows == 0:
+        return RowResult(FileChanges(nothing, whole), deleted)
+    if marking.is_by_position(target.snapshot):
+        return _mark(spark, target, rows, whole, others, limits)
+    result = _rewrite(spark, target, rows, others, limits)
+    changes = replace(result.changes, removed=pa.concat_tables([whole, result.changes.removed]))
+    changed = None if deleted is None or result.changed is None else deleted + result.changed
+    return RowResult(changes, changed, result.copied)
+
+
+def _mark(
+    spark: SparkSession, target: Target, rows: Rows, whole: pa.Table, candidates: pa.Table, limits: Limits
+) -> RowResult:
+    """Removes the whole files, and marks the rows of the others where they are, or writes these anew without them."""
+    is_recorded = change_data.is_recorded(target.snapshot)
+    found = _read(spark, target, rows, candidates, with_position=True).filter(_matches(rows))
+    if is_recorded:
+        found = marking.kept(found)
+    plan = marking.plan(target, candidates, marking.positions(found))
+    written = None
+    if plan.worn.num_rows:
+        left = scan.read(spark, target.log, target.snapshot, plan.worn, only=plan.left)
+        written = files.write(marking.gathered(left, plan.worn, limits), target.log, target.snapshot.metadata)
+    changes = marking.changes(target, candidates, plan, written)
+    changes = replace(changes, removed=pa.concat_tables([whole, changes.removed]))
+    deleted = plan.num_going + row_changes.row_count(target, whole)
+    if is_recorded and (plan.worn.num_rows or plan.staying.num_rows):
+        going = found.select(*map(quoted, target.snapshot.schema.names))
+        gone = scan.read(spark, target.log, target.snapshot, whole).unionAll(going)
+        deletions, expected = {change_data.DELETE: gone}, {change_data.DELETE: deleted}
+        changes = row_changes.record(target, changes, target.snapshot.metadata, deletions, expected)
+    return RowResult(changes, deleted, plan.num_left)
+
+
+def _rewrite(spark: SparkSession, target: Target, rows: Rows, candidates: pa.Table, limits: Limits) -> RowResult:
+    """Writes the files anew without the rows."""
+    chosen = candidates
+    if row_changes.size(candidates) > limits.at_once:
+        chosen = row_changes.touched(
+            _read(spark, target, rows, candidates, with_position=True).filter(_matches(rows)), candidates
+        )
+        if chosen.num_rows == 0:
+            return RowResult(FileChanges(candidates, chosen))
+    kept = _read(spark, target, rows, chosen).filter(~_matches(rows))
+    written = files.write(kept, target.log, target.snapshot.metadata)
+    deleted = row_changes.row_count(target, chosen) - written.rows
+    changes = FileChanges(candidates, chosen, written)
+    if deleted < 0:
+        written.discard(target.log)
+        raise InternalError("a DELETE kept more rows than the files held; nothing was committed", table=target.name)
+    if deleted == 0:
+        return RowResult(row_changes.drop_written(target, changes))
+    return RowResult(changes, deleted, written.rows)
+
+
+def _read(spark: SparkSession, target: Target, rows: Rows, chosen: pa.Table, with_position: bool = False) -> DataFrame:
+    return scan.read(spark, target.log, target.snapshot, chosen, with_position).alias(rows.alias)
+
+
+def _matches(rows: Rows) -> Column:
+    # The line break ends a comment at the condition's end.
+    return F.expr(f"(({rows.condition}\n) <=> true)")

@@ -1,0 +1,195 @@
+"""Taking rows out of files without writing the files anew: deletion vectors, where the table asks for them.
+
+A verb finds the rows that go, in one pass (`kept`, `positions`). A file that would be left without rows is
+removed; one that would be left with few is written anew, because every later scan would pay for the rows that are gone;
+all others stay, with a vector that marks the rows (`plan`, `changes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+from pyroaring import BitMap64
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.commands.reading import scan
+from dbt.adapters.silt.engine.commands.rows import row_changes
+from dbt.adapters.silt.engine.commands.rows.row_changes import FileChanges, Limits, Marked
+from dbt.adapters.silt.engine.commands.spark import errors
+from dbt.adapters.silt.engine.commands.spark.computed_once import computed_once
+from dbt.adapters.silt.engine.commands.target import Target
+from dbt.adapters.silt.engine.commands.writing import change_data
+from dbt.adapters.silt.engine.commands.writing.files import Written
+from dbt.adapters.silt.engine.kernel.errors import ConcurrentDropError, SiltError
+from dbt.adapters.silt.engine.kernel.files import deletion_vectors, stats_json
+from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
+from dbt.adapters.silt.engine.kernel.files.statistics import from_footers
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile
+from dbt.adapters.silt.engine.kernel.table.features import has_feature
+from dbt.adapters.silt.engine.kernel.table.paths import decode_path
+
+FEATURE = "deletionVectors"
+
+# Rewriting what is left is paid for by the second scan that need not read what is gone.
+_WORN = 0.8
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What becomes of the files that lose rows.
+
+    Args:
+        going: the rows that go, by file.
+        gone: the files that no row is left of.
+        worn: the files to write anew.
+        staying: the files that get a vector.
+        left: the rows of worn files that stay, by file.
+        vectors: all rows that are not in the table any more, of the files that stay.
+    """
+
+    going: Positions
+    gone: pa.Table
+    worn: pa.Table
+    staying: pa.Table
+    left: Positions = field(default_factory=dict)
+    vectors: Positions = field(default_factory=dict)
+
+    @property
+    def touched(self) -> pa.Table:
+        """All files that lose rows."""
+        return pa.concat_tables([self.gone, self.worn, self.staying])
+
+    @property
+    def removed(self) -> pa.Table:
+        """The files that leave the table."""
+        return pa.concat_tables([self.gone, self.worn])
+
+    @property
+    def num_going(self) -> int:
+        return sum(map(len, self.going.values()))
+
+    @property
+    def num_left(self) -> int:
+        return sum(map(len, self.left.values()))
+
+
+def is_asked_for(snapshot: Snapshot) -> bool:
+    """Whether rows of the table are to be marked, rather than their files written anew."""
+    return snapshot.properties.enable_deletion_vectors and has_feature(snapshot.protocol, FEATURE)
+
+
+def is_by_position(snapshot: Snapshot) -> bool:
+    """Whether rows that go are to be found by their positions first: to be marked, or to be recorded as changes.
+
+    What was found once can be read again: change files hold exactly the rows that go from the data files.
+    """
+    return is_asked_for(snapshot) or change_data.is_recorded(snapshot)
+
+
+def all_positions(target: Target, chosen: pa.Table) -> dict[str, BitMap64]:
+    """Where all rows of files are."""
+    marked = deletion_vectors.read_all(target.log.store, chosen, target.name)
+    sizes = zip(chosen["path"].to_pylist(), row_changes.records(target, chosen), strict=True)
+    return {path: marked.get(path, BitMap64()).flip(0, size) for path, size in sizes}
+
+
+def kept(found: DataFrame) -> DataFrame:
+    """Rows that go, with their positions, each found once and the same whenever it is read; runs a job.
+
+    What is marked is then what is written or recorded, even where a condition's answer differs from time to time
+    (`rand()`), and the files are not read a second time for it.
+    """
+    with errors.mapped():
+        return computed_once(found)
+
+
+def positions(rows: DataFrame) -> dict[str, BitMap64]:
+    """Where rows are in their files, by the columns `scan.FILE` and `scan.ROW`; runs a job."""
+    of_files = rows.groupBy(scan.FILE).agg(F.collect_list(scan.ROW).alias(scan.ROW))
+    with errors.mapped():
+        found = of_files.toArrow()
+    return {
+        file.as_py(): deletion_vectors.of_positions(places.values)
+        for file, places in zip(found[scan.FILE], found[scan.ROW], strict=True)
+    }
+
+
+def plan(target: Target, candidates: pa.Table, going: Positions, may_stay: bool = True) -> Plan:
+    """What becomes of files that lose these rows, none of which is marked already.
+
+    Where the table does not ask for deletion vectors, no file stays.
+
+    Args:
+        candidates: files that hold them, and others; rows of the snapshot's files.
+        may_stay: whether a file may stay without some of its rows.
+    """
+    touched = row_changes.at(candidates, going)
+    before = deletion_vectors.read_all(target.log.store, touched, target.name)
+    paths = touched["path"].to_pylist()
+    sizes = dict(zip(paths, row_changes.records(target, touched), strict=True))
+    after = {path: before[path] | going[path] if path in before else going[path] for path in paths}
+    shares = [len(after[path]) / sizes[path] for path in paths]
+    most = _WORN if may_stay and is_asked_for(target.snapshot) else 0.0
+    gone = touched.filter(pa.array([share >= 1 for share in shares], pa.bool_()))
+    worn = touched.filter(pa.array([most < share < 1 for share in shares], pa.bool_()))
+    staying = touched.filter(pa.array([share <= most for share in shares], pa.bool_()))
+    left = {path: after[path].flip(0, sizes[path]) for path in worn["path"].to_pylist()}
+    return Plan(going, gone, worn, staying, left, {path: after[path] for path in staying["path"].to_pylist()})
+
+
+def gathered(rows: DataFrame, read: pa.Table, limits: Limits) -> DataFrame:
+    """Few rows out of these files, so that they do not become as many small files as there were tasks to find them."""
+    return rows.coalesce(1) if row_changes.size(read) <= limits.at_once else rows.hint("rebalance")
+
+
+def changes(target: Target, opened: pa.Table, planned: Plan, written: Written | None) -> FileChanges:
+    """What becomes of the files; writes the vectors of those that stay.
+
+    Args:
+        opened: the files whose rows were looked at.
+        written: the rows of worn files that are left, and new ones; deleted again where the vectors cannot be written.
+
+    Raises:
+        ConcurrentDropError: the table is not there any more.
+        StorageError: the storage failed.
+    """
+    try:
+        return FileChanges(opened, planned.removed, written, _marked(target, planned))
+    except SiltError:
+        if written is not None:
+            written.discard(target.log)
+        raise
+
+
+def _marked(target: Target, planned: Plan) -> Marked | None:
+    adds = target.snapshot.add_files(planned.staying)
+    if not adds:
+        return None
+    texts = _wide_statistics(target, adds)
+    try:
+        vectors = deletion_vectors.write(
+            target.log.store, target.log.clock, [planned.vectors[add.path] for add in adds]
+        )
+    except ObjectMissing as error:
+        raise ConcurrentDropError("the table was dropped", table=target.name) from error
+    marked = (
+        replace(add, stats=text, deletion_vector=vector, data_change=True)
+        for add, text, vector in zip(adds, texts, vectors, strict=True)
+    )
+    return Marked(planned.staying, tuple(marked))
+
+
+def _wide_statistics(target: Target, adds: Sequence[AddFile]) -> list[str]:
+    """The files' statistics, as a file that has a vector must have them."""
+    texts = pa.array([add.stats for add in adds], pa.string())
+    counts = stats_json.read(texts, {stats_json.NUM_RECORDS: None})[stats_json.NUM_RECORDS].to_pylist()
+    lacking = [decode_path(add.path) for add, count in zip(adds, counts, strict=True) if count is None]
+    snapshot = target.snapshot
+    found = from_footers(target.log.store, lacking, snapshot.schema, snapshot.properties, snapshot.partition_columns)
+    read = {name: of_file.json for name, of_file in found.items()}
+    return [stats_json.widened(read.get(decode_path(add.path), str(add.stats))) for add in adds]

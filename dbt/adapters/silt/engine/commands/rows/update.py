@@ -1,0 +1,144 @@
+"""UPDATE."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.commands.reading import scan
+from dbt.adapters.silt.engine.commands.rows import marking, row_changes
+from dbt.adapters.silt.engine.commands.rows.row_changes import FileChanges, Limits, RowResult, Rows
+from dbt.adapters.silt.engine.commands.spark.partitions import quoted
+from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
+from dbt.adapters.silt.engine.commands.writing import change_data, checks, files, generated, set_clause
+from dbt.adapters.silt.engine.commands.writing.checks import Check
+from dbt.adapters.silt.engine.commands.writing.set_clause import Assignment, Name
+from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
+from dbt.adapters.silt.engine.kernel.scan import skipping
+from dbt.adapters.silt.engine.kernel.table.features import check_writable
+from dbt.adapters.silt.engine.kernel.transaction.changes import Operation
+
+OPERATION = "UPDATE"
+
+_CHANGED = "__silt_changed"
+_UPDATED = "updated"
+
+
+def update(
+    spark: SparkSession,
+    target: Target,
+    pairs: Sequence[tuple[Name, str]],
+    rows: Rows,
+    settings: WriteSettings,
+    limits: Limits | None = None,
+) -> Outcome:
+    """Sets columns of the rows for which the condition is true.
+
+    Args:
+        pairs: the column, its name as parts, and the text of its new value.
+
+    Raises:
+        ColumnNotFoundError, InvalidStatementError, TypeMismatchError: an assignment cannot be made.
+        DataRejectedError: a new value breaks a rule of the table, or does not fit into its column.
+        UnsupportedFeatureError: the table needs a feature that this engine cannot write.
+        ConcurrentModificationError: another writer's commit stands in the way.
+        DataFileMissingError, TableDamagedError: a data file cannot be read.
+    """
+    started = target.log.clock.now_ms()
+    check_writable(target.snapshot.protocol, target.name, target.snapshot.metadata)
+    row_changes.check_names(target.snapshot.schema, target.name)
+    assigned = set_clause.resolve(pairs, target.snapshot.schema, rows.alias, target.name)
+    result = _run(spark, target, assigned, rows, limits or Limits())
+    operation = Operation(OPERATION, metrics=row_changes.texts({"numUpdatedRows": result.changed}))
+    outcome = row_changes.end(target, operation, rows, result, settings, started)
+    return replace(outcome, rows_updated=result.changed)
+
+
+def _run(spark: SparkSession, target: Target, assigned: Sequence[Assignment], rows: Rows, limits: Limits) -> RowResult:
+    everything = target.snapshot.files
+    candidates = everything if rows.condition is None else skipping.prune(target.snapshot, rows.predicate)
+    is_marked = rows.condition is not None and marking.is_asked_for(target.snapshot)
+    if is_marked or change_data.is_recorded(target.snapshot):
+        return _mark(spark, target, assigned, rows, candidates, limits)
+    chosen = candidates
+    if rows.condition is not None and row_changes.size(candidates) > limits.at_once:
+        found = _read(spark, target, rows, candidates, with_position=True)
+        chosen = row_changes.touched(found.filter(F.col(_CHANGED)), candidates)
+    frame, rules = _new_rows(_read(spark, target, rows, chosen), target, assigned)
+    if chosen.num_rows == 0:
+        return RowResult(FileChanges(candidates, chosen))
+    counts = {_UPDATED: F.count_if(F.col(_CHANGED))}
+    written = files.write(frame, target.log, target.snapshot.metadata, rules, counts)
+    changes = FileChanges(candidates, chosen, written)
+    row_changes.check_kept(target, changes, row_changes.row_count(target, chosen))
+    updated = written.metrics[_UPDATED]
+    if updated == 0:
+        return RowResult(row_changes.drop_written(target, changes))
+    return RowResult(changes, updated, written.rows - updated)
+
+
+def _mark(
+    spark: SparkSession,
+    target: Target,
+    assigned: Sequence[Assignment],
+    rows: Rows,
+    candidates: pa.Table,
+    limits: Limits,
+) -> RowResult:
+    """Marks the rows where they are, or removes their files, and writes what is then missing."""
+    if rows.condition is None:
+        before = _read(spark, target, rows, candidates)
+        going: Positions = marking.all_positions(target, candidates)
+    else:
+        found = _read(spark, target, rows, candidates, with_position=True).filter(F.col(_CHANGED))
+        before = marking.kept(found).alias(rows.alias)
+        going = marking.positions(before)
+    plan = marking.plan(target, candidates, going)
+    new, rules = _new_rows(before, target, assigned)
+    if plan.num_going == 0:
+        return RowResult(FileChanges(candidates, plan.touched))
+    if change_data.is_recorded(target.snapshot):
+        new = change_data.stable(new)
+    left = scan.read(spark, target.log, target.snapshot, plan.worn, only=plan.left)
+    both = new.unionByName(left.withColumn(_CHANGED, F.lit(False)), allowMissingColumns=True)
+    metadata = target.snapshot.metadata
+    written = files.write(marking.gathered(both, plan.touched, limits), target.log, metadata, rules)
+    row_changes.check_kept(target, FileChanges(candidates, plan.removed, written), plan.num_going + plan.num_left)
+    changes = marking.changes(target, candidates, plan, written)
+    if change_data.is_recorded(target.snapshot):
+        images = {change_data.UPDATE_PREIMAGE: before, change_data.UPDATE_POSTIMAGE: new}
+        changes = row_changes.record(target, changes, metadata, images, dict.fromkeys(images, plan.num_going))
+    return RowResult(changes, plan.num_going, plan.num_left)
+
+
+def _read(spark: SparkSession, target: Target, rows: Rows, chosen: pa.Table, with_position: bool = False) -> DataFrame:
+    """The rows of the files, each with whether it is to be changed."""
+    frame = scan.read(spark, target.log, target.snapshot, chosen, with_position).alias(rows.alias)
+    # The line break ends a comment at the condition's end.
+    condition = "true" if rows.condition is None else f"(({rows.condition}\n) <=> true)"
+    return frame.withColumn(_CHANGED, F.expr(condition))
+
+
+def _new_rows(frame: DataFrame, target: Target, assigned: Sequence[Assignment]) -> tuple[DataFrame, tuple[Check, ...]]:
+    """All rows of the frame as the table is to have them, and what the changed ones must keep."""
+    made = set_clause.settings(frame, assigned, target.name)
+    per_column = set_clause.by_column(made)
+    changed = F.col(_CHANGED)
+    columns = []
+    for member in target.snapshot.schema:
+        old = F.col(quoted(member.name))
+        own = per_column.get(member.name.lower())
+        new = old if own is None else F.when(changed, set_clause.applied(old, own)).otherwise(old)
+        columns.append(new.alias(member.name))
+    lost, lost_checks = set_clause.losses([(_CHANGED, setting) for setting in made], target.name)
+    rules = checks.table_checks(target.snapshot.schema, target.snapshot.properties, target.name)
+    of_changed = tuple(replace(rule, violation=changed & rule.violation) for rule in rules)
+    rows = frame.select(*columns, changed, *lost.values())
+    computed = {
+        m.name: changed for m in generated.generated_columns(target.snapshot.schema) if m.name.lower() not in per_column
+    }
+    return generated.computed(rows, target.snapshot.schema, computed), (*lost_checks, *of_changed)

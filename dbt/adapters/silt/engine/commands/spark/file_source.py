@@ -1,0 +1,125 @@
+"""Reading files that belong to no table: what `read_files` gives.
+
+Strict where Spark's own readers are lenient: a value that is not of its column's type and a header that is not the
+schema's are errors, because Spark would give nulls, or values under another column's name. A quote within quotes is
+doubled, as RFC 4180 has it; Spark expects a backslash before it, and reads the doubled one wrong. Options can ask for
+Spark's ways (`mode => 'PERMISSIVE'`, `enforceSchema => true`, `escape => '\\\\'`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql.types import CharType, DataType, StringType, StructField, StructType, VarcharType
+
+from dbt.adapters.silt.engine.commands.spark import errors
+from dbt.adapters.silt.engine.commands.spark.file_formats import format_of
+from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, FilesNotFoundError, InvalidStatementError
+
+_DEFAULTS: Mapping[str, Mapping[str, str]] = {
+    "csv": {"inferschema": "true", "enforceschema": "false", "mode": "FAILFAST", "escape": '"'},
+    "json": {"mode": "FAILFAST"},
+}
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """Files, and how they are read.
+
+    Attributes:
+        path: a file, a folder or a pattern (`/data/*.csv`), or a URI of a file system that Spark knows.
+        options: by lower-case name: `format` (by default what the path's ending says), `schema` (the columns, in
+            order, as SQL text), `schemahints` (the types of some columns, by name), and what Spark's reader takes.
+        text: how the statement asks for them, for messages.
+    """
+
+    path: str
+    options: Mapping[str, str]
+    text: str
+
+
+def read(spark: SparkSession, source: FileSource) -> DataFrame:
+    """The rows of the files.
+
+    Raises:
+        FilesNotFoundError: there are none.
+        ColumnNotFoundError: `schemahints` names a column that they do not have.
+        InvalidStatementError: there is no such format or option, or `schema` is no list of columns.
+    """
+    with _mapped(source):
+        rows = _read(spark, source)
+        _ = rows.schema  # over Spark Connect, a frame is only now looked at
+        return rows
+
+
+def _read(spark: SparkSession, source: FileSource) -> DataFrame:
+    options = dict(source.options)
+    schema, hints = options.pop("schema", None), options.pop("schemahints", None)
+    file_format = (options.pop("format", None) or format_of(source.path) or "").lower()
+    if not file_format:
+        raise InvalidStatementError(
+            f"the ending of `{source.path}` does not say what format the files have",
+            remedy="Give the `format`: parquet, csv, json, orc or text",
+        )
+    options = {**_DEFAULTS.get(file_format, {}), **options}
+    if schema is not None:
+        return _reader(spark, file_format, options).schema(_columns(schema)).load(source.path)
+    if hints is None:
+        return _reader(spark, file_format, options).load(source.path)
+    hinted = _columns(hints)
+    found = _found(spark, source, file_format, options, hinted)
+    return _reader(spark, file_format, options).schema(found).load(source.path)
+
+
+def _reader(spark: SparkSession, file_format: str, options: Mapping[str, str]) -> DataFrameReader:
+    return spark.read.format(file_format).options(**options)
+
+
+def _found(
+    spark: SparkSession, source: FileSource, file_format: str, options: Mapping[str, str], hinted: StructType
+) -> StructType:
+    """The files' own columns, with the hinted types."""
+    hints = {field.name.lower(): field for field in hinted}
+    names = {"inferschema": "false"} if file_format == "csv" else {}
+    found = _reader(spark, file_format, {**options, **names}).load(source.path).schema
+    if file_format == "csv" and any(field.name.lower() not in hints for field in found):
+        # Some types are to be found out, which takes a pass over the files.
+        found = _reader(spark, file_format, options).load(source.path).schema
+    missing = [field for name, field in hints.items() if name not in {each.name.lower() for each in found}]
+    if missing and file_format != "json":  # where a column is absent from the rows that lack it
+        raise ColumnNotFoundError(
+            f"there is no column `{missing[0].name}` in the files of {source.text}; "
+            f"they have {', '.join(f'`{each.name}`' for each in found)}"
+        )
+    typed = [StructField(each.name, hints.get(each.name.lower(), each).dataType) for each in found]
+    return StructType([*typed, *missing])
+
+
+def _columns(text: str) -> StructType:
+    """The columns that a text declares, as a reader takes them: it knows no texts of a limited length."""
+    declared = StructType.fromDDL(text)
+    if not isinstance(declared, StructType):
+        raise InvalidStatementError(f"`{text}` is no list of columns", remedy="Write it as `id bigint, name string`")
+    return StructType([StructField(field.name, _unlimited(field.dataType)) for field in declared])
+
+
+def _unlimited(kind: DataType) -> DataType:
+    return StringType() if isinstance(kind, (CharType, VarcharType)) else kind
+
+
+@contextlib.contextmanager
+def _mapped(source: FileSource) -> Iterator[None]:
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        if errors.condition(error).partition(".")[0] in ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA"):
+            raise FilesNotFoundError(
+                f"there are no files to read at `{source.path}`, which {source.text} asks for",
+                details={"path": source.path},
+            ) from error
+        raise InvalidStatementError(f"{source.text} cannot be read ({errors.first_line(error)})") from error

@@ -1,0 +1,39 @@
+"""A DataFrame of the caller's as what a statement reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import DataFrame
+
+from dbt.adapters.silt.engine.commands.spark.partitions import quoted
+from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
+
+
+def check(df: object) -> None:
+    """Passes for rows that can be written.
+
+    Raises:
+        InvalidArgumentError: it is no DataFrame of Spark's, or that of a stream.
+    """
+    if not isinstance(df, DataFrame):
+        raise InvalidArgumentError(
+            f"the rows to write are no DataFrame of Spark's, but of type {type(df).__name__}",
+            remedy="Make one of them with `spark.createDataFrame`",
+        )
+    if df.isStreaming:
+        raise InvalidArgumentError(
+            "a stream cannot be written as a whole",
+            remedy="Write each of its batches, in the function that you give to `writeStream.foreachBatch`",
+        )
+
+
+@contextmanager
+def view(df: DataFrame, name: str) -> Iterator[None]:
+    """In here, its session has a temporary view of its rows."""
+    df.createTempView(quoted(name))
+    try:
+        yield
+    finally:
+        df.sparkSession.catalog.dropTempView(name)

@@ -1,0 +1,86 @@
+"""Whether Spark sees the folders that this process commits to.
+
+A Spark Connect server, or a cluster's executors, may run on another machine, or in a container with mounts of its own.
+Data files would then be written to one place and committed in another.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.engine.commands.spark.locations import spark_path
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError
+from dbt.adapters.silt.engine.kernel.storage.store import Store
+from dbt.adapters.silt.engine.kernel.table.paths import encode_path
+
+_LOCAL_MASTER = re.compile(r"local(\[.*\])?")
+
+
+@dataclass(frozen=True)
+class SharedStorage:
+    """Folders, and the Spark applications that were found to see them.
+
+    Attributes:
+        stores: the folders' own.
+    """
+
+    stores: Sequence[Store]
+    _seen_by: set[str] = field(default_factory=set)
+
+    def check(self, spark: SparkSession) -> None:
+        """Passes where Spark sees each folder: it reads a file that is put there for it, once per application.
+
+        A folder that this process may only read is not asked about: nothing is committed to it.
+
+        Raises:
+            InvalidSettingError: it does not see one of them.
+            StorageError: a folder cannot be made or cleaned up.
+        """
+        if _is_of_this_process(spark):
+            return
+        application = spark.conf.get("spark.app.id") or ""
+        if application in self._seen_by:
+            return
+        for store in self.stores:
+            _check_folder(spark, store)
+        self._seen_by.add(application)
+
+
+def _is_of_this_process(spark: SparkSession) -> bool:
+    """Whether driver and executors run where this process does; a Spark Connect session is a class of its own."""
+    return isinstance(spark, SparkSession) and bool(_LOCAL_MASTER.fullmatch(spark.conf.get("spark.master") or ""))
+
+
+def _check_folder(spark: SparkSession, store: Store) -> None:
+    content = uuid.uuid4().hex
+    name = f"silt-probe-{content}.txt"
+    store.make_folder("")
+    try:
+        store.put_if_absent(name, content.encode())
+    except NotWrittenError:
+        return
+    try:
+        seen = _read(spark, store, name)
+    finally:
+        store.delete(name)
+    if seen != [content]:
+        raise InvalidSettingError(
+            f"the Spark of this session does not see the warehouse {store.root} of this machine",
+            remedy="Put the warehouse where both reach it under the same path: a folder that client and server share",
+            details={"folder": store.root},
+        )
+
+
+def _read(spark: SparkSession, store: Store, name: str) -> list[str]:
+    """The file's lines as Spark sees them; none where it sees no such file."""
+    try:
+        return [row[0] for row in spark.read.text(spark_path(store.root, encode_path(name))).collect()]
+    except (PySparkException, Py4JError):
+        return []

@@ -1,0 +1,257 @@
+"""ALTER TABLE and COMMENT ON: properties, CHECK constraints and the table's comment. No data file is touched."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as spark_types
+
+from dbt.adapters.silt.engine.commands.spark.types import spark_schema
+from dbt.adapters.silt.engine.commands.tables.metadata_commit import check_rows, commit_metadata, with_configuration
+from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
+from dbt.adapters.silt.engine.commands.writing.checks import constraint_checks
+from dbt.adapters.silt.engine.kernel.errors import (
+    InvalidPropertyError,
+    InvalidStatementError,
+    UnsupportedFeatureError,
+)
+from dbt.adapters.silt.engine.kernel.table.column_mapping import MAX_COLUMN_ID, MODE, is_mapped, mapped
+from dbt.adapters.silt.engine.kernel.table.features import check_writable
+from dbt.adapters.silt.engine.kernel.table.keys import Key, checked_keys, constraint_names, key_properties, table_keys
+from dbt.adapters.silt.engine.kernel.table.properties import (
+    CONSTRAINT_PREFIX,
+    FEATURE_PREFIX,
+    KEY_PREFIX,
+    TableProperties,
+    checked,
+)
+from dbt.adapters.silt.engine.kernel.table.schema import nullable_schema
+from dbt.adapters.silt.engine.kernel.transaction import row_tracking
+from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, ReadSet
+
+_ROW_TRACKING = "delta.enableRowTracking"
+_COMMENT = "comment"
+"""The property that is the table's comment, as in Spark."""
+
+_VERSIONS = re.compile(r"delta\.min(?P<who>Reader|Writer)Version", re.IGNORECASE)
+
+
+def set_properties(target: Target, properties: Mapping[str, str], settings: WriteSettings) -> Outcome:
+    """Sets table properties; a feature is asked for by `delta.feature.<name>` = `supported`.
+
+    Raises:
+        InvalidPropertyError: a `delta.` property is unknown, has a value that it cannot have, or is set by a statement
+            of its own.
+        UnsupportedFeatureError: a property needs a table feature that this engine does not write.
+        ConcurrentModificationError: another writer changed the table's metadata.
+    """
+    _begin(target)
+    asked = checked({key: value for key, value in properties.items() if key.lower() != _COMMENT})
+    features = {key: value for key, value in asked.items() if key.startswith(FEATURE_PREFIX)}
+    _check_asked(target, asked, features)
+    kept = {key: value for key, value in asked.items() if not _VERSIONS.fullmatch(key)}
+    before = target.snapshot.metadata
+    metadata = with_configuration(before, {**before.configuration, **kept})
+    new_id = target.log.clock.new_id
+    metadata = mapped(metadata, before, new_id, target.name)
+    if metadata.configuration.get(_ROW_TRACKING) != before.configuration.get(_ROW_TRACKING):
+        metadata = row_tracking.enabled(metadata, target.snapshot.add_files(), new_id, target.name)
+    for key, value in properties.items():
+        if key.lower() == _COMMENT:
+            metadata = replace(metadata, description=value)
+    operation = Operation("SET TBLPROPERTIES", {"properties": _json(dict(properties))})
+    return commit_metadata(target, operation, metadata, ReadSet(), settings, features=features)
+
+
+def unset_properties(target: Target, keys: Sequence[str], if_exists: bool, settings: WriteSettings) -> Outcome:
+    """Takes table properties away, so that their defaults hold again.
+
+    Raises:
+        InvalidPropertyError: a property is not set, and `if_exists` is False, or is a constraint or the mode of
+            column mapping.
+        ConcurrentModificationError: another writer changed the table's metadata.
+    """
+    _begin(target)
+    metadata = target.snapshot.metadata
+    configuration = dict(metadata.configuration)
+    for key in keys:
+        if key.lower() == _COMMENT:
+            metadata = replace(metadata, description=None)
+            continue
+        _refuse_constraint(key, target)
+        _refuse_mapping(key, target)
+        found = _property_named(key, configuration)
+        if found is not None:
+            del configuration[found]
+        elif not if_exists:
+            raise InvalidPropertyError(
+                f"the table property `{key}` is not set",
+                remedy="Use `unset tblproperties if exists`",
+                table=target.name,
+            )
+    parameters = {"properties": _json(list(keys)), "ifExists": if_exists}
+    changed = replace(metadata, configuration=configuration)
+    return commit_metadata(target, Operation("UNSET TBLPROPERTIES", parameters), changed, ReadSet(), settings)
+
+
+def set_comment(target: Target, comment: str | None, settings: WriteSettings) -> Outcome:
+    """Sets the table's comment; None or an empty text takes it away.
+
+    Raises:
+        ConcurrentModificationError: another writer changed the table's metadata.
+    """
+    _begin(target)
+    metadata = replace(target.snapshot.metadata, description=comment or None)
+    operation = Operation("SET TBLPROPERTIES", {"properties": _json({_COMMENT: comment or ""})})
+    return commit_metadata(target, operation, metadata, ReadSet(), settings)
+
+
+def add_constraint(spark: SparkSession, target: Target, name: str, condition: str, settings: WriteSettings) -> Outcome:
+    """Adds a CHECK constraint. The rows that are there must keep it: they are read.
+
+    Raises:
+        InvalidStatementError: there is a constraint of that name, or the condition is none.
+        CheckViolationError: a row breaks it.
+        ConcurrentModificationError: another writer changed any row of the table, or its metadata.
+    """
+    _begin(target)
+    if _constraint_named(name, target) is not None:
+        raise InvalidStatementError(
+            f"there is a constraint `{name}` already",
+            remedy=f"Drop it first: alter table ... drop constraint {name}",
+            table=target.name,
+        )
+    _check_condition(spark, target, name, condition)
+    added = {f"{CONSTRAINT_PREFIX}{name.lower()}": condition}
+    rules = constraint_checks(target.snapshot.schema, TableProperties(added), target.name)
+    check_rows(spark, target, target.snapshot.files, rules)
+    metadata = target.snapshot.metadata
+    changed = replace(metadata, configuration={**metadata.configuration, **added})
+    operation = Operation("ADD CONSTRAINT", {"name": name, "expr": condition})
+    return commit_metadata(target, operation, changed, ReadSet(whole_table=True), settings)
+
+
+def add_keys(target: Target, keys: Mapping[str, Key], settings: WriteSettings) -> Outcome:
+    """Records keys, by name. The rows that are there are not looked at, and none is held to them.
+
+    Raises:
+        ColumnNotFoundError, InvalidStatementError: see `kernel.keys.checked_keys`.
+        ConcurrentModificationError: another writer changed the table's metadata.
+    """
+    _begin(target)
+    metadata = target.snapshot.metadata
+    added = checked_keys(keys, target.snapshot.schema, target.name, table_keys(metadata.configuration).values())
+    changed = replace(metadata, configuration={**metadata.configuration, **key_properties(added)})
+    parameters = {"name": ", ".join(added), "expr": ", ".join(key.sql for key in added.values())}
+    return commit_metadata(target, Operation("ADD CONSTRAINT", parameters), changed, ReadSet(), settings)
+
+
+def drop_constraint(target: Target, name: str, if_exists: bool, settings: WriteSettings) -> Outcome:
+    """Drops a CHECK constraint or a key.
+
+    Raises:
+        InvalidStatementError: there is none of that name, and `if_exists` is False.
+        ConcurrentModificationError: another writer changed the table's metadata.
+    """
+    _begin(target)
+    key = _constraint_named(name, target)
+    metadata = target.snapshot.metadata
+    if key is None and not if_exists:
+        known = ", ".join(constraint_names(metadata.configuration)) or "none"
+        raise InvalidStatementError(
+            f"there is no constraint `{name}` (constraints: {known})",
+            remedy="Check its name, or use `drop constraint if exists`",
+            table=target.name,
+        )
+    parameters = {"name": name, "existed": key is not None}
+    if key is not None:
+        parameters["expr"] = metadata.configuration[key]
+    kept = {other: value for other, value in metadata.configuration.items() if other != key}
+    changed = replace(metadata, configuration=kept)
+    return commit_metadata(target, Operation("DROP CONSTRAINT", parameters), changed, ReadSet(), settings)
+
+
+def _begin(target: Target) -> None:
+    check_writable(target.snapshot.protocol, target.name, target.snapshot.metadata)
+
+
+def _check_asked(target: Target, asked: Mapping[str, str], features: Mapping[str, str]) -> None:
+    """Passes where the properties can be set this way."""
+    for key in asked:
+        _refuse_constraint(key, target)
+    for key, value in features.items():
+        if value.lower() not in ("supported", "enabled"):
+            raise InvalidPropertyError(
+                f"the table property `{key}` cannot be `{value}`: it is `supported`", table=target.name
+            )
+    protocol = target.snapshot.protocol
+    for key, value in asked.items():
+        match = _VERSIONS.fullmatch(key)
+        if match is None:
+            continue
+        current = protocol.min_reader_version if match["who"].lower() == "reader" else protocol.min_writer_version
+        if int(value) > current:
+            raise UnsupportedFeatureError(
+                f"the protocol's {match['who'].lower()} version is not raised by its number",
+                remedy="Ask for what the table needs by name: set tblproperties ('delta.feature.<name>' = 'supported')",
+                table=target.name,
+            )
+
+
+def _refuse_constraint(key: str, target: Target) -> None:
+    prefix = next((each for each in (CONSTRAINT_PREFIX, KEY_PREFIX) if key.lower().startswith(each)), None)
+    if prefix is not None:
+        raise InvalidPropertyError(
+            f"the constraint `{key[len(prefix) :]}` cannot be changed as a property",
+            remedy="Use `alter table ... add constraint` and `drop constraint`",
+            table=target.name,
+        )
+
+
+def _refuse_mapping(key: str, target: Target) -> None:
+    if key.lower() in (MODE.lower(), MAX_COLUMN_ID.lower()) and is_mapped(target.snapshot.metadata.configuration):
+        raise InvalidPropertyError(
+            f"the table property `{key}` cannot be unset: the data files are read by it", table=target.name
+        )
+
+
+def _property_named(key: str, configuration: Mapping[str, str]) -> str | None:
+    """The property as it is spelled: names of the protocol are found in any case, the user's own as written."""
+    if key in configuration:
+        return key
+    folded = key.lower()
+    if not folded.startswith("delta."):
+        return None
+    return next((name for name in configuration if name.lower() == folded), None)
+
+
+def _constraint_named(name: str, target: Target) -> str | None:
+    wanted = {f"{prefix}{name}".lower() for prefix in (CONSTRAINT_PREFIX, KEY_PREFIX)}
+    return next((key for key in target.snapshot.metadata.configuration if key.lower() in wanted), None)
+
+
+def _check_condition(spark: SparkSession, target: Target, name: str, condition: str) -> None:
+    """Passes where the condition is a boolean expression over the table's columns."""
+    empty = spark.createDataFrame([], spark_schema(nullable_schema(target.snapshot.schema)))
+    try:
+        found = empty.select(F.expr(f"({condition}\n)")).schema.fields[0].dataType
+    except (AnalysisException, ParseException) as error:
+        reason = str(error).partition("\n")[0]
+        raise InvalidStatementError(
+            f"the condition of the constraint `{name}`, {condition}, cannot be used: {reason}", table=target.name
+        ) from error
+    if not isinstance(found, spark_types.BooleanType):
+        raise InvalidStatementError(
+            f"the condition of the constraint `{name}`, {condition}, is of type {found.simpleString()}, not boolean",
+            table=target.name,
+        )
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,402 @@
+"""ALTER TABLE: columns that come, go and change.
+
+Without column mapping a data file knows its columns by their names. So a column that gets another name, or that goes
+and must not come back with its old values when its name is used again, has the rows written anew: all files of the
+table, in the one commit. With column mapping (`delta.columnMapping.mode` = `name`) neither touches a data file. Another
+type has the rows written anew as well, but where `delta.enableTypeWidening` is true and the type is a wider one.
+Everything else changes the metadata only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.commands.reading import scan
+from dbt.adapters.silt.engine.commands.rows import row_changes
+from dbt.adapters.silt.engine.commands.rows.row_changes import FileChanges
+from dbt.adapters.silt.engine.commands.spark.partitions import check_partitionable, quoted
+from dbt.adapters.silt.engine.commands.spark.types import (
+    check_storable,
+    column_type,
+    is_void,
+    spark_schema,
+    spark_type,
+    text_length,
+)
+from dbt.adapters.silt.engine.commands.tables import schema_edits, stats_columns
+from dbt.adapters.silt.engine.commands.tables.metadata_commit import check_rows, commit_metadata
+from dbt.adapters.silt.engine.commands.tables.schema_edits import FIRST as FIRST
+from dbt.adapters.silt.engine.commands.tables.schema_edits import ColumnChange as ColumnChange
+from dbt.adapters.silt.engine.commands.tables.schema_edits import NewColumn as NewColumn
+from dbt.adapters.silt.engine.commands.tables.schema_edits import Path, spelled
+from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings, with_schema
+from dbt.adapters.silt.engine.commands.writing import defaults, files, generated
+from dbt.adapters.silt.engine.commands.writing.checks import not_null_checks, table_checks
+from dbt.adapters.silt.engine.commands.writing.store_assignment import assign
+from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
+from dbt.adapters.silt.engine.kernel.scan import skipping
+from dbt.adapters.silt.engine.kernel.table import clustering, expressions, keys, type_widening
+from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata
+from dbt.adapters.silt.engine.kernel.table.column_mapping import is_mapped
+from dbt.adapters.silt.engine.kernel.table.features import check_writable
+from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
+from dbt.adapters.silt.engine.kernel.table.schema import (
+    CURRENT_DEFAULT,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    nullable_schema,
+)
+from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, ReadSet
+
+
+def add_columns(
+    spark: SparkSession, target: Target, columns: Sequence[NewColumn], if_not_exists: bool, settings: WriteSettings
+) -> Outcome:
+    """Adds columns, at the end or where they say.
+
+    The rows that are there have null in them, or the column's default: then all rows of the table are written anew.
+
+    Raises:
+        InvalidStatementError: a column is there already, or a NOT NULL column would be added to rows.
+        ColumnNotFoundError: there is no such struct, or no column to put one after.
+        TypeMismatchError, StatementSyntaxError, InvalidNameError: such a column cannot be.
+        ConcurrentModificationError: another writer changed the table's metadata.
+    """
+    _begin(target)
+    schema, made = target.snapshot.schema, []
+    for column in columns:
+        if if_not_exists and schema_edits.find(schema, column.path, target.name) is not None:
+            continue
+        if not column.nullable and column.default is None and target.snapshot.num_files:
+            raise InvalidStatementError(
+                f"the column `{spelled(column.path)}` cannot be NOT NULL: the rows that are there have no value for it",
+                remedy="Add it without NOT NULL, fill it, then use `alter column ... set not null`",
+                table=target.name,
+            )
+        schema = schema_edits.added(schema, column, target.name)
+        made.append(_described(schema_edits.require(schema, column.path, target.name), column.path))
+    operation = Operation("ADD COLUMNS", {"columns": _json(made)})
+    defaults.check_defaults(spark, schema, target.name)
+    metadata = _checked_metadata(target, schema)
+    if any(column.default is not None for column in columns):
+        frame = scan.read(spark, target.log, target.snapshot)
+        return _finish(spark, target, operation, metadata, frame, settings)
+    reads = ReadSet(whole_table=any(not column.nullable for column in columns))
+    return commit_metadata(target, operation, metadata, reads, settings)
+
+
+def drop_columns(
+    spark: SparkSession, target: Target, paths: Sequence[Path], if_exists: bool, settings: WriteSettings
+) -> Outcome:
+    """Drops columns. Without column mapping it writes all rows anew, so it costs what writing the table costs.
+
+    Raises:
+        ColumnNotFoundError: there is no such column, and `if_exists` is False.
+        InvalidStatementError: a constraint, a generated column or the partitioning uses it, or no column would be left.
+        ConcurrentModificationError: another writer changed any row of the table, or its metadata.
+    """
+    _begin(target)
+    schema, gone = target.snapshot.schema, []
+    for path in paths:
+        if if_exists and schema_edits.find(schema, path, target.name) is None:
+            continue
+        if len(path) == 1 and path[0].lower() in _folded(target.snapshot.partition_columns):
+            raise InvalidStatementError(
+                f"the column `{path[0]}` cannot be dropped: the table is partitioned by it",
+                remedy="Make the table anew with `create or replace table`",
+                table=target.name,
+            )
+        _check_not_clustered_by(target, path)
+        schema = schema_edits.dropped(schema, path, target.name)
+        gone.append(path)
+    generated.check_not_used(spark, target.snapshot.schema, (path[0] for path in gone), target.name)
+    operation = Operation("DROP COLUMNS", {"columns": _json([spelled(path) for path in gone])})
+    metadata = keys.without_columns(stats_columns.without(_checked_metadata(target, schema), gone), gone)
+    _check_conditions(spark, target, metadata)
+    frame = None if is_mapped(metadata.configuration) else _without_columns(spark, target, gone)
+    return _finish(spark, target, operation, metadata, frame, settings)
+
+
+def change_columns(
+    spark: SparkSession, target: Target, changes: Sequence[ColumnChange], settings: WriteSettings
+) -> Outcome:
+    """Changes columns: names, types, comments, places and NOT NULL.
+
+    Another name, without column mapping, or type, but for a wider one where `delta.enableTypeWidening` is true, writes
+    all rows of the table anew, so it costs what writing the table costs; all else changes metadata only. SET NOT NULL
+    looks at the statistics, and reads only files that may hold a null.
+
+    Raises:
+        ColumnNotFoundError: there is no such column.
+        InvalidStatementError: another column has the new name, or a constraint or a generated column uses it.
+        TypeMismatchError, ValueNotCastableError: the new type cannot hold the column's values.
+        NotNullViolationError: a column that is to be NOT NULL holds a null.
+        ConcurrentModificationError: another writer changed the table's metadata, or rows that the change rests on.
+    """
+    _begin(target)
+    schema = target.snapshot.schema
+    others = (change.path[0] for change in changes if change.new_name is not None or change.type is not None)
+    generated.check_not_used(spark, schema, others, target.name)
+    for change in changes:
+        schema = _changed(schema, change, target)
+    if any(change.default or change.type for change in changes):
+        defaults.check_defaults(spark, schema, target.name)
+    under_new_names, partition_columns = target.snapshot.schema, list(target.snapshot.partition_columns)
+    renames: dict[Path, str] = {}
+    for change in changes:
+        if change.new_name is None or change.new_name == change.path[-1]:
+            continue
+        under_new_names = schema_edits.renamed(under_new_names, change.path, change.new_name, target.name)
+        schema = schema_edits.renamed(schema, change.path, change.new_name, target.name)
+        renames[change.path] = change.new_name
+        if len(change.path) == 1:
+            old = change.path[0].lower()
+            partition_columns = [change.new_name if name.lower() == old else name for name in partition_columns]
+    metadata = replace(_checked_metadata(target, schema), partition_columns=tuple(partition_columns))
+    metadata = keys.with_renamed_columns(stats_columns.renamed(metadata, renames), renames)
+    operation = _operation(changes, schema)
+    moves_files = under_new_names != target.snapshot.schema and not is_mapped(metadata.configuration)
+    for path in renames if moves_files else ():
+        _check_not_clustered_by(target, path)
+    if renames or any(change.type is not None for change in changes):
+        _check_conditions(spark, target, metadata)
+    if moves_files or any(_needs_rewrite(change, target) for change in changes):
+        return _finish(spark, target, operation, metadata, _renamed_columns(spark, target, under_new_names), settings)
+    _check_nulls(spark, target, changes)
+    rests_on_rows = any(change.nullable is False for change in changes)
+    return commit_metadata(target, operation, metadata, ReadSet(whole_table=rests_on_rows), settings)
+
+
+def _begin(target: Target) -> None:
+    check_writable(target.snapshot.protocol, target.name, target.snapshot.metadata)
+
+
+def _checked_metadata(target: Target, schema: StructType) -> Metadata:
+    check_storable(schema, target.name, target.snapshot.schema)
+    row_changes.check_names(schema, target.name)
+    return with_schema(target, schema)
+
+
+def _check_not_clustered_by(target: Target, path: Path) -> None:
+    """Passes where files are not clustered by a column, or by one inside of it."""
+    physical = clustering.physical_path(target.snapshot.schema, path)
+    if any(column[: len(physical)] == physical for column in clustering.clustering_columns(target.snapshot.domains)):
+        raise InvalidStatementError(
+            f"the column `{spelled(path)}` cannot be changed: the table is clustered by it", table=target.name
+        )
+
+
+def _finish(
+    spark: SparkSession,
+    target: Target,
+    operation: Operation,
+    metadata: Metadata,
+    frame: DataFrame | None,
+    settings: WriteSettings,
+) -> Outcome:
+    """Commits the metadata, and the rows of the frame in the place of all that are there."""
+    schema = StructType.from_json(metadata.schema_string)
+    check_partitionable(schema, metadata.partition_columns, target.name)
+    if frame is None or not target.snapshot.num_files:
+        return commit_metadata(target, operation, metadata, ReadSet(whole_table=frame is not None), settings)
+    everything = target.snapshot.files
+    expected = row_changes.row_count(target, everything)
+    assigned = assign(frame, schema, target.name, by_name=True)
+    rules = (*assigned.checks, *table_checks(schema, TableProperties(metadata.configuration), target.name))
+    written = files.write(assigned.df, target.log, metadata, rules)
+    row_changes.check_kept(target, FileChanges(everything, everything, written), expected)
+    return commit_metadata(target, operation, metadata, ReadSet(whole_table=True), settings, written)
+
+
+# Columns that go
+
+
+def _without_columns(spark: SparkSession, target: Target, gone: Sequence[Path]) -> DataFrame | None:
+    if not gone or not target.snapshot.num_files:
+        return None
+    frame = scan.read(spark, target.log, target.snapshot)
+    kept = []
+    for member in nullable_schema(target.snapshot.schema):
+        inner = [path[1:] for path in gone if path[0].lower() == member.name.lower()]
+        if () in inner:
+            continue
+        kept.append(_without(F.col(quoted(member.name)), member.type, inner).alias(member.name))
+    return frame.select(*kept)
+
+
+def _without(value: Column, data_type: DataType, gone: Sequence[Path]) -> Column:
+    """A value without some members of the structs inside of it; null stays null."""
+    if not gone:
+        return value
+    if isinstance(data_type, StructType):
+        members = []
+        for member in data_type:
+            inner = [path[1:] for path in gone if path[0].lower() == member.name.lower()]
+            if () not in inner:
+                members.append(_without(value.getField(member.name), member.type, inner).alias(member.name))
+        return F.when(value.isNotNull(), F.struct(*members))
+    if isinstance(data_type, ArrayType):
+        element_type, inside = data_type.element_type, [path[1:] for path in gone]
+        return F.transform(value, lambda element: _without(element, element_type, inside))
+    if isinstance(data_type, MapType):
+        keys = [path[1:] for path in gone if path[0].lower() == "key"]
+        values = [path[1:] for path in gone if path[0].lower() == "value"]
+        key_type, value_type = data_type.key_type, data_type.value_type
+        if keys:
+            value = F.transform_keys(value, lambda key, _: _without(key, key_type, keys))
+        if values:
+            value = F.transform_values(value, lambda _, each: _without(each, value_type, values))
+    return value
+
+
+# Columns that change
+
+
+def _changed(schema: StructType, change: ColumnChange, target: Target) -> StructType:
+    """The schema with all of a change but the new name."""
+    path, table = change.path, target.name
+    if change.type is not None:
+        schema = _with_type(schema, path, change.type, target)
+    if change.comment is not None:
+        schema = schema_edits.changed(
+            schema, path, lambda field: field.with_metadata(comment=change.comment or None), table
+        )
+    if change.nullable is not None:
+        nullable = change.nullable
+        schema = schema_edits.changed(schema, path, lambda field: replace(field, nullable=nullable), table)
+    if change.default is not None:
+        schema = _with_default(schema, path, change.default, table)
+    if change.after is not None:
+        schema = schema_edits.moved(schema, path, change.after, table)
+    schema_edits.require(schema, path, table)
+    return schema
+
+
+def _with_default(schema: StructType, path: Path, default: str, table: str) -> StructType:
+    if len(path) > 1:
+        raise InvalidStatementError(f"`{spelled(path)}` is inside a column: only columns have defaults", table=table)
+    kept = {CURRENT_DEFAULT: default or None}
+    return schema_edits.changed(schema, path, lambda field: field.with_metadata(**kept), table)
+
+
+def _with_type(schema: StructType, path: Path, text: str, target: Target) -> StructType:
+    field = schema_edits.require(schema, path, target.name)
+    typed = column_type(text, target.name)
+    if schema_edits.is_same_type(field, typed):
+        return schema
+    wider = _widened(field, typed, target)
+    return schema_edits.changed(
+        schema, path, lambda old: schema_edits.retyped(old, typed) if wider is None else wider, target.name
+    )
+
+
+def _widened(field: StructField, typed: StructField, target: Target) -> StructField | None:
+    """The column with its wider type, where the table allows that and its files may stay as they are."""
+    if not target.snapshot.properties.enable_type_widening or text_length(field) or text_length(typed):
+        return None
+    return type_widening.widened(field, typed.type)
+
+
+def _needs_rewrite(change: ColumnChange, target: Target) -> bool:
+    """Whether the values that are there may not fit into the column's new type as they are."""
+    if change.type is None:
+        return False
+    field = schema_edits.require(target.snapshot.schema, change.path, target.name)
+    typed = column_type(change.type, target.name)
+    stays = schema_edits.is_same_type(field, typed) or schema_edits.has_room_for(field, typed)
+    return not stays and not is_void(field.type) and _widened(field, typed, target) is None
+
+
+def _check_nulls(spark: SparkSession, target: Target, changes: Sequence[ColumnChange]) -> None:
+    """Passes where the columns that are to be NOT NULL hold no null; asks the statistics first."""
+    for change in changes:
+        if change.nullable is not False:
+            continue
+        might_be_null = expressions.IsNull(expressions.Column(change.path))
+        candidates = skipping.prune(target.snapshot, might_be_null)
+        strict = schema_edits.changed(
+            nullable_schema(target.snapshot.schema),
+            change.path,
+            lambda field: replace(field, nullable=False),
+            target.name,
+        )
+        check_rows(spark, target, candidates, not_null_checks(strict, target.name))
+
+
+def _renamed_columns(spark: SparkSession, target: Target, under_new_names: StructType) -> DataFrame:
+    """The rows with columns, and members of structs, under new names: a cast between structs goes by position."""
+    frame = scan.read(spark, target.log, target.snapshot)
+    pairs = zip(target.snapshot.schema, nullable_schema(under_new_names), strict=True)
+    return frame.select(*(_renamed_column(old, new) for old, new in pairs))
+
+
+def _renamed_column(old: StructField, new: StructField) -> Column:
+    value = F.col(quoted(old.name))
+    if not isinstance(new.type, ArrayType | MapType | StructType):
+        return value.alias(new.name)
+    return value.cast(spark_type(new.type)).alias(new.name)
+
+
+def _check_conditions(spark: SparkSession, target: Target, metadata: Metadata) -> None:
+    """Passes where every CHECK constraint still finds its columns.
+
+    Raises:
+        InvalidStatementError: one does not.
+    """
+    schema = StructType.from_json(metadata.schema_string)
+    empty = spark.createDataFrame([], spark_schema(nullable_schema(schema)))
+    for name, condition in TableProperties(metadata.configuration).constraints.items():
+        if not _finds_its_columns(empty, condition):
+            raise InvalidStatementError(
+                f"the check constraint `{name}`, {condition}, uses the column",
+                remedy=f"Drop the constraint first: alter table ... drop constraint {name}",
+                table=target.name,
+            )
+
+
+def _finds_its_columns(empty: DataFrame, expression: str) -> bool:
+    try:
+        empty.select(F.expr(f"({expression}\n)")).schema  # noqa: B018 -- Spark looks the columns up when asked for it
+    except AnalysisException:
+        return False
+    return True
+
+
+# What the history shows
+
+
+def _operation(changes: Sequence[ColumnChange], schema: StructType) -> Operation:
+    renames = [change for change in changes if change.new_name is not None]
+    if len(changes) == 1 and renames:
+        (change,) = renames
+        new_path = (*change.path[:-1], change.new_name or "")
+        return Operation("RENAME COLUMN", {"oldColumnPath": spelled(change.path), "newColumnPath": spelled(new_path)})
+    described = []
+    for change in changes:
+        path = (*change.path[:-1], change.new_name or change.path[-1])
+        described.append(_described(schema_edits.require(schema, path, ""), path))
+    if len(described) == 1:
+        return Operation("CHANGE COLUMN", {"column": _json(described[0]["column"])})
+    return Operation("CHANGE COLUMNS", {"columns": _json(described)})
+
+
+def _described(field: StructField, path: Path) -> dict[str, Json]:
+    (column,) = json.loads(StructType((replace(field, name=spelled(path)),)).to_json())["fields"]
+    return {"column": column}
+
+
+def _json(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _folded(names: Sequence[str]) -> set[str]:
+    return {name.lower() for name in names}

@@ -1,0 +1,204 @@
+"""CREATE TABLE ... CLONE: a table that begins as a copy of another one at some version.
+
+A shallow clone names the data files of its source where they are; a deep one has its own. What the source remembers of
+work done on it is not the clone's: its transaction identifiers are not copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.silt.engine.commands.commit import commit, replaced_whole
+from dbt.adapters.silt.engine.commands.rows import row_changes
+from dbt.adapters.silt.engine.commands.tables import copies
+from dbt.adapters.silt.engine.commands.tables.creation import CreateMode, Place, check_mode, ended_domains
+from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
+from dbt.adapters.silt.engine.commands.writing.files import Written
+from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table import active_files
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DomainMetadata, Metadata, Protocol
+from dbt.adapters.silt.engine.kernel.table.column_mapping import MAX_COLUMN_ID, max_column_id
+from dbt.adapters.silt.engine.kernel.table.features import check_writable, merged, needed_features, upgraded
+from dbt.adapters.silt.engine.kernel.table.properties import (
+    ENABLEMENT_TIMESTAMP,
+    ENABLEMENT_VERSION,
+    FEATURE_PREFIX,
+    TableProperties,
+    checked,
+)
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+
+OPERATION: Final = "CLONE"
+
+_COPIED_DOMAINS = frozenset(("delta.clustering",))
+_IN_COMMIT_TIMESTAMPS = "delta.enableInCommitTimestamps"
+
+
+@dataclass(frozen=True)
+class CloneSource:
+    """What is cloned: a table, pinned at a version; `name` is what the history shows."""
+
+    name: str
+    log: DeltaLog
+    snapshot: Snapshot
+
+
+@dataclass(frozen=True)
+class CloneOptions:
+    """What the statement says of the clone; `properties` go over the source's."""
+
+    shallow: bool
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+def clone(
+    place: Place, source: CloneSource, options: CloneOptions, mode: CreateMode, settings: WriteSettings
+) -> Outcome:
+    """Makes a clone, or puts it in the place of a table; runs no Spark job.
+
+    Files that a shallow clone has already, because it is made anew from the same source, stay.
+
+    Raises:
+        RelationExistsError, RelationNotFoundError: as `mode` says.
+        UnsupportedStatementError: the clone would be its own source, or changes how a table's columns are mapped.
+        UnsupportedFeatureError: the clone would need a feature that this engine does not write.
+        DataFileMissingError: a file that a deep clone copies is gone.
+        ConcurrentCreateError, ConcurrentModificationError: another writer made, or changed, the table meanwhile.
+    """
+    base, log = place.base, place.log
+    if base is not None and mode is CreateMode.IF_NOT_EXISTS:
+        return Outcome(OPERATION, log.name, base.version, attempts=0)
+    check_mode(place, mode)
+    _check_source(place, source)
+    metadata, protocol = _described(place, source.snapshot, options)
+    check_writable(protocol, log.name, metadata)
+    there = None if base is None else base.files
+    if options.shallow:
+        all_adds = copies.referred(source.log.store.root, source.snapshot.add_files())
+        adds, removed = _difference(all_adds, there)
+        written: tuple[Written, ...] = ()
+    else:
+        written = (copies.copied(source.log.store, log, source.snapshot.add_files()),)
+        adds, removed = written[0].adds, there
+    removes = () if base is None or removed is None else tuple(base.add_files(removed))
+    now = log.clock.now_ms()
+    changes = Changes(
+        operation=_operation(source, options, adds, removes),
+        adds=adds,
+        removes=tuple(add.remove(now) for add in removes),
+        metadata=metadata,
+        protocol=None if base is not None and protocol == base.protocol else protocol,
+        domains=_domains(source.snapshot, base),
+    )
+    reads = ReadSet(whole_table=base is not None, transactions=base is not None)
+    committed = commit(log, base, replaced_whole(base, changes, settings), reads, settings, written)
+    return Outcome(
+        OPERATION,
+        log.name,
+        committed.version,
+        files_added=len(adds),
+        files_removed=len(removes),
+        attempts=committed.attempts,
+    )
+
+
+def _check_source(place: Place, source: CloneSource) -> None:
+    if source.log.store.root == place.log.store.root:
+        raise UnsupportedStatementError(
+            "a table cannot be cloned onto itself",
+            table=place.log.name,
+            remedy="Use RESTORE TABLE to bring an earlier version back",
+        )
+    if place.base is None:
+        return
+    there, wanted = (each.properties.column_mapping_mode for each in (place.base, source.snapshot))
+    if there != wanted:
+        raise UnsupportedStatementError(
+            f"the column mapping mode of the table is `{there}`, that of {source.name} is `{wanted}`",
+            table=place.log.name,
+            remedy="Drop the table first, or clone under another name",
+        )
+
+
+def _described(place: Place, source: Snapshot, options: CloneOptions) -> tuple[Metadata, Protocol]:
+    """The source's metadata under an id of its own; its description is the table's own, as in the reference."""
+    base, clock = place.base, place.log.clock
+    asked = checked(options.properties)
+    kept = {key: value for key, value in asked.items() if not key.startswith(FEATURE_PREFIX)}
+    metadata = Metadata(
+        id=clock.new_id() if base is None else base.metadata.id,
+        schema_string=source.metadata.schema_string,
+        partition_columns=source.metadata.partition_columns,
+        configuration=_configuration(source, base) | kept,
+        name=None if base is None else base.metadata.name,
+        description=None if base is None else base.metadata.description,
+        created_time=clock.now_ms(),
+        format_options=source.metadata.format_options,
+    )
+    _check_mapping_kept(place, source, metadata)
+    protocol = source.protocol if base is None else merged(base.protocol, source.protocol)
+    schema = StructType.from_json(metadata.schema_string)
+    return metadata, upgraded(protocol, needed_features(schema, {**metadata.configuration, **asked}))
+
+
+def _configuration(source: Snapshot, base: Snapshot | None) -> dict[str, str]:
+    """The source's properties; from when on commits carry their time is a matter of each log."""
+    configuration = dict(source.metadata.configuration)
+    own = (ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP, *(() if base is None else (_IN_COMMIT_TIMESTAMPS,)))
+    kept = {} if base is None else {k: v for k, v in base.metadata.configuration.items() if k in own}
+    configuration = {key: value for key, value in configuration.items() if key not in own} | kept
+    if base is not None and MAX_COLUMN_ID in configuration:
+        configuration[MAX_COLUMN_ID] = str(max(map(max_column_id, (base.metadata, source.metadata))))
+    return configuration
+
+
+def _check_mapping_kept(place: Place, source: Snapshot, metadata: Metadata) -> None:
+    if TableProperties(metadata.configuration).column_mapping_mode != source.properties.column_mapping_mode:
+        raise UnsupportedStatementError(
+            "a clone has the column mapping mode of its source",
+            table=place.log.name,
+            remedy="Leave `delta.columnMapping.mode` out, and alter the clone afterwards",
+        )
+
+
+def _difference(adds: tuple[AddFile, ...], there: pa.Table | None) -> tuple[tuple[AddFile, ...], pa.Table | None]:
+    """The files that are new, and those of the table that are not among them."""
+    if there is None:
+        return adds, None
+    wanted = {active_files.file_key(add.path, add.deletion_vector): add for add in adds}
+    held = active_files.keys_of(there).to_pylist()
+    stays = pa.array([key in wanted for key in held], pa.bool_())
+    present = set(held)
+    new = tuple(add for key, add in wanted.items() if key not in present)
+    return new, there.filter(pc.invert(stays))
+
+
+def _domains(source: Snapshot, base: Snapshot | None) -> tuple[DomainMetadata, ...]:
+    own = tuple(domain for name, domain in source.domains.items() if name in _COPIED_DOMAINS)
+    ended = () if base is None else ended_domains(base)
+    names = {domain.domain for domain in own}
+    return (*own, *(domain for domain in ended if domain.domain not in names))
+
+
+def _operation(
+    source: CloneSource, options: CloneOptions, adds: tuple[AddFile, ...], removes: tuple[AddFile, ...]
+) -> Operation:
+    copied = () if options.shallow else adds
+    metrics = {
+        "sourceTableSize": source.snapshot.size_in_bytes,
+        "sourceNumOfFiles": source.snapshot.num_files,
+        "numRemovedFiles": len(removes),
+        "numCopiedFiles": len(copied),
+        "removedFilesSize": sum(add.size for add in removes),
+        "copiedFilesSize": sum(add.size for add in copied),
+    }
+    parameters = {"source": source.name, "sourceVersion": source.snapshot.version}
+    return Operation(OPERATION, parameters, row_changes.texts(metrics))

@@ -1,0 +1,245 @@
+"""CONVERT TO DELTA: a folder of Parquet files becomes a table where it stands; no data file is written or moved.
+
+The files are those that one listing finds. One that appears while it runs may be left out: it is then no part of the
+table, and VACUUM deletes it in time, so nothing else should write into the folder meanwhile.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.commands.commit import commit
+from dbt.adapters.silt.engine.commands.rows import row_changes
+from dbt.adapters.silt.engine.commands.spark import partitions
+from dbt.adapters.silt.engine.commands.spark.types import check_storable, spark_type
+from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
+from dbt.adapters.silt.engine.kernel.errors import (
+    InvalidStatementError,
+    NotATableError,
+    TableDamagedError,
+    TypeMismatchError,
+    ValueNotCastableError,
+)
+from dbt.adapters.silt.engine.kernel.files import statistics
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.table import parquet_schema
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
+from dbt.adapters.silt.engine.kernel.table.features import protocol_for
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, log_path
+from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
+from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+
+OPERATION: Final = "CONVERT"
+
+_HIDDEN = ("_", ".")
+_READERS = 8
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A data file, and the partition values that its folders say, unescaped; None for null."""
+
+    status: FileStatus
+    values: tuple[tuple[str, str | None], ...]
+
+
+def convert(
+    spark: SparkSession,
+    log: DeltaLog,
+    partitioning: Sequence[StructField],
+    settings: WriteSettings,
+    with_statistics: bool = True,
+) -> Outcome:
+    """Makes the folder a table; where it is one already, there is nothing to do.
+
+    Args:
+        log: of the table to be, at the folder.
+        partitioning: the columns that the names of folders give, in the order of the folders.
+
+    Raises:
+        NotATableError: there is no such folder, or no Parquet file in it.
+        InvalidStatementError: the folders and the statement do not name the same partition columns.
+        TypeMismatchError: the columns of two files are of different types; names both files.
+        ValueNotCastableError: a folder's value is none of its column's type.
+        TableDamagedError: a file is not a Parquet file.
+        ConcurrentCreateError: another writer made the table first.
+    """
+    if log.exists():
+        return Outcome(OPERATION, log.name, log.snapshot().version, attempts=0)
+    found = _data_files(log)
+    _check_partitioning(found, partitioning, log.name)
+    schema = _schema(log, found, partitioning)
+    check_storable(schema, log.name)
+    row_changes.check_names(schema, log.name)
+    names = tuple(schema.require(member.name).name for member in partitioning)
+    partitions.check_partitionable(schema, names, log.name)
+    adds = _adds(spark, log, found, schema, names, with_statistics)
+    metadata = Metadata(log.clock.new_id(), schema.to_json(), names, created_time=log.clock.now_ms())
+    parameters = {
+        "numFiles": len(adds),
+        "partitionedBy": json.dumps(list(names), ensure_ascii=False),
+        "collectStats": with_statistics,
+        "sourceFormat": "parquet",
+    }
+    changes = Changes(
+        Operation(OPERATION, parameters, {"numConvertedFiles": str(len(adds))}),
+        adds=adds,
+        metadata=metadata,
+        protocol=protocol_for(schema, {}),
+    )
+    log.store.make_folder(LOG_FOLDER)
+    committed = commit(log, None, changes, ReadSet(), settings)
+    return Outcome(OPERATION, log.name, committed.version, files_added=len(adds), attempts=committed.attempts)
+
+
+def _data_files(log: DeltaLog) -> list[_Found]:
+    try:
+        found = list(_listed(log.store, "", ()))
+    except ObjectMissing as error:
+        raise NotATableError("there is no such folder", remedy="Check the path", table=log.name) from error
+    if not found:
+        raise NotATableError("the folder holds no Parquet file", remedy="Check the path", table=log.name)
+    return found
+
+
+def _listed(store: Store, folder: str, values: tuple[tuple[str, str | None], ...]) -> Iterator[_Found]:
+    """The files below a folder that are not hidden: neither they nor a folder above begins with `_` or `.`."""
+    for status in store.list_from(folder):
+        if not status.name.startswith(_HIDDEN):
+            yield _Found(status, values)
+    for name in store.list_folders(folder):
+        column, sign, value = name.partition("=")
+        below = f"{folder}/{name}" if folder else name
+        if sign:
+            text = None if value == partitions.SPARK_NULL else unquote(value)
+            yield from _listed(store, below, (*values, (unquote(column), text)))
+        elif not name.startswith(_HIDDEN):
+            yield from _listed(store, below, values)
+
+
+def _check_partitioning(found: Sequence[_Found], partitioning: Sequence[StructField], table: str) -> None:
+    wanted = [member.name for member in partitioning]
+    for file in found:
+        given = [name for name, _ in file.values]
+        if [name.lower() for name in given] != [name.lower() for name in wanted]:
+            clause = ", ".join(f"{partitions.quoted(name)} string" for name in given)
+            raise InvalidStatementError(
+                f"{file.status.path} lies in folders of the partition columns [{', '.join(given)}], and the statement "
+                f"names [{', '.join(wanted)}]",
+                remedy=f"Add `PARTITIONED BY ({clause})`, with the columns' types" if given else "Leave them out",
+                table=table,
+            )
+
+
+def _schema(log: DeltaLog, found: Sequence[_Found], partitioning: Sequence[StructField]) -> StructType:
+    """The columns of all files, with the partition columns in their places, or after them."""
+    paths = [file.status.path for file in found]
+    with ThreadPoolExecutor(_READERS) as pool:
+        schemas = list(pool.map(functools.partial(_file_schema, log.store), paths))
+    merged, first_with = StructType(), dict[str, str]()
+    for path, schema in zip(paths, schemas, strict=True):
+        try:
+            merged = parquet_schema.merged(merged, schema)
+        except TypeMismatchError as error:
+            other = next(first_with[each.name.lower()] for each in schema if _differs(merged, each))
+            raise TypeMismatchError(
+                f"{error.problem}: {other} and {path}", remedy=error.action, table=log.name
+            ) from error
+        for member in schema:
+            first_with.setdefault(member.name.lower(), path)
+    for member in partitioning:
+        there = merged.field(member.name)
+        typed = StructField(member.name if there is None else there.name, member.type, True, member.metadata)
+        merged = merged.add(typed) if there is None else merged.replace(there.name, typed)
+    return merged
+
+
+def _differs(merged: StructType, member: StructField) -> bool:
+    there = merged.field(member.name)
+    if there is None:
+        return False
+    try:
+        parquet_schema.merged(StructType((there,)), StructType((member,)))
+    except TypeMismatchError:
+        return True
+    return False
+
+
+def _file_schema(store: Store, path: str) -> StructType:
+    try:
+        with store.open_input(path) as source:
+            return parquet_schema.of_footer(pq.read_metadata(source))
+    except pa.ArrowInvalid as error:
+        raise TableDamagedError(
+            f"{path} is not a Parquet file ({error})", remedy="Move it out of the folder, or name it with a leading `_`"
+        ) from error
+    except TypeMismatchError as error:
+        raise TypeMismatchError(f"{path}: {error.problem}", remedy=error.action) from error
+
+
+def _adds(
+    spark: SparkSession,
+    log: DeltaLog,
+    found: Sequence[_Found],
+    schema: StructType,
+    names: tuple[str, ...],
+    with_statistics: bool,
+) -> tuple[AddFile, ...]:
+    texts = [
+        _log_values(spark, schema.require(name), {file.values[at][1] for file in found}, log.name)
+        for at, name in enumerate(names)
+    ]
+    paths = [file.status.path for file in found]
+    gathered = {}
+    if with_statistics:
+        gathered = statistics.from_footers(log.store, paths, schema, TableProperties({}), names)
+    adds = []
+    for file in found:
+        path = file.status.path
+        values = {name: texts[at][file.values[at][1]] for at, name in enumerate(names)}
+        adds.append(
+            AddFile(
+                path=log_path(path),
+                partition_values=values,
+                size=file.status.size,
+                modification_time=file.status.modified_ms,
+                stats=gathered[path].json if with_statistics else None,
+                tags={statistics.TRUSTED_TAG: "true"} if with_statistics else None,
+            )
+        )
+    return tuple(adds)
+
+
+def _log_values(
+    spark: SparkSession, member: StructField, texts: set[str | None], table: str
+) -> Mapping[str | None, str | None]:
+    """How the log spells each text that stands in a folder's name, which must be a value of the column's type."""
+    given = sorted(text for text in texts if text is not None)
+    if not given or member.type == PrimitiveType("string"):
+        return {text: text for text in texts}
+    kind = spark_type(member.type)
+    frame = spark.createDataFrame([(text,) for text in given], "text string")
+    value = F.col("text").try_cast(kind)
+    spelled = F.unix_micros(value) if member.type == PrimitiveType("timestamp") else value
+    rows = frame.select("text", spelled.cast("string").alias("value")).collect()
+    for row in rows:
+        if row.value is None:
+            raise ValueNotCastableError(
+                f"the folder `{member.name}={row.text}` is no {kind.simpleString()}",
+                remedy="Give the column another type in PARTITIONED BY; nothing was written",
+                table=table,
+            )
+    return {None: None} | {row.text: partitions.log_value(row.value, member.type) for row in rows}

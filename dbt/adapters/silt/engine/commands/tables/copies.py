@@ -1,0 +1,143 @@
+"""The files of a table in another one: named where they are (a shallow clone), or copied (a deep one)."""
+
+from __future__ import annotations
+
+import functools
+import uuid
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Final
+
+from dbt.adapters.silt.engine.commands.writing.files import Written
+from dbt.adapters.silt.engine.kernel.files import data_files
+from dbt.adapters.silt.engine.kernel.files.deletion_vectors import IN_FILE, IN_FILE_OF_ABSOLUTE_PATH, file_name
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.store import Store
+from dbt.adapters.silt.engine.kernel.table import z85
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DeletionVector
+from dbt.adapters.silt.engine.kernel.table.paths import absolute_name, decode_path, log_path
+
+_WORKERS: Final = 8
+
+
+@dataclass(frozen=True)
+class _Copy:
+    """A file to copy: its name in the source, and its path in the target."""
+
+    name: str
+    path: str
+
+
+def referred(root: str, adds: Iterable[AddFile]) -> tuple[AddFile, ...]:
+    """The files by their absolute paths, so that another table can name them.
+
+    Args:
+        root: the folder of the table that they are of.
+    """
+    return tuple(
+        _foreign(add, absolute_uri(root, add.path), _absolute_vector(root, add.deletion_vector)) for add in adds
+    )
+
+
+def copied(source: Store, target: DeltaLog, adds: Iterable[AddFile]) -> Written:
+    """Copies the files, and those of their deletion vectors, into a new folder of the target.
+
+    Partition folders are kept; two files of one name get different ones.
+
+    Raises:
+        DataFileMissingError: a file is not there; what was copied is deleted again.
+        StorageError: a file cannot be copied; likewise.
+    """
+    folder, chosen = target.clock.new_id(), list(adds)
+    names = _target_names(folder, [decode_path(add.path) for add in chosen])
+    vectors = _target_vectors(folder, target, chosen)
+    copies = [_Copy(decode_path(add.path), name) for add, name in zip(chosen, names, strict=True)]
+    copies += [_Copy(name, str(file_name(vector))) for name, vector in vectors.items()]
+    try:
+        found = _copy_all(source, target.store, copies)
+    except BaseException:
+        Written(folder, (), 0).discard(target)
+        raise
+    done = []
+    for add, name in zip(chosen, names, strict=True):
+        of_target = _foreign(add, log_path(name), _moved(add.deletion_vector, vectors))
+        size, modified_ms = found[name]
+        done.append(replace(of_target, size=size, modification_time=modified_ms))
+    return Written(folder, tuple(done), 0)
+
+
+def absolute_uri(root: str, path: str) -> str:
+    """The absolute path, spelled as in the log, of a file that the log of the table at `root` names."""
+    name = absolute_name(root, path)
+    return f"file://{log_path(name)}" if name.startswith("/") else log_path(name)
+
+
+def _foreign(add: AddFile, path: str, vector: DeletionVector | None) -> AddFile:
+    """The file as another table's: what only the source numbers its rows by is left out, as in the reference."""
+    return replace(
+        add,
+        path=path,
+        deletion_vector=vector,
+        data_change=True,
+        base_row_id=None,
+        default_row_commit_version=None,
+    )
+
+
+def _absolute_vector(root: str, vector: DeletionVector | None) -> DeletionVector | None:
+    name = None if vector is None else file_name(vector)
+    if vector is None or name is None or vector.storage_type == IN_FILE_OF_ABSOLUTE_PATH:
+        return vector
+    path = absolute_uri(root, log_path(name))
+    return replace(vector, storage_type=IN_FILE_OF_ABSOLUTE_PATH, path_or_inline_dv=path)
+
+
+def _target_names(folder: str, names: list[str]) -> list[str]:
+    taken: set[str] = set()
+    found = []
+    for position, name in enumerate(names):
+        *above, own = name.split("/")
+        partitions = [part for part in above if "=" in part]
+        path = "/".join((folder, *partitions, own))
+        if path in taken:
+            path = "/".join((folder, *partitions, f"{position}-{own}"))
+        taken.add(path)
+        found.append(path)
+    return found
+
+
+def _target_vectors(folder: str, target: DeltaLog, adds: list[AddFile]) -> dict[str, DeletionVector]:
+    """For each file of vectors of the source, a descriptor that names its copy."""
+    vectors = [add.deletion_vector for add in adds if add.deletion_vector is not None]
+    named = {name: vector for vector in vectors if (name := file_name(vector)) is not None}
+    return {
+        name: replace(vector, storage_type=IN_FILE, path_or_inline_dv=_new_name(folder, target))
+        for name, vector in named.items()
+    }
+
+
+def _new_name(folder: str, target: DeltaLog) -> str:
+    return folder + z85.encode(uuid.UUID(target.clock.new_id()).bytes)
+
+
+def _moved(vector: DeletionVector | None, copies: dict[str, DeletionVector]) -> DeletionVector | None:
+    name = None if vector is None else file_name(vector)
+    if vector is None or name is None:
+        return vector
+    return replace(vector, storage_type=IN_FILE, path_or_inline_dv=copies[name].path_or_inline_dv)
+
+
+def _copy_all(source: Store, target: Store, copies: list[_Copy]) -> dict[str, tuple[int, int]]:
+    """Size and modification time of each copy, by its path."""
+    for folder in dict.fromkeys(each.path.rpartition("/")[0] for each in copies):
+        target.make_folder(folder)
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        found = list(pool.map(functools.partial(_copy, source, target), copies))
+    target.make_durable([each.path for each in copies])
+    return {each.path: sizes for each, sizes in zip(copies, found, strict=True)}
+
+
+def _copy(source: Store, target: Store, each: _Copy) -> tuple[int, int]:
+    status = data_files.copy(source, each.name, target, each.path)
+    return status.size, status.modified_ms

@@ -1,0 +1,255 @@
+"""CREATE TABLE, with or without a query, and REPLACE TABLE: one commit holds the schema, the data and all else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt.adapters.silt.engine.commands.commit import commit, replaced_whole
+from dbt.adapters.silt.engine.commands.rows import row_changes
+from dbt.adapters.silt.engine.commands.spark.partitions import check_partitionable
+from dbt.adapters.silt.engine.commands.spark.types import check_storable, column_type, query_schema
+from dbt.adapters.silt.engine.commands.tables.creation import CreateMode as CreateMode
+from dbt.adapters.silt.engine.commands.tables.creation import Place as Place
+from dbt.adapters.silt.engine.commands.tables.creation import check_mode, ended_domains
+from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
+from dbt.adapters.silt.engine.commands.writing import defaults, files, generated
+from dbt.adapters.silt.engine.commands.writing.checks import table_checks
+from dbt.adapters.silt.engine.commands.writing.files import Written
+from dbt.adapters.silt.engine.commands.writing.store_assignment import Assigned, assign
+from dbt.adapters.silt.engine.kernel.errors import (
+    ColumnNotFoundError,
+    InvalidPropertyError,
+    InvalidStatementError,
+)
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata, Protocol
+from dbt.adapters.silt.engine.kernel.table.column_mapping import mapped, successor
+from dbt.adapters.silt.engine.kernel.table.features import needed_features, protocol_for, upgraded
+from dbt.adapters.silt.engine.kernel.table.keys import Key, checked_keys, key_properties
+from dbt.adapters.silt.engine.kernel.table.properties import CONSTRAINT_PREFIX, FEATURE_PREFIX, TableProperties, checked
+from dbt.adapters.silt.engine.kernel.table.schema import CURRENT_DEFAULT, GENERATION_EXPRESSION, StructField, StructType
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.row_tracking import enabled
+
+_COMMANDS = frozenset(("delta.minreaderversion", "delta.minwriterversion", "delta.ignoreprotocoldefaults"))
+"""Properties that ask for something once and are not kept."""
+
+
+@dataclass(frozen=True)
+class ColumnSpec:
+    """A column as the statement declares it.
+
+    Args:
+        type: SQL text; None where the query gives it.
+        default: SQL text of the value of rows that give none.
+        generated: SQL text that the column's values are computed by, from other columns.
+    """
+
+    name: str
+    type: str | None = None
+    nullable: bool = True
+    comment: str | None = None
+    default: str | None = None
+    generated: str | None = None
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What the statement says of the table.
+
+    Args:
+        columns: in order; empty where the query gives them all. With a query they are matched by position; it may
+            leave those out that are generated.
+        constraints: conditions of CHECK constraints, SQL text by name.
+        keys: recorded, not enforced; by name.
+    """
+
+    columns: tuple[ColumnSpec, ...] = ()
+    partition_columns: tuple[str, ...] = ()
+    comment: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    constraints: Mapping[str, str] = field(default_factory=dict)
+    keys: Mapping[str, Key] = field(default_factory=dict)
+
+
+def create(
+    spark: SparkSession,
+    place: Place,
+    definition: Definition,
+    query: DataFrame | None,
+    mode: CreateMode,
+    settings: WriteSettings,
+) -> Outcome:
+    """Makes a table, or puts another in its place.
+
+    Args:
+        query: gives the rows; None for an empty table.
+
+    Raises:
+        RelationExistsError, RelationNotFoundError: as `mode` says.
+        InvalidNameError, TypeMismatchError, InvalidPropertyError, ...: such a table cannot be.
+        DataRejectedError: a row breaks a rule that the definition sets.
+        ConcurrentCreateError: another writer made the table first.
+    """
+    name, base = place.log.name, place.base
+    operation = _operation_name(mode, query)
+    if base is not None and mode is CreateMode.IF_NOT_EXISTS:
+        return Outcome(operation, name, base.version, rows_inserted=0, attempts=0)
+    check_mode(place, mode)
+    metadata, protocol = _described(place, definition, query)
+    schema = StructType.from_json(metadata.schema_string)
+    generated.check_expressions(spark, schema, name)
+    defaults.check_defaults(spark, schema, name)
+    written = None if query is None else _write(place.log, metadata, query)
+    return _commit(place, metadata, protocol, written, operation, settings)
+
+
+def _operation_name(mode: CreateMode, query: DataFrame | None) -> str:
+    kept = CreateMode.CREATE if mode is CreateMode.IF_NOT_EXISTS else mode
+    return kept.value if query is None else f"{kept.value} AS SELECT"
+
+
+def _described(place: Place, definition: Definition, query: DataFrame | None) -> tuple[Metadata, Protocol]:
+    """The new table's metadata, and the least protocol that it needs and the table that is there does not exceed."""
+    name, base, clock = place.log.name, place.base, place.log.clock
+    schema = _schema(definition, query, name)
+    partition_columns = tuple(schema.require(column, name).name for column in definition.partition_columns)
+    check_partitionable(schema, partition_columns, name)
+    asked = checked(definition.properties) | {f"{CONSTRAINT_PREFIX}{k}": v for k, v in definition.constraints.items()}
+    _check_features(asked, name)
+    kept = {key: value for key, value in asked.items() if not _is_command(key)}
+    kept |= key_properties(checked_keys(definition.keys, schema, name))
+    described = Metadata(
+        id=clock.new_id() if base is None else base.metadata.id,
+        schema_string=schema.to_json(),
+        partition_columns=partition_columns,
+        configuration=kept if base is None else successor(kept, base.metadata),
+        description=definition.comment or None,
+        created_time=clock.now_ms(),
+    )
+    metadata = enabled(mapped(described, None, clock.new_id, name), (), clock.new_id, name)
+    if base is None:
+        return metadata, protocol_for(schema, asked)
+    return metadata, upgraded(base.protocol, needed_features(schema, asked))
+
+
+def _schema(definition: Definition, query: DataFrame | None, table: str) -> StructType:
+    given = None if query is None else query_schema(query)
+    if definition.columns:
+        schema = _declared(definition, given, table)
+    elif given is not None:
+        schema = given
+    else:
+        schema = StructType()
+    if not len(schema):
+        raise InvalidStatementError(
+            "a table needs at least one column", remedy="Name its columns, or give a query", table=table
+        )
+    check_storable(schema, table)
+    row_changes.check_names(schema, table)
+    return schema
+
+
+def _declared(definition: Definition, given: StructType | None, table: str) -> StructType:
+    columns = definition.columns
+    if given is not None and len(given) != len(columns):
+        columns = tuple(column for column in columns if column.generated is None)
+    if given is not None and len(given) != len(columns):
+        raise ColumnNotFoundError(
+            f"the statement declares {len(definition.columns)} columns and its query gives {len(given)}",
+            remedy="Declare as many columns as the query gives",
+            table=table,
+        )
+    fields = []
+    positions = {column.name: position for position, column in enumerate(columns)}
+    for column in definition.columns:
+        if column.type is not None:
+            typed = column_type(column.type, table)
+        elif given is not None and column.name in positions:
+            typed = given.fields[positions[column.name]]
+        else:
+            raise InvalidStatementError(f"the column `{column.name}` has no type", table=table)
+        declared = StructField(column.name, typed.type, column.nullable, typed.metadata)
+        declared = declared if column.comment is None else declared.with_metadata(comment=column.comment or None)
+        details = {CURRENT_DEFAULT: column.default, GENERATION_EXPRESSION: column.generated}
+        fields.append(declared.with_metadata(**details))
+    return StructType(tuple(fields))
+
+
+def _is_command(key: str) -> bool:
+    return key.lower() in _COMMANDS or key.startswith(FEATURE_PREFIX)
+
+
+def _check_features(asked: Mapping[str, str], table: str) -> None:
+    for key, value in asked.items():
+        if key.startswith(FEATURE_PREFIX) and value.lower() not in ("supported", "enabled"):
+            raise InvalidPropertyError(
+                f"the table property `{key}` cannot be `{value}`: it is `supported`", table=table
+            )
+
+
+def _write(log: DeltaLog, metadata: Metadata, query: DataFrame) -> Written:
+    schema = StructType.from_json(metadata.schema_string)
+    given = None
+    if len(query.columns) < len(schema):
+        given = [member.name for member in schema if member.generation_expression is None]
+    assigned: Assigned = assign(query, schema, log.name, columns=given)
+    rules = table_checks(schema, TableProperties(metadata.configuration), log.name)
+    return files.write(assigned.df, log, metadata, (*assigned.checks, *rules))
+
+
+def _commit(
+    place: Place,
+    metadata: Metadata,
+    protocol: Protocol,
+    written: Written | None,
+    operation: str,
+    settings: WriteSettings,
+) -> Outcome:
+    base, log = place.base, place.log
+    now = log.clock.now_ms()
+    changes = Changes(
+        operation=Operation(operation, _parameters(place, metadata), _metrics(written, base)),
+        adds=() if written is None else written.adds,
+        removes=() if base is None else tuple(add.remove(now) for add in base.add_files()),
+        metadata=metadata,
+        protocol=None if base is not None and protocol == base.protocol else protocol,
+        domains=() if base is None else ended_domains(base),
+    )
+    changes = replaced_whole(base, changes, settings)
+    reads = ReadSet(whole_table=base is not None, transactions=base is not None)
+    committed = commit(log, base, changes, reads, settings, () if written is None else (written,))
+    return Outcome(
+        operation,
+        log.name,
+        committed.version,
+        rows_inserted=0 if written is None else written.rows,
+        files_added=len(changes.adds),
+        files_removed=len(changes.removes),
+        attempts=committed.attempts,
+    )
+
+
+def _parameters(place: Place, metadata: Metadata) -> dict[str, Json]:
+    described = {} if metadata.description is None else {"description": metadata.description}
+    return {
+        "isManaged": str(place.is_managed).lower(),
+        **described,
+        "partitionBy": json.dumps(list(metadata.partition_columns), ensure_ascii=False),
+        "clusterBy": "[]",
+        "properties": json.dumps(dict(metadata.configuration), ensure_ascii=False),
+    }
+
+
+def _metrics(written: Written | None, base: Snapshot | None) -> dict[str, str]:
+    if written is None:
+        return {}
+    gone = {}
+    if base is not None:
+        gone = {"numRemovedFiles": base.num_files, "numRemovedBytes": base.size_in_bytes}
+    return row_changes.texts({**written.operation_metrics(), **gone})

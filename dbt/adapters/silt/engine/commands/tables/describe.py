@@ -1,0 +1,285 @@
+"""DESCRIBE and SHOW of one table, answered from its log: rows as plain values, without a Spark job."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Final
+
+from dbt.adapters.silt.engine.commands.spark.partitions import quoted
+from dbt.adapters.silt.engine.commands.spark.types import spark_schema
+from dbt.adapters.silt.engine.kernel.log.history import Commit
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Json
+from dbt.adapters.silt.engine.kernel.table.features import features_of
+from dbt.adapters.silt.engine.kernel.table.keys import table_keys
+from dbt.adapters.silt.engine.kernel.table.properties import CONSTRAINT_PREFIX, KEY_PREFIX, is_settable
+from dbt.adapters.silt.engine.kernel.table.schema import (
+    CHAR_VARCHAR_KEY,
+    CURRENT_DEFAULT,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    all_fields,
+)
+
+_COLUMNS: Final = "col_name string, data_type string, comment string"
+_HISTORY: Final = (
+    "version bigint, timestamp timestamp, userId string, userName string, operation string, "
+    "operationParameters map<string, string>, "
+    "job struct<jobId: string, jobName: string, jobRunId: string, runId: string, jobOwnerId: string, "
+    "triggerType: string>, "
+    "notebook struct<notebookId: string>, clusterId string, "
+    "readVersion bigint, isolationLevel string, isBlindAppend boolean, operationMetrics map<string, string>, "
+    "userMetadata string, engineInfo string"
+)
+_JOB: Final = ("jobId", "jobName", "jobRunId", "runId", "jobOwnerId", "triggerType")
+_NOTEBOOK: Final = ("notebookId",)
+_DETAIL: Final = (
+    "format string, id string, name string, description string, location string, createdAt timestamp, "
+    "lastModified timestamp, partitionColumns array<string>, clusteringColumns array<string>, "
+    "numFiles bigint, sizeInBytes bigint, "
+    "properties map<string, string>, minReaderVersion int, minWriterVersion int, tableFeatures array<string>"
+)
+_CONSTRAINTS: Final = (CONSTRAINT_PREFIX, KEY_PREFIX)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Rows, and their schema in Spark's DDL form."""
+
+    rows: tuple[tuple[object, ...], ...]
+    schema: str
+
+
+def columns(schema: StructType, partition_columns: tuple[str, ...] = ()) -> Answer:
+    """DESCRIBE TABLE: the columns, then those that the table is partitioned by."""
+    return Answer(tuple(_column_rows(schema, partition_columns)), _COLUMNS)
+
+
+def extended(log: DeltaLog, snapshot: Snapshot) -> Answer:
+    """DESCRIBE TABLE EXTENDED: the columns, then what the table is besides."""
+    return Answer(
+        (
+            *_column_rows(snapshot.schema, snapshot.partition_columns),
+            ("", "", ""),
+            ("# Detailed Table Information", "", ""),
+            *((name, value, "") for name, value in _facts(log, snapshot)),
+            *_constraint_rows(snapshot),
+        ),
+        _COLUMNS,
+    )
+
+
+def information(log: DeltaLog, snapshot: Snapshot) -> str:
+    """SHOW TABLE EXTENDED: what the table is, and its schema as a tree, a line each."""
+    lines = [f"{name}: {value}" for name, value in _facts(log, snapshot)]
+    return "\n".join((*lines, f"Schema: {spark_schema(snapshot.schema).treeString()}"))
+
+
+def history(log: DeltaLog, limit: int | None = None) -> Answer:
+    """DESCRIBE HISTORY: a row for each commit that the log still has, the newest first.
+
+    Args:
+        limit: at most so many rows; None for all.
+
+    Raises:
+        NotATableError, TableDamagedError: the log cannot be read.
+    """
+    start = 0 if limit is None else max(0, log.snapshot().version - limit + 1)
+    commits = [] if limit == 0 else list(log.commits(start))
+    return Answer(tuple(_history_row(commit) for commit in reversed(commits)), _HISTORY)
+
+
+def detail(log: DeltaLog, snapshot: Snapshot) -> Answer:
+    """DESCRIBE DETAIL: one row of facts."""
+    metadata, protocol = snapshot.metadata, snapshot.protocol
+    row = (
+        "delta",
+        metadata.id,
+        log.name,
+        metadata.description,
+        log.store.root,
+        _time(metadata.created_time),
+        _time(snapshot.timestamp),
+        list(snapshot.partition_columns),
+        _clustering_columns(snapshot),
+        snapshot.num_files,
+        snapshot.size_in_bytes,
+        dict(metadata.configuration),
+        protocol.min_reader_version,
+        protocol.min_writer_version,
+        features_of(protocol),
+    )
+    return Answer((row,), _DETAIL)
+
+
+def column_names(schema: StructType) -> Answer:
+    """SHOW COLUMNS."""
+    return Answer(tuple((name,) for name in schema.names), "col_name string")
+
+
+def properties(configuration: Mapping[str, str]) -> Answer:
+    """SHOW TBLPROPERTIES, by name."""
+    return Answer(tuple(sorted(configuration.items())), "key string, value string")
+
+
+def create_statement(name: str, snapshot: Snapshot) -> Answer:
+    """SHOW CREATE TABLE: a statement that makes such a table, empty.
+
+    Args:
+        name: the table's, as the statement is to spell it.
+    """
+    metadata = snapshot.metadata
+    constraints = snapshot.properties.constraints
+    entries = [_column_definition(field) for field in snapshot.schema]
+    entries += [f"CONSTRAINT {quoted(key)} {_check(condition)}" for key, condition in constraints.items()]
+    entries += [f"CONSTRAINT {quoted(key)} {each.sql}" for key, each in table_keys(metadata.configuration).items()]
+    lines = [f"CREATE TABLE {name} (", ",\n".join(f"  {entry}" for entry in entries) + ")", "USING delta"]
+    if snapshot.partition_columns:
+        lines.append(f"PARTITIONED BY ({', '.join(map(quoted, snapshot.partition_columns))})")
+    if metadata.description is not None:
+        lines.append(f"COMMENT {_literal(metadata.description)}")
+    kept = {k: v for k, v in metadata.configuration.items() if is_settable(k) and not k.startswith(_CONSTRAINTS)}
+    if kept:
+        pairs = ",\n".join(f"  {_literal(key)} = {_literal(value)}" for key, value in sorted(kept.items()))
+        lines.append(f"TBLPROPERTIES (\n{pairs})")
+    return Answer((("\n".join(lines),),), "createtab_stmt string")
+
+
+def _facts(log: DeltaLog, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """What a table is besides its columns, by the names that Spark gives it."""
+    metadata = snapshot.metadata
+    facts = {
+        "Name": log.name,
+        "Type": "TABLE",
+        "Provider": "delta",
+        "Location": log.store.root,
+        "Comment": metadata.description,
+        "Created Time": _text(_time(metadata.created_time)),
+        "Last Modified": _text(_time(snapshot.timestamp)),
+        "Version": str(snapshot.version),
+        "Files": str(snapshot.num_files),
+        "Size": f"{snapshot.size_in_bytes} bytes",
+        "Table Properties": f"[{','.join(f'{k}={v}' for k, v in sorted(metadata.configuration.items()))}]",
+    }
+    yield from ((name, value) for name, value in facts.items() if value is not None)
+
+
+def _column_rows(schema: StructType, partition_columns: tuple[str, ...]) -> Iterator[tuple[object, ...]]:
+    for field in schema:
+        yield _column_row(field)
+    if partition_columns:
+        yield "# Partition Information", "", ""
+        yield "# col_name", "data_type", "comment"
+        for name in partition_columns:
+            yield _column_row(schema.require(name))
+
+
+def _constraint_rows(snapshot: Snapshot) -> Iterator[tuple[object, ...]]:
+    checks = {name: _check(condition) for name, condition in snapshot.properties.constraints.items()}
+    keys = {name: key.sql for name, key in table_keys(snapshot.metadata.configuration).items()}
+    if checks or keys:
+        yield "", "", ""
+        yield "# Constraints", "", ""
+    yield from ((name, text, "enforced") for name, text in checks.items())
+    yield from ((name, text, "not enforced") for name, text in keys.items())
+
+
+def _check(condition: str) -> str:
+    # A line break ends a comment at the condition's end.
+    return f"CHECK ({condition}\n)" if "--" in condition else f"CHECK ({condition})"
+
+
+def _column_row(field: StructField) -> tuple[object, ...]:
+    return field.name, field.sql_type, field.comment
+
+
+def _history_row(commit: Commit) -> tuple[object, ...]:
+    info = commit.info
+    return (
+        commit.version,
+        _time(commit.timestamp_ms),
+        _other(info, "userId"),
+        _other(info, "userName"),
+        info.operation,
+        {key: _parameter(value) for key, value in info.operation_parameters.items()},
+        _members(info, "job", _JOB),
+        _members(info, "notebook", _NOTEBOOK),
+        _other(info, "clusterId"),
+        info.read_version,
+        info.isolation_level,
+        info.is_blind_append,
+        None if info.operation_metrics is None else dict(info.operation_metrics),
+        info.user_metadata,
+        info.engine_info,
+    )
+
+
+def _parameter(value: Json) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _other(info: CommitInfo, name: str) -> str | None:
+    """A field that other writers give."""
+    return _parameter(info.extra.get(name))
+
+
+def _members(info: CommitInfo, name: str, members: tuple[str, ...]) -> tuple[str | None, ...] | None:
+    value = info.extra.get(name)
+    return tuple(_parameter(value.get(member)) for member in members) if isinstance(value, Mapping) else None
+
+
+def _clustering_columns(snapshot: Snapshot) -> list[str]:
+    """The columns that another writer clusters the table by, dotted where they are nested."""
+    domain = snapshot.domains.get("delta.clustering")
+    if domain is None:
+        return []
+    logical = {member.physical_name: member.name for member in all_fields(snapshot.schema)}
+    columns = json.loads(domain.configuration or "{}").get("clusteringColumns", [])
+    return [".".join(logical.get(part, part) for part in path) for path in columns]
+
+
+def _column_definition(field: StructField) -> str:
+    type_text = field.metadata.get(CHAR_VARCHAR_KEY) or _type_text(field.type)
+    return f"{quoted(field.name)} {type_text}{_suffix(field)}"
+
+
+def _type_text(data_type: DataType) -> str:
+    """The type with what is declared inside of it, as a statement spells it."""
+    if isinstance(data_type, StructType):
+        members = (f"{quoted(member.name)}: {_type_text(member.type)}{_suffix(member)}" for member in data_type)
+        return f"STRUCT<{', '.join(members)}>"
+    if isinstance(data_type, ArrayType):
+        return f"ARRAY<{_type_text(data_type.element_type)}>"
+    if isinstance(data_type, MapType):
+        return f"MAP<{_type_text(data_type.key_type)}, {_type_text(data_type.value_type)}>"
+    return data_type.sql_name.upper()
+
+
+def _suffix(field: StructField) -> str:
+    comment = "" if field.comment is None else f" COMMENT {_literal(field.comment)}"
+    expression = field.generation_expression
+    generated = "" if expression is None else f" GENERATED ALWAYS AS ({expression})"
+    default = f" DEFAULT {field.default}" if CURRENT_DEFAULT in field.metadata else ""
+    return ("" if field.nullable else " NOT NULL") + generated + default + comment
+
+
+def _literal(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def _time(milliseconds: int | None) -> datetime | None:
+    if milliseconds is None:
+        return None
+    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+
+
+def _text(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat(sep=" ", timespec="seconds")

@@ -1,0 +1,96 @@
+"""Committing a change of a table's metadata, with the rows written anew where it needs that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.commands.commit import commit
+from dbt.adapters.silt.engine.commands.reading import scan
+from dbt.adapters.silt.engine.commands.spark import errors
+from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
+from dbt.adapters.silt.engine.commands.writing.checks import Check
+from dbt.adapters.silt.engine.commands.writing.files import Written
+from dbt.adapters.silt.engine.kernel.table.actions import Metadata
+from dbt.adapters.silt.engine.kernel.table.features import check_writable, needed_features, upgraded
+from dbt.adapters.silt.engine.kernel.table.properties import FEATURE_PREFIX
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+
+
+def commit_metadata(
+    target: Target,
+    operation: Operation,
+    metadata: Metadata,
+    reads: ReadSet,
+    settings: WriteSettings,
+    written: Written | None = None,
+    features: Mapping[str, str] | None = None,
+) -> Outcome:
+    """Commits the metadata, and the protocol that it needs; where that changes nothing, only if there is a `txn`.
+
+    Args:
+        reads: what the change rests on: the whole table where all rows keep a rule that it adds.
+        written: all rows of the table as the new schema has them; None where the data files stay.
+        features: properties that ask for a feature by name, and are not kept.
+
+    Raises:
+        UnsupportedFeatureError: the new metadata needs a feature that this engine does not write.
+        ConcurrentModificationError: another writer's commit stands in the way.
+    """
+    snapshot = target.snapshot
+    schema = StructType.from_json(metadata.schema_string)
+    asked = {**metadata.configuration, **(features or {})}
+    protocol = upgraded(snapshot.protocol, needed_features(schema, asked))
+    check_writable(protocol, target.name, metadata)
+    unchanged = metadata == snapshot.metadata and protocol == snapshot.protocol and written is None
+    if unchanged and settings.txn is None:
+        return Outcome(operation.name, target.name, snapshot.version, attempts=0)
+    now = target.log.clock.now_ms()
+    changes = Changes(
+        operation,
+        adds=() if written is None else written.adds,
+        removes=() if written is None else tuple(add.remove(now) for add in snapshot.add_files()),
+        metadata=metadata,
+        protocol=None if protocol == snapshot.protocol else protocol,
+    )
+    kept = () if written is None else (written,)
+    committed = commit(target.log, snapshot, changes, reads, settings, kept)
+    return Outcome(
+        operation.name,
+        target.name,
+        committed.version,
+        files_added=len(changes.adds),
+        files_removed=len(changes.removes),
+        attempts=committed.attempts,
+    )
+
+
+def with_configuration(metadata: Metadata, configuration: Mapping[str, str]) -> Metadata:
+    """The metadata with other properties; those that ask for a feature by name are not kept."""
+    kept = {key: value for key, value in configuration.items() if not key.startswith(FEATURE_PREFIX)}
+    return replace(metadata, configuration=kept)
+
+
+def check_rows(spark: SparkSession, target: Target, candidates: pa.Table, checks: Sequence[Check]) -> None:
+    """Passes where no row of these files breaks a rule; runs one Spark job, none where there are no files.
+
+    Raises:
+        DataRejectedError: rows break one.
+    """
+    if candidates.num_rows == 0 or not checks:
+        return
+    frame = scan.read(spark, target.log, target.snapshot, candidates)
+    aggregates = []
+    for position, check in enumerate(checks):
+        aggregates.append(F.count_if(check.violation).alias(f"violations {position}"))
+        aggregates.append(F.max(F.when(check.violation, check.example)).alias(f"example {position}"))
+    with errors.mapped(target.name, target.snapshot.version):
+        found = frame.agg(*aggregates).collect()[0]
+    for position, check in enumerate(checks):
+        if found[f"violations {position}"]:
+            raise check.error(found[f"violations {position}"], found[f"example {position}"])

@@ -1,0 +1,89 @@
+"""Writing the change data feed: the rows that a commit changes, beside the data files that it writes.
+
+Source: the Delta specification, section "Change Data Files". A version that has change files is read by these alone, so
+a verb that records any change of its commit records all of them. A commit that only adds files, or only removes whole
+ones, or both, is read off these files and needs none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.commands.spark.computed_once import computed_once
+from dbt.adapters.silt.engine.commands.writing import files
+from dbt.adapters.silt.engine.commands.writing.files import Written
+from dbt.adapters.silt.engine.kernel.errors import InternalError
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.scan.change_feed import FEED_COLUMNS
+from dbt.adapters.silt.engine.kernel.table.actions import AddCDCFile, Metadata
+from dbt.adapters.silt.engine.kernel.table.features import has_feature
+from dbt.adapters.silt.engine.kernel.table.schema import CHANGE_TYPE, StructType
+
+INSERT: Final = "insert"
+DELETE: Final = "delete"
+UPDATE_PREIMAGE: Final = "update_preimage"
+UPDATE_POSTIMAGE: Final = "update_postimage"
+
+
+@dataclass(frozen=True)
+class ChangeData:
+    """Change files that are in the table's folder, but in no version of it yet."""
+
+    written: Written
+
+    @property
+    def files(self) -> tuple[AddCDCFile, ...]:
+        return tuple(AddCDCFile(add.path, add.partition_values, add.size, tags=add.tags) for add in self.written.adds)
+
+    def discard(self, log: DeltaLog) -> None:
+        """Deletes the files; a failure leaves them for VACUUM."""
+        self.written.discard(log)
+
+
+def is_recorded(snapshot: Snapshot) -> bool:
+    """Whether the table records its changes."""
+    return snapshot.properties.enable_change_data_feed and has_feature(snapshot.protocol, "changeDataFeed")
+
+
+def stable(rows: DataFrame) -> DataFrame:
+    """The rows, to be computed once: what is written as data is then what is written as change data.
+
+    Without this a `uuid()` or a `current_timestamp()` would come out otherwise the second time.
+    """
+    return computed_once(rows, eager=False)
+
+
+def write(
+    log: DeltaLog, metadata: Metadata, changes: Mapping[str, DataFrame], expected: Mapping[str, int]
+) -> ChangeData:
+    """Writes changed rows as change files; the files are deleted again where it fails.
+
+    Args:
+        metadata: of the version that the files are meant for.
+        changes: rows by how they changed; they have the table's columns, or those that it had before.
+        expected: how many rows there are of each kind, as the data files have it.
+
+    Raises:
+        InternalError: there are more or fewer.
+        As `files.write`.
+    """
+    schema = StructType.from_json(metadata.schema_string).add(FEED_COLUMNS.require(CHANGE_TYPE))
+    marked = [rows.withColumn(CHANGE_TYPE, F.lit(change_type)) for change_type, rows in changes.items()]
+    union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), marked)
+    counts = {change_type: F.count_if(F.col(CHANGE_TYPE) == change_type) for change_type in changes}
+    feed = replace(metadata, schema_string=schema.to_json())
+    written = files.write_change_data(union, log, feed, counts)
+    found = {change_type: int(written.metrics[change_type]) for change_type in changes}
+    if found != dict(expected):
+        written.discard(log)
+        raise InternalError(
+            f"the changes {found} were recorded instead of {dict(expected)}; nothing was committed", table=log.name
+        )
+    return ChangeData(written)

@@ -1,0 +1,220 @@
+"""Rules that rows must keep, observed while they are written.
+
+A check never fails a job: `files.write` counts the rows that break it, on the same pass, and raises its error
+afterwards, before anything is committed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.commands.spark.partitions import quoted
+from dbt.adapters.silt.engine.commands.spark.types import text_length
+from dbt.adapters.silt.engine.kernel.errors import (
+    CheckViolationError,
+    NotNullViolationError,
+    SiltError,
+    ValueNotCastableError,
+)
+from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
+from dbt.adapters.silt.engine.kernel.table.schema import (
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    all_fields,
+    nullable,
+)
+
+Test = Callable[[Column], Column]
+
+_SHOWN_COLUMNS = 8
+_SHOWN_CHARACTERS = 200
+
+
+@dataclass(frozen=True)
+class Check:
+    """A rule of the rows that are written.
+
+    Args:
+        violation: a boolean column, true for a row that breaks the rule; null counts as keeping it.
+        example: a string column that shows such a row.
+        error: makes the error from the number of rows that break the rule and the example of one of them.
+    """
+
+    violation: Column
+    example: Column
+    error: Callable[[int, str | None], SiltError]
+
+
+def table_checks(schema: StructType, properties: TableProperties, table: str) -> tuple[Check, ...]:
+    """What every row must keep: NOT NULL, the length of texts, CHECK constraints, invariants, generated columns."""
+    return (
+        *not_null_checks(schema, table),
+        *_length_checks(schema, table),
+        *constraint_checks(schema, properties, table),
+        *_invariant_checks(schema, table),
+        *_generation_checks(schema, table),
+    )
+
+
+def not_null_checks(schema: StructType, table: str) -> tuple[Check, ...]:
+    """One for each column, and each member of a struct, that is declared NOT NULL."""
+    strict = [member for member in schema if _forbids_null(member)]
+    if not strict:
+        return ()
+    example = example_row(schema)
+    return tuple(
+        Check(has_null(F.col(quoted(member.name))), example, _not_null_error(place, table))
+        for member in strict
+        for place, has_null in _nulls(member, member.name)
+    )
+
+
+def constraint_checks(schema: StructType, properties: TableProperties, table: str) -> tuple[Check, ...]:
+    """One for each CHECK constraint: a row must make its condition true, null breaks it."""
+    if not properties.constraints:
+        return ()
+    example = example_row(schema)
+    return tuple(
+        Check(_not_true(condition), example, _check_error(f"the check constraint `{name}`", condition, table))
+        for name, condition in properties.constraints.items()
+    )
+
+
+def example_row(schema: StructType) -> Column:
+    """A row's first simple columns, as JSON."""
+    shown = [F.col(quoted(member.name)).cast("string").alias(member.name) for member in schema if _is_simple(member)]
+    return F.to_json(F.struct(*shown[:_SHOWN_COLUMNS]), {"ignoreNullFields": "false"}) if shown else F.lit("")
+
+
+def counted(count: int, verb: str, verb_of_one: str) -> str:
+    """`1 row breaks`, `3 rows break`."""
+    return f"1 row {verb_of_one}" if count == 1 else f"{count} rows {verb}"
+
+
+def shown(example: str | None) -> str:
+    """An example as the end of an error's message."""
+    if not example:
+        return ""
+    text = example if len(example) <= _SHOWN_CHARACTERS else example[:_SHOWN_CHARACTERS] + "..."
+    return f", for example {text}"
+
+
+def _length_checks(schema: StructType, table: str) -> Iterator[Check]:
+    for member in schema:
+        limit = text_length(member)
+        if limit is not None:
+            column = F.col(quoted(member.name))
+            yield Check(F.char_length(column) > limit[1], column, _length_error(member.name, limit, table))
+
+
+def _invariant_checks(schema: StructType, table: str) -> Iterator[Check]:
+    for member in all_fields(schema):
+        text = member.metadata.get("delta.invariants")
+        if text is not None:
+            condition = json.loads(text)["expression"]["expression"]
+            error = _check_error(f"the invariant of the column `{member.name}`", condition, table)
+            yield Check(_not_true(condition), example_row(schema), error)
+
+
+def _not_true(condition: str) -> Column:
+    # The line break ends a comment at the condition's end.
+    return F.expr(f"not (({condition}\n) <=> true)")
+
+
+def _forbids_null(member: StructField) -> bool:
+    return not member.nullable or nullable(member.type) != member.type
+
+
+def _nulls(member: StructField, name: str) -> Iterator[tuple[str, Test]]:
+    """Each place in a column where null is forbidden: its name, and whether a value of the column has a null there."""
+    if not member.nullable:
+        yield name, lambda value: value.isNull()
+    for place, has_null in _inner_nulls(member.type, name):
+        yield place, _where_present(has_null)
+
+
+def _inner_nulls(data_type: DataType, name: str) -> Iterator[tuple[str, Test]]:
+    if isinstance(data_type, StructType):
+        for member in data_type:
+            for place, has_null in _nulls(member, f"{name}.{member.name}"):
+                yield place, _of_member(member.name, has_null)
+    elif isinstance(data_type, ArrayType):
+        element = StructField("element", data_type.element_type, data_type.contains_null)
+        for place, has_null in _nulls(element, f"{name}.element"):
+            yield place, _of_any(lambda value: value, has_null)
+    elif isinstance(data_type, MapType):
+        for place, has_null in _inner_nulls(data_type.key_type, f"{name}.key"):
+            yield place, _of_any(F.map_keys, has_null)
+        value_field = StructField("value", data_type.value_type, data_type.value_contains_null)
+        for place, has_null in _nulls(value_field, f"{name}.value"):
+            yield place, _of_any(F.map_values, has_null)
+
+
+def _generation_checks(schema: StructType, table: str) -> Iterator[Check]:
+    for member in schema:
+        if member.generation_expression is not None:
+            condition = f"{quoted(member.name)} <=> ({member.generation_expression}\n)"
+            what = f"the rule of the generated column `{member.name}`"
+            yield Check(_not_true(condition), example_row(schema), _check_error(what, condition, table))
+
+
+def _where_present(test: Test) -> Test:
+    return lambda value: value.isNotNull() & test(value)
+
+
+def _of_member(name: str, test: Test) -> Test:
+    return lambda value: test(value.getField(name))
+
+
+def _of_any(elements: Test, test: Test) -> Test:
+    return lambda value: F.exists(elements(value), test)
+
+
+def _not_null_error(name: str, table: str) -> Callable[[int, str | None], SiltError]:
+    def error(count: int, example: str | None) -> SiltError:
+        rows = counted(count, "have", "has")
+        return NotNullViolationError(
+            f"{rows} a null in the NOT NULL column `{name}`{shown(example)}",
+            table=table,
+            details={"column": name, "rows": count},
+        )
+
+    return error
+
+
+def _length_error(name: str, limit: tuple[str, int], table: str) -> Callable[[int, str | None], SiltError]:
+    def error(count: int, example: str | None) -> SiltError:
+        kind, most = limit
+        return ValueNotCastableError(
+            f"{counted(count, 'have', 'has')} a text in `{name}` that is longer than {kind}({most}){shown(example)}",
+            table=table,
+            details={"column": name, "rows": count},
+        )
+
+    return error
+
+
+def _check_error(what: str, condition: str, table: str) -> Callable[[int, str | None], SiltError]:
+    def error(count: int, example: str | None) -> SiltError:
+        rows = counted(count, "break", "breaks")
+        return CheckViolationError(
+            f"{rows} {what}, {condition.strip()}{shown(example)}", table=table, details={"rows": count}
+        )
+
+    return error
+
+
+def _is_simple(member: StructField) -> bool:
+    return not isinstance(member.type, ArrayType | MapType | StructType) and member.type.name not in (
+        "binary",
+        "variant",
+        "void",
+    )

@@ -1,0 +1,174 @@
+"""How a value of one type becomes a value of another, by the rules of store assignment.
+
+Numbers go into numbers, dates and times into dates and times, every simple type into text, text into every simple type;
+arrays, maps and structs go by their parts. Nothing else is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.commands.spark.types import spark_type
+from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, DecimalType, MapType, StructType, nullable
+
+_INTEGERS: Final = ("byte", "short", "integer", "long")
+_NUMBERS: Final = frozenset((*_INTEGERS, "float", "double", "decimal"))
+_TIMES: Final = frozenset(("date", "timestamp", "timestamp_ntz"))
+_DIGITS: Final = {"byte": 3, "short": 5, "integer": 10, "long": 20}
+"""Digits that a decimal needs before the point to hold every value of the type, as Spark counts them."""
+
+Change = Callable[[Column], Column]
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """A way from one type to another.
+
+    Args:
+        convert: the value in the new type; null for one that it cannot hold.
+        loses: a boolean column, true where a value cannot be held; None where every value can.
+    """
+
+    convert: Change
+    loses: Change | None = None
+
+
+_IDENTITY: Final = Conversion(lambda column: column)
+
+
+def conversion(source: DataType, target: DataType, by_name: bool) -> Conversion | None:
+    """The way from one type to another; None where there is none.
+
+    Args:
+        by_name: whether members of structs are matched by name, missing ones being null; else by position.
+    """
+    if nullable(source) == nullable(target):
+        return _IDENTITY
+    if isinstance(source, ArrayType) and isinstance(target, ArrayType):
+        return _array(source, target, by_name)
+    if isinstance(source, MapType) and isinstance(target, MapType):
+        return _map(source, target, by_name)
+    if isinstance(source, StructType) and isinstance(target, StructType):
+        return _struct(source, target, by_name)
+    return _simple(source, target)
+
+
+def _simple(source: DataType, target: DataType) -> Conversion | None:
+    wanted = spark_type(target)
+    kind, target_kind = _kind(source), _kind(target)
+    if kind == "void":
+        return Conversion(lambda column: column.cast(wanted))
+    if kind is None or target_kind is None:
+        return None
+    if target_kind == "string" and kind != "variant":
+        return Conversion(lambda column: column.cast(wanted))
+    if kind == "string" and target_kind == "binary":
+        return Conversion(lambda column: column.cast(wanted))
+    known = (kind in _NUMBERS and target_kind in _NUMBERS) or (kind in _TIMES and target_kind in _TIMES)
+    if not known and (kind != "string" or target_kind == "variant"):
+        return None
+    if _holds_all(source, target):
+        return Conversion(lambda column: column.cast(wanted))
+    return Conversion(
+        lambda column: column.try_cast(wanted),
+        lambda column: column.isNotNull() & column.try_cast(wanted).isNull(),
+    )
+
+
+def _kind(data_type: DataType) -> str | None:
+    """A simple type's name; None for the others."""
+    if isinstance(data_type, DecimalType):
+        return "decimal"
+    return None if isinstance(data_type, ArrayType | MapType | StructType) else data_type.name
+
+
+def _holds_all(source: DataType, target: DataType) -> bool:
+    """Whether every value of the source type has one in the target type, rounding aside."""
+    kind, target_kind = _kind(source), _kind(target)
+    if kind == "string":
+        return False
+    if target_kind in ("float", "double") or (kind in _TIMES and target_kind == "date"):
+        return True
+    if kind == "date":
+        return True
+    if kind in _INTEGERS and target_kind in _INTEGERS:
+        return _INTEGERS.index(kind) <= _INTEGERS.index(target_kind)
+    if isinstance(target, DecimalType):
+        room = target.precision - target.scale
+        if isinstance(source, DecimalType):
+            return source.precision - source.scale < room or (
+                source.precision - source.scale == room and source.scale <= target.scale
+            )
+        return kind in _DIGITS and _DIGITS[kind] <= room
+    return False
+
+
+def _array(source: ArrayType, target: ArrayType, by_name: bool) -> Conversion | None:
+    element = conversion(source.element_type, target.element_type, by_name)
+    if element is None:
+        return None
+    loses = element.loses
+    return Conversion(
+        lambda column: F.transform(column, element.convert),
+        None if loses is None else lambda column: F.exists(column, loses),
+    )
+
+
+def _map(source: MapType, target: MapType, by_name: bool) -> Conversion | None:
+    key = conversion(source.key_type, target.key_type, by_name)
+    value = conversion(source.value_type, target.value_type, by_name)
+    if key is None or value is None or key.loses is not None:
+        return None
+    loses = value.loses
+    return Conversion(
+        lambda column: F.map_from_arrays(
+            F.transform(F.map_keys(column), key.convert), F.transform(F.map_values(column), value.convert)
+        ),
+        None if loses is None else lambda column: F.exists(F.map_values(column), loses),
+    )
+
+
+def _struct(source: StructType, target: StructType, by_name: bool) -> Conversion | None:
+    if by_name:
+        if any(name not in target for name in source.names):
+            return None
+        members = [(member, source.field(member.name)) for member in target]
+    elif len(source) == len(target):
+        members = list(zip(target, source, strict=True))
+    else:
+        return None
+    parts: list[tuple[str, Change]] = []
+    losses: list[Change] = []
+    for member, given in members:
+        if given is None:
+            parts.append((member.name, _nothing(member.type)))
+            continue
+        part = conversion(given.type, member.type, by_name)
+        if part is None:
+            return None
+        parts.append((member.name, _within(given.name, part.convert)))
+        if part.loses is not None:
+            losses.append(_within(given.name, part.loses))
+
+    def convert(column: Column) -> Column:
+        return F.when(column.isNotNull(), F.struct(*(change(column).alias(name) for name, change in parts)))
+
+    def lost(column: Column) -> Column:
+        return column.isNotNull() & reduce(or_, (F.coalesce(loss(column), F.lit(False)) for loss in losses))
+
+    return Conversion(convert, lost if losses else None)
+
+
+def _within(name: str, change: Change) -> Change:
+    return lambda column: change(column.getField(name))
+
+
+def _nothing(data_type: DataType) -> Change:
+    return lambda column: F.lit(None).cast(spark_type(data_type))

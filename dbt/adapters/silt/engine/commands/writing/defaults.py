@@ -1,0 +1,46 @@
+"""Default values of columns: which texts can be one (specification: "Default Columns")."""
+
+from __future__ import annotations
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
+from dbt.adapters.silt.engine.commands.writing.conversion import conversion
+from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, TypeMismatchError
+from dbt.adapters.silt.engine.kernel.table.schema import CURRENT_DEFAULT, PrimitiveType, StructField, StructType
+
+
+def check_defaults(spark: SparkSession, schema: StructType, table: str) -> None:
+    """Passes where each column's default is a value that it can have.
+
+    Raises:
+        InvalidStatementError: a default is no expression, or names a column; or the column is generated.
+        TypeMismatchError: a default's type cannot be stored in its column.
+    """
+    for member in schema:
+        if CURRENT_DEFAULT in member.metadata:
+            _check(spark, member, table)
+
+
+def _check(spark: SparkSession, member: StructField, table: str) -> None:
+    if member.generation_expression is not None:
+        raise InvalidStatementError(
+            f"the column `{member.name}` is generated, and cannot have a default besides", table=table
+        )
+    try:
+        chosen = spark.range(0).select().select(F.expr(f"({member.default}\n)"))
+        given = kernel_schema(chosen.schema).fields[0].type
+    except (AnalysisException, ParseException) as error:
+        reason = str(error).partition("\n")[0]
+        raise InvalidStatementError(
+            f"the default of the column `{member.name}`, {member.default}, cannot be used: {reason}", table=table
+        ) from error
+    if given != PrimitiveType("void") and conversion(given, member.type, by_name=True) is None:
+        raise TypeMismatchError(
+            f"the default of the column `{member.name}`, {member.default}, has the type {given.sql_name}, which cannot "
+            f"be stored in type {member.type.sql_name}",
+            remedy="Give a default of the column's type",
+            table=table,
+        )

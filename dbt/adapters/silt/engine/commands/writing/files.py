@@ -1,0 +1,248 @@
+"""Writing data files: Spark writes them into a new sub-folder of the table's folder, then their footers are read.
+
+A folder of its own means that nothing is ever moved, that two writers never share Spark's `_temporary`, and that what a
+failed statement leaves behind is one folder. The files count as written only if they hold exactly as many rows as were
+observed in the last stage of the job.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.commands.spark import errors, partitions, required_settings, stored_columns
+from dbt.adapters.silt.engine.commands.spark.partitions import quoted
+from dbt.adapters.silt.engine.commands.spark.types import check_voids, is_void
+from dbt.adapters.silt.engine.commands.writing.checks import Check
+from dbt.adapters.silt.engine.kernel.errors import InternalError, SiltError
+from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED_TAG, from_footers
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
+from dbt.adapters.silt.engine.kernel.table.column_mapping import stored_schema
+from dbt.adapters.silt.engine.kernel.table.paths import log_path
+from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
+
+_logger = logging.getLogger(__name__)
+
+CHANGE_DATA: Final = "_change_data"
+"""The folder that change files are in (specification: "Change Data Files")."""
+
+_WRITER_OPTIONS: Final[Mapping[str, str]] = {
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    # The local file system without the `.crc` twins: two files fewer to make, and none that could go stale.
+    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "fs.file.impl.disable.cache": "true",
+}
+_CODEC_PROPERTY = "delta.parquet.compression.codec"
+_ROWS = "rows"
+
+
+@dataclass(frozen=True)
+class Written:
+    """Data files that are in the table's folder, but in no version of it yet.
+
+    Args:
+        folder: the sub-folder that holds them, and nothing else.
+        adds: the files.
+        rows: in all of them.
+        metrics: what was observed while they were written, by the names asked for.
+    """
+
+    folder: str
+    adds: tuple[AddFile, ...]
+    rows: int
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(add.size for add in self.adds)
+
+    def operation_metrics(self) -> dict[str, int]:
+        """By the names that the reference has for them."""
+        return {"numFiles": len(self.adds), "numOutputRows": self.rows, "numOutputBytes": self.size}
+
+    def discard(self, log: DeltaLog) -> None:
+        """Deletes files that surely are in no version of the table; a failure leaves them for VACUUM."""
+        _delete(log, self.folder)
+
+
+def write(
+    df: DataFrame,
+    log: DeltaLog,
+    metadata: Metadata,
+    checks: Sequence[Check] = (),
+    metrics: Mapping[str, Column] | None = None,
+    as_arranged: bool = False,
+) -> Written:
+    """Writes rows as data files of a table.
+
+    Args:
+        df: has the table's columns, of its types; more columns may be there for `checks` and `metrics` to use.
+        log: the table, whose folder must be there.
+        metadata: of the version that the files are meant for.
+        checks: on every row of `df`.
+        metrics: aggregates over all rows of `df`, by name.
+        as_arranged: each of Spark's partitions of `df` becomes a file; else rows of one partition of the table are
+            brought together first.
+
+    Raises:
+        DataRejectedError: rows break a check; the files are deleted again.
+        DataFileMissingError, TableDamagedError: a file that `df` reads cannot be read.
+        InvalidSettingError: a setting of the session would make wrong files.
+        UnsupportedStatementError: columns have no type, in a way that files cannot leave out.
+        InternalError: the files do not hold the rows that were written.
+    """
+    arranged = df if as_arranged else _brought_together(df, metadata)
+    return _write(arranged, log, log.clock.new_id(), metadata, checks, metrics or {})
+
+
+def write_change_data(df: DataFrame, log: DeltaLog, metadata: Metadata, metrics: Mapping[str, Column]) -> Written:
+    """Writes rows as files of the folder of change data; as `write`, but for that.
+
+    Args:
+        metadata: with the feed's own column in its schema.
+    """
+    folder = f"{CHANGE_DATA}/{log.clock.new_id()}"
+    return _write(_brought_together(df, metadata), log, folder, metadata, (), metrics)
+
+
+def check_settings(df: DataFrame) -> None:
+    """Passes where the session's settings are those that the files' correctness rests on.
+
+    Raises:
+        InvalidSettingError: one is not.
+    """
+    conf = df.sparkSession.conf
+    required_settings.check({key: conf.get(key, value) or value for key, value in required_settings.required().items()})
+
+
+def _write(
+    arranged: DataFrame,
+    log: DeltaLog,
+    folder: str,
+    metadata: Metadata,
+    checks: Sequence[Check],
+    metrics: Mapping[str, Column],
+) -> Written:
+    """Writes into a new folder, which goes again where that fails."""
+    check_settings(arranged)
+    check_voids(StructType.from_json(metadata.schema_string), log.name)
+    try:
+        observed = _run(arranged, f"{log.store.root}/{folder}", metadata, checks, metrics)
+        _raise_violation(checks, observed)
+        adds, rows = _collect(log, folder, metadata)
+        if rows != observed[_ROWS]:
+            raise InternalError(
+                f"{observed[_ROWS]} rows were written, but the files hold {rows}; nothing was committed", table=log.name
+            )
+    except BaseException:
+        _delete(log, folder)
+        raise
+    return Written(folder, adds, rows, {name: observed[name] for name in metrics})
+
+
+def _brought_together(df: DataFrame, metadata: Metadata) -> DataFrame:
+    """The rows such that those of one partition of the table are in few of Spark's."""
+    columns = metadata.partition_columns
+    return df.hint("rebalance", *(F.col(quoted(name)) for name in columns)) if columns else df
+
+
+def _run(
+    df: DataFrame, location: str, metadata: Metadata, checks: Sequence[Check], metrics: Mapping[str, Column]
+) -> Mapping[str, Any]:
+    """Runs the one job that writes the files; what was observed in its last stage."""
+    schema = StructType.from_json(metadata.schema_string)
+    stored = stored_schema(metadata)
+    copies = partitions.copy_names(stored, [schema.require(name) for name in metadata.partition_columns])
+    observation = Observation()
+    observed = df.observe(observation, *_aggregates(checks, metrics))
+    pairs = [(member, kept) for member, kept in zip(schema, stored, strict=True) if not is_void(member.type)]
+    if copies or df.columns != [member.name for member, _ in pairs] or stored != schema:
+        columns = (stored_columns.written(member, kept) for member, kept in pairs)
+        copied = (partitions.copy(schema.require(name)).alias(copy) for name, copy in copies.items())
+        observed = observed.select(*columns, *copied)
+    writer = observed.write.options(**_WRITER_OPTIONS, compression=_codec(metadata))
+    with errors.mapped():
+        writer.partitionBy(*copies.values()).parquet(location)
+    return observation.get
+
+
+def _aggregates(checks: Sequence[Check], metrics: Mapping[str, Column]) -> Iterator[Column]:
+    yield F.count(F.lit(1)).alias(_ROWS)
+    for position, check in enumerate(checks):
+        yield F.count_if(check.violation).alias(f"violations {position}")
+        yield F.max(F.when(check.violation, check.example)).alias(f"example {position}")
+    for name, column in metrics.items():
+        yield column.alias(name)
+
+
+def _raise_violation(checks: Sequence[Check], observed: Mapping[str, Any]) -> None:
+    for position, check in enumerate(checks):
+        count = observed[f"violations {position}"]
+        if count:
+            raise check.error(count, observed[f"example {position}"])
+
+
+def _codec(metadata: Metadata) -> str:
+    return metadata.configuration.get(_CODEC_PROPERTY, "snappy").lower()
+
+
+def _collect(log: DeltaLog, folder: str, metadata: Metadata) -> tuple[tuple[AddFile, ...], int]:
+    """The files that the job left behind, as actions, and the rows in them."""
+    schema = StructType.from_json(metadata.schema_string)
+    found = list(_data_files(log, folder))
+    properties = TableProperties(metadata.configuration)
+    statistics = from_footers(
+        log.store, [status.path for status in found], schema, properties, metadata.partition_columns
+    )
+    partitioning = [schema.require(name) for name in metadata.partition_columns]
+    types = {member.physical_name: member.type for member in partitioning}
+    adds = []
+    for status in found:
+        of_file = statistics[status.path]
+        if of_file.num_records == 0:
+            log.store.delete(status.path)
+            continue
+        adds.append(
+            AddFile(
+                path=log_path(status.path),
+                partition_values=partitions.values_of_folders(
+                    status.path.removeprefix(f"{folder}/").split("/")[:-1], types
+                ),
+                size=status.size,
+                modification_time=status.modified_ms,
+                stats=of_file.json,
+                tags={TRUSTED_TAG: "true"} | ({partitions.IN_FILE_TAG: "true"} if types else {}),
+            )
+        )
+    if not adds:
+        _delete(log, folder)
+    return tuple(adds), sum(of_file.num_records for of_file in statistics.values())
+
+
+def _data_files(log: DeltaLog, folder: str) -> Iterator[FileStatus]:
+    """The data files in the folder and those below it; none where a job without rows made no folder."""
+    try:
+        files, folders = log.store.list_from(folder), log.store.list_folders(folder)
+    except ObjectMissing:
+        return
+    for status in files:
+        if status.name.startswith("part-"):
+            yield status
+    for name in folders:
+        yield from _data_files(log, f"{folder}/{name}")
+
+
+def _delete(log: DeltaLog, folder: str) -> None:
+    try:
+        log.store.delete_folder(folder)
+    except SiltError as error:
+        _logger.warning("%s: data files that nothing uses are left in %s: %s", log.name, folder, error)

@@ -1,0 +1,159 @@
+"""Generated columns: values that an expression over other columns of the row gives.
+
+Source: the Delta specification, section "Generated Columns". A writer computes the values that a statement does not
+give, and holds those that it does give to the expression (`checks.table_checks`). What an expression may be is the
+reference's: it names columns of the table that are not generated themselves, and gives the same for a row every time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.commands.spark.partitions import quoted
+from dbt.adapters.silt.engine.commands.spark.types import kernel_schema, spark_schema
+from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, SiltError, TypeMismatchError
+from dbt.adapters.silt.engine.kernel.table.schema import (
+    GENERATION_EXPRESSION,
+    StructField,
+    StructType,
+    all_fields,
+    nullable,
+    nullable_schema,
+)
+
+T = TypeVar("T")
+
+# Spark takes these for constants, because they are the same for all rows of one statement.
+_OF_THE_STATEMENT = re.compile(
+    r"\b(current_(timestamp|date|time|user|catalog|database|schema|timezone|metastore)|now|curdate|localtimestamp"
+    r"|session_user|user|version|input_file_name|input_file_block_\w+)\b(?=\s*\()|\b(current_timestamp|current_date"
+    r"|current_time|current_user|session_user|localtimestamp)\b",
+    re.IGNORECASE,
+)
+_QUERY = re.compile(r"\(\s*(select|with|from|table|values)\b", re.IGNORECASE)
+
+
+def generated_columns(schema: StructType) -> tuple[StructField, ...]:
+    """The table's generated columns, in order."""
+    return tuple(member for member in schema if member.generation_expression is not None)
+
+
+def value(member: StructField) -> Column:
+    """What a generated column is to hold, over the table's columns."""
+    # The line break ends a comment at the expression's end.
+    return F.expr(f"cast(({member.generation_expression}\n) as {member.type.sql_name})")
+
+
+def computed(rows: DataFrame, schema: StructType, when: Mapping[str, Column | None]) -> DataFrame:
+    """The rows with some generated columns computed from the others; further columns stay.
+
+    Args:
+        rows: has the table's columns, but for generated ones of `when` that it lacks.
+        when: the generated columns to compute, by the table's names, each with the condition for the rows that are to
+            get the computed value; None for all of them.
+    """
+    if not when:
+        return rows
+    columns = []
+    for member in schema:
+        old = F.col(quoted(member.name))
+        if member.name in when:
+            condition = when[member.name]
+            new = value(member) if condition is None else F.when(condition, value(member)).otherwise(old)
+            old = new.alias(member.name, metadata=dict(member.metadata))
+        columns.append(old)
+    more = [F.col(quoted(name)) for name in rows.columns if name not in schema]
+    return rows.select(*columns, *more)
+
+
+def check_expressions(spark: SparkSession, schema: StructType, table: str) -> None:
+    """Passes where the table can have its generated columns.
+
+    Raises:
+        InvalidStatementError: an expression is none, names what is no plain column of the table, or need not give the
+            same for a row every time.
+        TypeMismatchError: an expression is of another type than its column.
+    """
+    members = generated_columns(schema)
+    if len(members) < sum(GENERATION_EXPRESSION in member.metadata for member in all_fields(schema)):
+        raise InvalidStatementError("a member of a struct cannot be generated", table=table)
+    base = schema.drop(*(member.name for member in members))
+    for member in members:
+        _check_expression(spark, base, member, table)
+
+
+def check_not_used(spark: SparkSession, schema: StructType, names: Iterable[str], table: str) -> None:
+    """Passes where no generated column is computed from any of these columns.
+
+    Raises:
+        InvalidStatementError: one is.
+    """
+    members = generated_columns(schema)
+    for name in names if members else ():
+        without = schema.drop(name)
+        for member in members:
+            if member.name.lower() != name.lower() and not _resolves(spark, without, member):
+                raise InvalidStatementError(
+                    f"the column `{name}` cannot be changed: the generated column `{member.name}` is computed from it, "
+                    f"as {member.generation_expression}",
+                    remedy=f"Drop the column `{member.name}` first, or make the table anew",
+                    table=table,
+                )
+
+
+def _check_expression(spark: SparkSession, base: StructType, member: StructField, table: str) -> None:
+    text = str(member.generation_expression)
+
+    def refused(reason: str) -> SiltError:
+        return InvalidStatementError(
+            f"the column `{member.name}` cannot be generated as {text}: {reason}",
+            remedy="Use the table's other columns, and functions that give the same for a row every time",
+            table=table,
+        )
+
+    plain = _without_strings(text)
+    found = _OF_THE_STATEMENT.search(plain)
+    if found is not None:
+        raise refused(f"{found.group()} differs from one statement to the next")
+    if _QUERY.search(plain):
+        raise refused("it holds a query")
+    rows = _empty(spark, base)
+    given = _analysed(lambda: kernel_schema(rows.select(F.expr(f"({text}\n)")).schema).fields[0].type, refused)
+    # No aggregate, window or random value can stand in the condition of a join.
+    _analysed(lambda: rows.join(_empty(spark, StructType()), F.expr(f"({text}\n) is null")).schema, refused)
+    if nullable(given) != nullable(member.type):
+        raise TypeMismatchError(
+            f"the column `{member.name}` of type {member.type.sql_name} cannot be generated as {text}, "
+            f"which is of type {given.sql_name}",
+            remedy=f"Write cast({text} as {member.type.sql_name}), or give the column the other type",
+            table=table,
+        )
+
+
+def _analysed(analyse: Callable[[], T], refused: Callable[[str], SiltError]) -> T:
+    try:
+        return analyse()
+    except (AnalysisException, ParseException) as error:
+        raise refused(str(error).partition("\n")[0]) from error
+
+
+def _resolves(spark: SparkSession, schema: StructType, member: StructField) -> bool:
+    try:
+        _empty(spark, schema).select(value(member)).schema  # noqa: B018 -- Spark looks the columns up when asked for it
+    except AnalysisException:
+        return False
+    return True
+
+
+def _empty(spark: SparkSession, schema: StructType) -> DataFrame:
+    return spark.createDataFrame([], spark_schema(nullable_schema(schema)))
+
+
+def _without_strings(text: str) -> str:
+    return re.sub(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`", "''", text)

@@ -1,0 +1,237 @@
+"""SET column = value: the values as columns of the table, for UPDATE and MERGE.
+
+A value goes through the rules of store assignment (`conversion`). A value that its column cannot hold shows in a column
+of its own, which a check looks at while the rows are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.commands.spark.partitions import quoted
+from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
+from dbt.adapters.silt.engine.commands.writing.checks import Check, counted, shown
+from dbt.adapters.silt.engine.commands.writing.conversion import Conversion, conversion
+from dbt.adapters.silt.engine.kernel.errors import (
+    ColumnNotFoundError,
+    InvalidStatementError,
+    SiltError,
+    TypeMismatchError,
+    ValueNotCastableError,
+)
+from dbt.adapters.silt.engine.kernel.table.schema import DataType, StructField, StructType, nullable
+
+Name: TypeAlias = tuple[str, ...]
+
+_LOST = "__silt_lost_"
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """One column, or field of a struct column, and what it is set to.
+
+    Args:
+        path: the fields on the way, the table's column first.
+        value: the text of an expression.
+    """
+
+    path: tuple[StructField, ...]
+    value: str
+
+    @property
+    def column(self) -> StructField:
+        return self.path[0]
+
+    @property
+    def place(self) -> StructField:
+        return self.path[-1]
+
+    @property
+    def name(self) -> str:
+        return ".".join(member.name for member in self.path)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An assignment made ready.
+
+    Args:
+        assignment: what is assigned.
+        given: the type that the value has.
+        way: how the value becomes one of the column's type; None where it is one.
+    """
+
+    assignment: Assignment
+    given: DataType
+    way: Conversion | None
+
+    @property
+    def text(self) -> str:
+        """The value before the conversion."""
+        # The line break ends a comment at the value's end.
+        return f"({self.assignment.value}\n)"
+
+    @property
+    def value(self) -> Column:
+        """The value in the column's type."""
+        value = F.expr(self.text)
+        return value if self.way is None else self.way.convert(value)
+
+    @property
+    def lost(self) -> Column | None:
+        """The value as a string where the column cannot hold it, else null; None where it can hold every value."""
+        if self.way is None or self.way.loses is None:
+            return None
+        value = F.expr(self.text)
+        return F.when(self.way.loses(value), value.cast("string"))
+
+
+def resolve(pairs: Sequence[tuple[Name, str]], schema: StructType, alias: str, table: str) -> tuple[Assignment, ...]:
+    """Finds the columns that are set.
+
+    Args:
+        pairs: column and value; a column's name may begin with the alias. The value DEFAULT is the column's default; a
+            generated column that is set to it is left out, so that it is computed.
+
+    Raises:
+        ColumnNotFoundError: there is no such column or field.
+        InvalidStatementError: a column is set twice, or in whole and in part.
+    """
+    named = tuple(Assignment(_path(name, schema, alias, table), value) for name, value in pairs)
+    found = tuple(_default(each) if _is_default(each) else each for each in named if not _is_computed(each))
+    paths = [tuple(member.name.lower() for member in each.path) for each in found]
+    for position, path in enumerate(paths):
+        for other in paths[position + 1 :]:
+            shorter = min(len(path), len(other))
+            if path[:shorter] == other[:shorter]:
+                raise InvalidStatementError(f"the column `{found[position].name}` is set more than once", table=table)
+    return found
+
+
+def settings(
+    frame: DataFrame, assignments: Sequence[Assignment], table: str, known: Mapping[str, DataType] | None = None
+) -> tuple[Setting, ...]:
+    """The assignments over the frame's rows.
+
+    Args:
+        known: types of some values, by their text; Spark is asked for the others.
+
+    Raises:
+        TypeMismatchError: a value's type cannot be stored in its column.
+    """
+    types = dict(known or {})
+    unknown = list(dict.fromkeys(each.value for each in assignments if each.value not in types))
+    if unknown:
+        asked = frame.selectExpr(*(f"({value}\n) as v{position}" for position, value in enumerate(unknown)))
+        types.update(zip(unknown, (member.type for member in kernel_schema(asked.schema)), strict=True))
+    return tuple(_setting(each, types[each.value], table) for each in assignments)
+
+
+def as_text(settings: Sequence[Setting]) -> str | None:
+    """The value of a column as SQL text, where one setting gives it as it is; None elsewhere."""
+    if len(settings) == 1 and settings[0].way is None and len(settings[0].assignment.path) == 1:
+        return settings[0].text
+    return None
+
+
+def applied(column: Column, settings: Sequence[Setting]) -> Column:
+    """A column of the table with the settings of it, or of its fields, made."""
+    for setting in settings:
+        inner = setting.assignment.path[1:]
+        if inner:
+            column = column.withField(".".join(quoted(member.name) for member in inner), setting.value)
+        else:
+            column = setting.value
+    return column
+
+
+def losses(settings: Sequence[tuple[str, Setting]], table: str) -> tuple[dict[str, Column], tuple[Check, ...]]:
+    """Columns to carry along with the rows, and the checks that look at them.
+
+    Args:
+        settings: each with the text of the condition under which a row takes it.
+    """
+    columns: dict[str, Column] = {}
+    checks: list[Check] = []
+    for applies, setting in settings:
+        lost = setting.lost
+        if lost is not None:
+            name = f"{_LOST}{len(columns)}"
+            columns[name] = F.when(F.expr(applies), lost).alias(name)
+            checks.append(Check(F.col(name).isNotNull(), F.col(name), _lost_error(setting, table)))
+    return columns, tuple(checks)
+
+
+def widened(column: Column, old: DataType, new: DataType) -> Column:
+    """A value of a column whose structs have got new members, which are null in it."""
+    found = conversion(old, new, by_name=True)
+    return column if found is None else found.convert(column)
+
+
+def by_column(settings: Sequence[Setting]) -> Mapping[str, list[Setting]]:
+    """The settings of each column, by its name in lower case."""
+    grouped: dict[str, list[Setting]] = {}
+    for setting in settings:
+        grouped.setdefault(setting.assignment.column.name.lower(), []).append(setting)
+    return grouped
+
+
+def _is_default(assignment: Assignment) -> bool:
+    return assignment.value.strip().lower() == "default"
+
+
+def _is_computed(assignment: Assignment) -> bool:
+    return _is_default(assignment) and assignment.place.generation_expression is not None
+
+
+def _default(assignment: Assignment) -> Assignment:
+    return replace(assignment, value=assignment.place.default)
+
+
+def _path(name: Name, schema: StructType, alias: str, table: str) -> tuple[StructField, ...]:
+    if len(name) > 1 and name[0].lower() == alias.lower() and name[1] in schema:
+        name = name[1:]
+    path: list[StructField] = []
+    inside: DataType = schema
+    for part in name:
+        member = inside.field(part) if isinstance(inside, StructType) else None
+        if member is None:
+            raise ColumnNotFoundError(
+                f"there is no column `{'.'.join(name)}` to set; columns: {', '.join(schema.names)}", table=table
+            )
+        path.append(member)
+        inside = member.type
+    return tuple(path)
+
+
+def _setting(assignment: Assignment, given: DataType, table: str) -> Setting:
+    wanted = assignment.place.type
+    found = conversion(given, wanted, by_name=True)
+    if found is None:
+        raise TypeMismatchError(
+            f"a value of type {given.sql_name} cannot be stored in `{assignment.name}` of type {wanted.sql_name}",
+            remedy="Cast the value in the statement, or change the table's column",
+            table=table,
+            details={"column": assignment.name},
+        )
+    return Setting(assignment, given, None if nullable(given) == nullable(wanted) else found)
+
+
+def _lost_error(setting: Setting, table: str) -> Callable[[int, str | None], SiltError]:
+    assignment = setting.assignment
+
+    def error(count: int, example: str | None) -> SiltError:
+        rows = counted(count, "would get", "would get")
+        return ValueNotCastableError(
+            f"{rows} a value of type {setting.given.sql_name} that the column `{assignment.name}` of type "
+            f"{assignment.place.type.sql_name} cannot hold{shown(example)}",
+            table=table,
+            details={"column": assignment.name, "rows": count},
+        )
+
+    return error

@@ -1,0 +1,225 @@
+"""Store assignment: a query's columns become the table's.
+
+The rules are Spark's ANSI store assignment, whatever `spark.sql.ansi.enabled` says, and text may be stored in any
+simple type too, as seeds and snapshots ask for. A value that the column cannot hold is counted by a check, never stored
+as null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.commands.spark.types import kernel_schema, text_length
+from dbt.adapters.silt.engine.commands.writing import generated
+from dbt.adapters.silt.engine.commands.writing.checks import Check, counted, shown
+from dbt.adapters.silt.engine.commands.writing.conversion import Conversion, conversion
+from dbt.adapters.silt.engine.kernel.errors import (
+    ColumnNotFoundError,
+    SiltError,
+    TypeMismatchError,
+    ValueNotCastableError,
+)
+from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, StructField, StructType, nullable
+
+_LOST = "__silt_lost_"
+_SOURCE = "__silt_source_"
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """Rows in the table's columns.
+
+    Args:
+        df: the table's columns in order, then columns that only the checks use.
+        checks: that no value was lost.
+    """
+
+    df: DataFrame
+    checks: tuple[Check, ...]
+
+
+def assign(
+    df: DataFrame, schema: StructType, table: str, by_name: bool = False, columns: Sequence[str] | None = None
+) -> Assigned:
+    """The rows of a query as rows of a table.
+
+    Args:
+        df: the query.
+        schema: the table's; its NOT NULL is for `checks.table_checks` to hold.
+        table: the table's name, for messages.
+        by_name: whether columns, and members of structs, are matched by name, in any case; else by position.
+        columns: the table's columns that the query's are for by position; None for all of them.
+
+    Columns of the table that the query has nothing for are computed where they are generated; the others get their
+    default, which is null where none is set.
+
+    Raises:
+        ColumnNotFoundError: the query has columns that the table has not, or not as many as the table.
+        TypeMismatchError: a column's type cannot be stored in the table's column.
+    """
+    source = kernel_schema(df.schema)
+    if df.isLocal():
+        # Rows that are written out in the statement are few: one file, not one for each core.
+        df = df.coalesce(1)
+    if by_name:
+        pairs = _by_name(source, schema, table)
+    else:
+        pairs = _by_position(source, schema, schema.names if columns is None else columns, table)
+    if _already_fits(pairs, source, schema):
+        return Assigned(df, ())
+    renamed = df.toDF(*(f"{_SOURCE}{position}" for position in range(len(source))))
+    missing = {pair.target.name: None for pair in pairs if pair.source is None and pair.target.generation_expression}
+    given = [pair for pair in pairs if pair.target.name not in missing]
+    assigned = _converted(renamed, given, table, by_name)
+    return replace(assigned, df=generated.computed(assigned.df, schema, missing))
+
+
+def evolve(schema: StructType, source: StructType) -> StructType:
+    """The table's schema with the columns that only the source has, at the end, nullable; within structs too."""
+    fields = [_evolved_field(member, source.field(member.name)) for member in schema]
+    new = [
+        StructField(member.name, nullable(member.type), True, member.metadata)
+        for member in source
+        if member.name not in schema
+    ]
+    return StructType((*fields, *new))
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A column of the table, and the position and field of the query's column for it; None for null."""
+
+    target: StructField
+    position: int | None
+    source: StructField | None
+
+
+def _by_position(source: StructType, schema: StructType, columns: Sequence[str], table: str) -> list[_Pair]:
+    if len(source) != len(columns):
+        what = "too many columns" if len(source) > len(columns) else "too few columns"
+        raise ColumnNotFoundError(
+            f"the query has {what}: {_listed(source.names)} for the table's {_listed(columns)}",
+            remedy="Name the columns to insert into, or give the query as many columns as they are",
+            table=table,
+        )
+    positions: dict[str, int] = {}
+    for position, name in enumerate(columns):
+        key = schema.require(name, table).name.lower()
+        if key in positions:
+            raise ColumnNotFoundError(f"the column `{name}` is named twice", remedy="Name it once", table=table)
+        positions[key] = position
+    return _pairs(source, schema, positions)
+
+
+def _by_name(source: StructType, schema: StructType, table: str) -> list[_Pair]:
+    positions: dict[str, int] = {}
+    for position, name in enumerate(source.names):
+        if name not in schema:
+            raise ColumnNotFoundError(
+                f"the query's column `{name}` is not in the table, which has {_listed(schema.names)}",
+                remedy="Leave it out of the query, add it to the table, or write `with schema evolution`, which for a "
+                "DataFrame is `merge_schema=True`",
+                table=table,
+            )
+        if name.lower() in positions:
+            raise ColumnNotFoundError(
+                f"the query has the column `{name}` more than once", remedy="Name it once", table=table
+            )
+        positions[name.lower()] = position
+    return _pairs(source, schema, positions)
+
+
+def _pairs(source: StructType, schema: StructType, positions: Mapping[str, int]) -> list[_Pair]:
+    """The table's columns in order, with the query's by the table's names in lower case."""
+    found = [(target, positions.get(target.name.lower())) for target in schema]
+    return [
+        _Pair(target, position, None if position is None else source.fields[position]) for target, position in found
+    ]
+
+
+def _already_fits(pairs: Sequence[_Pair], source: StructType, schema: StructType) -> bool:
+    """Whether the query's columns are the table's, by name, order and type."""
+    if any((text_length(member) or ("", 0))[0] == "char" for member in schema):
+        return False
+    return source.names == schema.names and all(
+        pair.position == place and pair.source is not None and nullable(pair.source.type) == nullable(pair.target.type)
+        for place, pair in enumerate(pairs)
+    )
+
+
+def _converted(renamed: DataFrame, pairs: Sequence[_Pair], table: str, by_name: bool) -> Assigned:
+    columns: list[Column] = []
+    lost: dict[str, Column] = {}
+    checks: list[Check] = []
+    for pair in pairs:
+        column, conv = _column(pair, table, by_name)
+        columns.append(_padded(column, pair.target).alias(pair.target.name, metadata=dict(pair.target.metadata)))
+        if conv is not None and conv.loses is not None and pair.source is not None:
+            name = f"{_LOST}{len(lost)}"
+            given = F.col(f"{_SOURCE}{pair.position}")
+            lost[name] = F.when(conv.loses(given), given.cast("string")).alias(name)
+            checks.append(_lost_check(name, pair.source, pair.target, table))
+    return Assigned(renamed.select(*columns, *lost.values()), tuple(checks))
+
+
+def _column(pair: _Pair, table: str, by_name: bool) -> tuple[Column, Conversion | None]:
+    if pair.source is None:
+        return F.expr(f"cast(({pair.target.default}) as {pair.target.type.sql_name})"), None
+    found = conversion(pair.source.type, pair.target.type, by_name)
+    if found is None:
+        raise TypeMismatchError(
+            f"the column `{pair.source.name}` has the type {pair.source.type.sql_name}, which cannot be stored in "
+            f"`{pair.target.name}` of type {pair.target.type.sql_name}",
+            table=table,
+            details={"column": pair.target.name},
+        )
+    return found.convert(F.col(f"{_SOURCE}{pair.position}")), found
+
+
+def _padded(column: Column, target: StructField) -> Column:
+    """A `char` has all its characters, blanks at its end; a longer text is left for its check to find."""
+    limit = text_length(target)
+    if limit is None or limit[0] == "varchar":
+        return column
+    return F.when(F.char_length(column) < limit[1], F.rpad(column, limit[1], " ")).otherwise(column)
+
+
+def _lost_check(name: str, source: StructField, target: StructField, table: str) -> Check:
+    def error(count: int, example: str | None) -> SiltError:
+        rows = counted(count, "have", "has")
+        return ValueNotCastableError(
+            f"{rows} a value of type {source.type.sql_name} in `{source.name}` that the column `{target.name}` of type "
+            f"{target.type.sql_name} cannot hold{shown(example)}",
+            table=table,
+            details={"column": target.name, "rows": count},
+        )
+
+    return Check(F.col(name).isNotNull(), F.col(name), error)
+
+
+def _evolved_field(member: StructField, source: StructField | None) -> StructField:
+    if source is None:
+        return member
+    return StructField(member.name, _evolved(member.type, source.type), member.nullable, member.metadata)
+
+
+def _evolved(data_type: DataType, source: DataType) -> DataType:
+    if isinstance(data_type, StructType) and isinstance(source, StructType):
+        return evolve(data_type, source)
+    if isinstance(data_type, ArrayType) and isinstance(source, ArrayType):
+        return ArrayType(_evolved(data_type.element_type, source.element_type), data_type.contains_null)
+    if isinstance(data_type, MapType) and isinstance(source, MapType):
+        return MapType(
+            _evolved(data_type.key_type, source.key_type),
+            _evolved(data_type.value_type, source.value_type),
+            data_type.value_contains_null,
+        )
+    return data_type
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

@@ -1,0 +1,405 @@
+"""Names and what they stand for: schemas, tables, views, functions, and how they come and go."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationEntry, RelationKind
+from dbt.adapters.silt.engine.catalog.documents import Function, FunctionParameter, View
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.clock import SystemClock
+from dbt.adapters.silt.engine.kernel.errors import (
+    InvalidNameError,
+    NotATableError,
+    RelationExistsError,
+    RelationNotFoundError,
+    SchemaNotFoundError,
+    SiltError,
+    StorageError,
+    UnsupportedStatementError,
+)
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
+from tests.unit.engine.catalog.conftest import commit_first, named
+
+Create = Callable[..., DeltaLog]
+ORDERS = named("orders")
+
+
+def entries(catalog: Catalog, schema: str = "main") -> dict[str, str]:
+    return {entry.name.identifier: entry.kind.value for entry in catalog.relations("silt", schema)}
+
+
+# schemas
+
+
+def test_the_first_schema_makes_the_warehouse(catalog: Catalog, warehouse: Path) -> None:
+    assert (warehouse / "main" / "_schema.json").is_file()
+    assert catalog.schemas("silt") == ["main"]
+    assert catalog.has_schema("SILT", "Main")
+
+
+def test_a_warehouse_that_is_not_there_has_no_schemas(tmp_path: Path) -> None:
+    catalog = Catalog({"silt": LocalStore(tmp_path / "none")})
+    assert catalog.schemas("silt") == []
+    assert not catalog.has_schema("silt", "main")
+    assert catalog.find(ORDERS) is None
+
+
+def test_a_schema_is_created_once(catalog: Catalog) -> None:
+    with pytest.raises(RelationExistsError, match=r"silt\.main: there is such a schema already"):
+        catalog.create_schema("silt", "MAIN")
+    catalog.create_schema("silt", "MAIN", if_not_exists=True)
+    assert catalog.schemas("silt") == ["main"]
+
+
+def test_a_folder_without_the_marker_is_no_schema(catalog: Catalog, warehouse: Path) -> None:
+    (warehouse / "landing").mkdir()
+    assert catalog.schemas("silt") == ["main"]
+
+
+def test_a_missing_schema_or_database_is_named(catalog: Catalog) -> None:
+    with pytest.raises(SchemaNotFoundError, match=r"silt\.nope: there is no such schema"):
+        catalog.relations("silt", "nope")
+    with pytest.raises(SchemaNotFoundError, match=r"nope: there is no such database\. Use one of silt"):
+        catalog.relations("nope", "main")
+
+
+def test_a_warehouse_that_cannot_be_written_is_named_with_the_remedy(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    for root in (tmp_path / "file", tmp_path / "file" / "warehouse", Path("/proc/warehouse")):
+        with pytest.raises(StorageError) as caught:
+            Catalog({"silt": LocalStore(root)}).create_schema("silt", "main")
+        assert str(root) in str(caught.value)
+        assert "Make that folder writable, or set `warehouse` to another one." in str(caught.value)
+
+
+def test_a_schema_with_something_in_it_is_dropped_only_with_cascade(
+    catalog: Catalog, create: Create, warehouse: Path
+) -> None:
+    create(ORDERS)
+    catalog.put_view(View(named("daily"), "select 1"))
+    with pytest.raises(RelationExistsError, match="Drop it with `cascade`"):
+        catalog.drop_schema("silt", "main")
+    assert entries(catalog) == {"orders": "table", "daily": "view"}
+    catalog.drop_schema("silt", "main", cascade=True)
+    assert catalog.schemas("silt") == []
+    assert os.listdir(warehouse) == []
+
+
+def test_an_empty_schema_is_dropped(catalog: Catalog) -> None:
+    catalog.drop_schema("silt", "main")
+    with pytest.raises(SchemaNotFoundError):
+        catalog.drop_schema("silt", "main")
+    catalog.drop_schema("silt", "main", if_exists=True)
+
+
+def test_a_schema_that_holds_a_foreign_folder_is_not_empty(catalog: Catalog, warehouse: Path) -> None:
+    (warehouse / "main" / "landing").mkdir()
+    with pytest.raises(RelationExistsError):
+        catalog.drop_schema("silt", "main")
+
+
+# relations
+
+
+def test_tables_and_views_are_listed_by_name(catalog: Catalog, create: Create) -> None:
+    create(named("B table"))
+    catalog.put_view(View(named("a"), "select 1"))
+    assert catalog.relations("silt", "main") == [
+        RelationEntry(named("a"), RelationKind.VIEW),
+        RelationEntry(named("b table"), RelationKind.TABLE),
+    ]
+
+
+@pytest.mark.parametrize("identifier", ["grün", "order items", "price$", "a-b", "select", "a.b", "_tmp", "注文"])
+def test_any_permitted_name_makes_a_table_that_is_found_and_dropped(
+    catalog: Catalog, create: Create, identifier: str, warehouse: Path
+) -> None:
+    create(named(identifier))
+    assert catalog.find(named(identifier.upper())) == RelationEntry(named(identifier), RelationKind.TABLE)
+    assert (warehouse / "main" / named(identifier).identifier / "_delta_log").is_dir()
+    catalog.drop_table(named(identifier))
+    assert entries(catalog) == {}
+
+
+@pytest.mark.parametrize("text", ["..", "../out", "/etc", "a/b", "it's", 'q"', "b`t", "x" * 300, "", "nul\0"])
+def test_a_name_that_leaves_the_warehouse_is_refused_before_anything_is_written(
+    catalog: Catalog, warehouse: Path, tmp_path: Path, text: str
+) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(InvalidNameError):
+        catalog.create_schema("silt", text)
+    with pytest.raises(InvalidNameError):
+        named(text)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_listing_that_fails_is_an_error_and_never_an_absence(catalog: Catalog, create: Create) -> None:
+    create(ORDERS)
+
+    class Failing(LocalStore):
+        def list_folders(self, folder: str) -> list[str]:
+            raise StorageError("the listing failed half-way")
+
+    failing = Catalog({"silt": Failing(catalog.table(ORDERS).store.root.removesuffix("/main/orders"))})
+    with pytest.raises(StorageError, match="half-way"):
+        failing.relations("silt", "main")
+    with pytest.raises(StorageError, match="half-way"):
+        failing.schemas("silt")
+
+
+def test_a_log_that_cannot_be_looked_at_is_an_error_and_never_no_such_table(
+    catalog: Catalog, create: Create, warehouse: Path
+) -> None:
+    create(ORDERS)
+
+    class Failing(LocalStore):
+        def status(self, path: str):  # type: ignore[no-untyped-def]
+            if "_delta_log" in path:
+                raise StorageError("permission denied")
+            return super().status(path)
+
+        def child(self, folder: str) -> Failing:
+            return Failing(self.local_path(folder))
+
+    with pytest.raises(StorageError, match="permission denied"):
+        Catalog({"silt": Failing(warehouse)}).find(ORDERS)
+
+
+def test_folders_of_others_are_not_relations(catalog: Catalog, warehouse: Path) -> None:
+    for folder in (".hidden", "Upper", "plain", "with:colon", ".dropped-1"):
+        (warehouse / "main" / folder).mkdir()
+    assert entries(catalog) == {}
+
+
+def test_a_folder_that_is_no_table_is_named_where_a_table_is_expected(catalog: Catalog, warehouse: Path) -> None:
+    (warehouse / "main" / "orders").mkdir()
+    (warehouse / "main" / "orders" / "data.csv").write_text("1")
+    assert catalog.find(ORDERS) is None
+    for ask in (catalog.table, catalog.drop_table):
+        with pytest.raises(
+            NotATableError, match=r"silt\.main\.orders: the folder .*/main/orders holds no log"
+        ) as caught:
+            ask(ORDERS)
+        assert "remove the folder" in str(caught.value)
+    catalog.drop_table(ORDERS, if_exists=True)
+    assert (warehouse / "main" / "orders" / "data.csv").exists()
+
+
+# tables
+
+
+def test_a_table_is_there_from_its_first_commit_on(catalog: Catalog) -> None:
+    log = catalog.new_table(ORDERS)
+    assert catalog.find(ORDERS) is None
+    commit_first(log)
+    assert entries(catalog) == {"orders": "table"}
+    assert catalog.table(ORDERS).snapshot().metadata.id == "first"
+
+
+def test_a_name_that_is_taken_is_not_given_again(catalog: Catalog, create: Create) -> None:
+    create(ORDERS)
+    catalog.put_view(View(named("daily"), "select 1"))
+    with pytest.raises(RelationExistsError, match="such a table already"):
+        catalog.new_table(ORDERS)
+    with pytest.raises(RelationExistsError, match="a view has that name"):
+        catalog.new_table(named("daily"))
+    with pytest.raises(RelationExistsError, match="a table has that name"):
+        catalog.put_view(View(ORDERS, "select 1"), replace=True)
+
+
+def test_one_of_two_creators_gets_the_table(catalog: Catalog) -> None:
+    results = {commit_first(catalog.new_table(ORDERS), "a").value, commit_first(catalog.table(ORDERS), "b").value}
+    assert results == {"created", "exists"}
+    assert catalog.table(ORDERS).snapshot().metadata.id == "a"
+
+
+def test_a_handle_is_kept_and_shared(catalog: Catalog, create: Create) -> None:
+    create(ORDERS)
+    found: list[DeltaLog] = []
+    threads = [threading.Thread(target=lambda: found.append(catalog.table(ORDERS))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({id(log) for log in found}) == 1
+
+
+def test_a_table_dropped_and_made_again_by_another_process_is_noticed(
+    catalog: Catalog, create: Create, warehouse: Path
+) -> None:
+    create(ORDERS)
+    assert catalog.table(ORDERS).snapshot().metadata.id == "first"
+    other = Catalog({"silt": LocalStore(warehouse)}, SystemClock())
+    other.drop_table(ORDERS)
+    assert catalog.find(ORDERS) is None
+    commit_first(other.new_table(ORDERS), "second")
+    assert catalog.table(ORDERS).snapshot().metadata.id == "second"
+
+
+def test_a_missing_table_and_a_view_in_its_place_are_told_apart(catalog: Catalog) -> None:
+    catalog.put_view(View(named("daily"), "select 1"))
+    with pytest.raises(RelationNotFoundError, match=r"silt\.main\.orders: there is no such table"):
+        catalog.table(ORDERS)
+    with pytest.raises(RelationNotFoundError, match="it is a view, not a table"):
+        catalog.table(named("daily"))
+    with pytest.raises(RelationNotFoundError, match="it is a view, not a table"):
+        catalog.drop_table(named("daily"), if_exists=True)
+
+
+def test_a_table_is_reached_by_its_path(catalog: Catalog, create: Create, warehouse: Path) -> None:
+    create(named("order items"))
+    path = f"{warehouse}/main/order items"
+    assert catalog.table_at(path).snapshot().metadata.id == "first"
+    assert catalog.table_at("file://" + path.replace(" ", "%20")).snapshot().metadata.id == "first"
+    with pytest.raises(NotATableError, match=r"delta\.`.*/main`"):
+        catalog.table_at(f"{warehouse}/main").snapshot()
+
+
+@pytest.mark.parametrize("path", ["", "s3://bucket/table", "nul\0"])
+def test_a_path_that_is_no_local_folder_is_refused(catalog: Catalog, path: str) -> None:
+    with pytest.raises(InvalidNameError):
+        catalog.table_at(path)
+
+
+# renaming
+
+
+def test_a_renamed_table_is_the_same_table(catalog: Catalog, create: Create) -> None:
+    create(ORDERS)
+    catalog.create_schema("silt", "archive")
+    catalog.rename(ORDERS, named("old orders", "archive"))
+    assert catalog.find(ORDERS) is None
+    assert catalog.table(named("old orders", "archive")).snapshot().metadata.id == "first"
+    create(ORDERS, "second")
+    assert catalog.table(ORDERS).snapshot().metadata.id == "second"
+
+
+def test_a_renamed_view_keeps_its_text(catalog: Catalog) -> None:
+    catalog.put_view(View(named("daily"), "select 1", comment="c", current_schema="main"))
+    catalog.rename(named("daily"), named("hourly"))
+    assert entries(catalog) == {"hourly": "view"}
+    assert catalog.view(named("hourly")) == View(named("hourly"), "select 1", comment="c", current_schema="main")
+
+
+def test_the_rename_of_a_view_that_was_cut_off_is_finished_by_repeating_it(catalog: Catalog) -> None:
+    catalog.put_view(View(named("daily"), "select 1"))
+    catalog.put_view(View(named("hourly"), "select 1"))
+    catalog.rename(named("daily"), named("hourly"))
+    assert entries(catalog) == {"hourly": "view"}
+
+
+def test_a_rename_never_overwrites(catalog: Catalog, create: Create, warehouse: Path) -> None:
+    create(ORDERS)
+    create(named("other"), "other")
+    catalog.put_view(View(named("daily"), "select 1"))
+    (warehouse / "main" / "foreign").mkdir()
+    for taken in ("other", "daily", "foreign"):
+        with pytest.raises(RelationExistsError):
+            catalog.rename(ORDERS, named(taken))
+    with pytest.raises(RelationExistsError):
+        catalog.rename(named("daily"), ORDERS)
+    assert entries(catalog) == {"orders": "table", "other": "table", "daily": "view"}
+
+
+def test_a_rename_needs_something_to_rename_and_a_place_in_the_same_database(catalog: Catalog) -> None:
+    with pytest.raises(RelationNotFoundError):
+        catalog.rename(ORDERS, named("x"))
+    with pytest.raises(SchemaNotFoundError):
+        catalog.rename(ORDERS, named("x", "nope"))
+    with pytest.raises(UnsupportedStatementError, match="another database"):
+        catalog.rename(ORDERS, RelationName("raw", "main", "x"))
+
+
+# views and functions
+
+
+def test_of_two_creators_of_a_view_one_is_told_that_it_exists(catalog: Catalog) -> None:
+    outcomes: list[str] = []
+
+    def make(text: str) -> None:
+        try:
+            catalog.put_view(View(named("daily"), text))
+            outcomes.append(text)
+        except RelationExistsError:
+            outcomes.append("exists")
+
+    threads = [threading.Thread(target=make, args=(f"select {n}",)) for n in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    winners = [outcome for outcome in outcomes if outcome != "exists"]
+    assert len(outcomes) == 6
+    assert winners == [catalog.view(named("daily")).text]
+
+
+def test_a_view_is_replaced_where_that_is_asked_for(catalog: Catalog) -> None:
+    catalog.put_view(View(named("daily"), "select 1"))
+    catalog.put_view(View(named("Daily"), "select 2"), replace=True)
+    assert catalog.view(named("daily")).text == "select 2"
+
+
+def test_a_view_is_dropped_by_its_own_statement(catalog: Catalog, create: Create) -> None:
+    create(ORDERS)
+    catalog.put_view(View(named("daily"), "select 1"))
+    catalog.drop_view(named("daily"))
+    with pytest.raises(RelationNotFoundError, match="no such view"):
+        catalog.drop_view(named("daily"))
+    catalog.drop_view(named("daily"), if_exists=True)
+    catalog.drop_view(named("x", "no_schema"), if_exists=True)
+    with pytest.raises(RelationNotFoundError, match="it is a table"):
+        catalog.drop_view(ORDERS, if_exists=True)
+    with pytest.raises(RelationNotFoundError):
+        catalog.view(named("daily"))
+
+
+def test_a_view_needs_its_schema(catalog: Catalog) -> None:
+    with pytest.raises(SchemaNotFoundError):
+        catalog.put_view(View(named("daily", "nope"), "select 1"))
+
+
+def test_a_function_shares_its_name_with_a_table(catalog: Catalog, create: Create) -> None:
+    create(ORDERS)
+    function = Function(ORDERS, (FunctionParameter("x", "int"),), "x + 1", returns="int")
+    catalog.put_function(function)
+    with pytest.raises(RelationExistsError):
+        catalog.put_function(function)
+    catalog.put_function(function, replace=True)
+    assert catalog.functions("silt", "main") == [ORDERS]
+    assert catalog.function(ORDERS) == function
+    assert entries(catalog) == {"orders": "table"}
+    catalog.drop_function(ORDERS)
+    with pytest.raises(RelationNotFoundError):
+        catalog.drop_function(ORDERS)
+    catalog.drop_function(ORDERS, if_exists=True)
+
+
+def test_every_error_names_what_it_is_about(catalog: Catalog) -> None:
+    with pytest.raises(SiltError) as caught:
+        catalog.table(named("x", "nope"))
+    assert caught.value.table == "silt.nope"
+
+
+# other stores
+
+
+def test_a_catalog_over_memory_makes_renames_and_drops_alike() -> None:
+    catalog = Catalog({"silt": MemoryStore(), "raw": MemoryStore()})
+    catalog.create_schema("silt", "main")
+    commit_first(catalog.new_table(ORDERS))
+    catalog.rename(ORDERS, named("archive"))
+    catalog.put_view(View(named("daily"), "select 1"))
+    assert entries(catalog) == {"archive": "table", "daily": "view"}
+    assert catalog.schemas("raw") == []
+    catalog.drop_table(named("archive"))
+    assert entries(catalog) == {"daily": "view"}
+    catalog.drop_schema("silt", "main", cascade=True)
+    assert catalog.schemas("silt") == []

@@ -1,0 +1,191 @@
+"""A table takes the place of a view, and a view that of a table: at every step a reader finds one of the two."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationKind
+from dbt.adapters.silt.engine.catalog.documents import View
+from dbt.adapters.silt.engine.kernel.errors import RelationExistsError
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.storage.store import PutResult
+from tests.unit.engine.catalog.conftest import commit_first, named
+
+Create = Callable[..., DeltaLog]
+Watch = Callable[[], None]
+ORDERS = named("orders")
+VIEW = View(ORDERS, "select 1")
+
+
+class CutOff(BaseException):
+    """Stands for the end of the process: nothing of ours catches it."""
+
+
+class WatchedStore(LocalStore):
+    """Calls somebody before and after each change that it makes."""
+
+    def __init__(self, root: Path | str, watch: Watch) -> None:
+        super().__init__(root)
+        self.watch = watch
+
+    def child(self, folder: str) -> WatchedStore:
+        return WatchedStore(self.local_path(folder), self.watch)
+
+    def put(self, path: str, data: bytes) -> None:
+        self._watched(lambda: LocalStore.put(self, path, data))
+
+    def put_if_absent(self, path: str, data: bytes) -> PutResult:
+        return self._watched(lambda: LocalStore.put_if_absent(self, path, data))  # type: ignore[return-value]
+
+    def delete(self, path: str) -> None:
+        self._watched(lambda: LocalStore.delete(self, path))
+
+    def rename_folder(self, source: str, target: str) -> None:
+        self._watched(lambda: LocalStore.rename_folder(self, source, target))
+
+    def delete_folder(self, folder: str) -> None:
+        self._watched(lambda: LocalStore.delete_folder(self, folder))
+
+    def _watched(self, change: Callable[[], object]) -> object:
+        self.watch()
+        result = change()
+        self.watch()
+        return result
+
+
+class Steps:
+    """Counts the looks of a watched store, and ends the process at one of them."""
+
+    def __init__(self, catalog: Catalog, end_at: int | None = None) -> None:
+        self.catalog, self.end_at, self.taken = catalog, end_at, 0
+        self.seen: list[RelationKind | None] = []
+
+    def __call__(self) -> None:
+        self.taken += 1
+        self.seen.append(kind_of(self.catalog))
+        if self.taken == self.end_at:
+            raise CutOff
+
+
+def kind_of(catalog: Catalog) -> RelationKind | None:
+    """What a reader finds, which the listing agrees with."""
+    entry = catalog.find(ORDERS)
+    assert ([] if entry is None else [entry]) == catalog.relations("silt", "main")
+    return None if entry is None else entry.kind
+
+
+def table_over_view(catalog: Catalog) -> None:
+    commit_first(catalog.new_table(ORDERS, replace_view=True))
+    catalog.drop_hidden_view(ORDERS)
+
+
+def view_over_table(catalog: Catalog) -> None:
+    catalog.put_view(VIEW, replace=True, replace_table=True)
+
+
+def watched(warehouse: Path, steps: Steps) -> Catalog:
+    return Catalog({"silt": WatchedStore(warehouse, steps)})
+
+
+def test_a_reader_finds_the_view_until_the_table_is_committed(catalog: Catalog, warehouse: Path) -> None:
+    catalog.put_view(VIEW)
+    steps = Steps(catalog)
+    table_over_view(watched(warehouse, steps))
+    kinds = [kind for at, kind in enumerate(steps.seen) if at == 0 or kind is not steps.seen[at - 1]]
+    assert kinds == [RelationKind.VIEW, RelationKind.TABLE]
+    assert sorted(os.listdir(warehouse / "main")) == ["_schema.json", "orders"]
+
+
+def test_a_reader_finds_the_table_until_its_log_has_ended(catalog: Catalog, create: Create, warehouse: Path) -> None:
+    create(ORDERS)
+    steps = Steps(catalog)
+    view_over_table(watched(warehouse, steps))
+    kinds = [kind for at, kind in enumerate(steps.seen) if at == 0 or kind is not steps.seen[at - 1]]
+    assert kinds == [RelationKind.TABLE, RelationKind.VIEW]
+
+
+@pytest.mark.parametrize("change", [table_over_view, view_over_table])
+def test_wherever_the_change_is_cut_off_one_is_there_and_repeating_it_finishes_it(
+    catalog: Catalog, create: Create, warehouse: Path, change: Callable[[Catalog], None]
+) -> None:
+    end_at = 1
+    while True:
+        _ = catalog.put_view(VIEW) if change is table_over_view else create(ORDERS)
+        before = kind_of(catalog)
+        try:
+            change(watched(warehouse, Steps(catalog, end_at)))
+            break
+        except CutOff:
+            assert kind_of(catalog) is not None
+            if kind_of(catalog) is before:
+                change(catalog)
+            assert kind_of(catalog) not in (None, before)
+        _drop(catalog)
+        assert os.listdir(warehouse / "main") == ["_schema.json"]
+        end_at += 1
+    assert end_at > 3
+
+
+def test_the_files_of_the_table_stay_for_its_readers_until_the_view_is_made_anew(
+    catalog: Catalog, create: Create, warehouse: Path
+) -> None:
+    create(ORDERS)
+    reading = catalog.table(ORDERS)
+    (warehouse / "main" / "orders" / "part-0.parquet").write_bytes(b"rows")
+    view_over_table(catalog)
+    assert reading.snapshot().num_files == 1
+    assert (warehouse / "main" / "orders" / "part-0.parquet").exists()
+    view_over_table(catalog)
+    assert sorted(os.listdir(warehouse / "main")) == ["_schema.json", "orders.view.json"]
+
+
+def test_a_table_again_after_a_view_is_another_table(catalog: Catalog, create: Create) -> None:
+    create(ORDERS, "first")
+    view_over_table(catalog)
+    commit_first(catalog.new_table(ORDERS, replace_view=True), "second")
+    catalog.drop_hidden_view(ORDERS)
+    assert catalog.table(ORDERS).snapshot().metadata.id == "second"
+
+
+def test_a_hidden_view_does_not_come_to_light(catalog: Catalog, warehouse: Path) -> None:
+    for end in (
+        lambda: catalog.drop_table(ORDERS),
+        lambda: catalog.rename(ORDERS, named("other")),
+        lambda: view_over_table(catalog),
+    ):
+        catalog.put_view(View(ORDERS, "select 'hidden'"), replace=True)
+        commit_first(catalog.new_table(ORDERS, replace_view=True))
+        end()
+        entry = catalog.find(ORDERS)
+        assert entry is None or catalog.view(ORDERS).text == "select 1"
+
+
+def test_a_view_that_was_made_since_is_not_taken_for_the_hidden_one(catalog: Catalog, create: Create) -> None:
+    create(ORDERS)
+    catalog.drop_table(ORDERS)
+    catalog.put_view(VIEW)
+    catalog.drop_hidden_view(ORDERS)
+    assert kind_of(catalog) is RelationKind.VIEW
+
+
+def test_neither_takes_the_other_s_place_unasked(catalog: Catalog, create: Create) -> None:
+    create(ORDERS)
+    with pytest.raises(RelationExistsError, match="a table has that name"):
+        catalog.put_view(VIEW, replace=True)
+    with pytest.raises(RelationExistsError, match="a table has that name"):
+        catalog.put_view(VIEW, replace_table=True)
+    catalog.put_view(View(named("seen"), "select 1"))
+    with pytest.raises(RelationExistsError, match="a view has that name"):
+        catalog.new_table(named("seen"))
+
+
+def _drop(catalog: Catalog) -> None:
+    if kind_of(catalog) is RelationKind.TABLE:
+        catalog.drop_table(ORDERS)
+    else:
+        catalog.drop_view(ORDERS)

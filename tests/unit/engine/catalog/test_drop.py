@@ -1,0 +1,257 @@
+"""A drop: every concurrent writer loses to it, and wherever it is cut off, the table is whole or gone."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.documents import View
+from dbt.adapters.silt.engine.kernel.clock import FixedClock, SystemClock
+from dbt.adapters.silt.engine.kernel.errors import (
+    RelationNotFoundError,
+    SchemaNotFoundError,
+    StorageError,
+    TableDamagedError,
+)
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResult
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, Metadata, parse, serialize
+from dbt.adapters.silt.engine.kernel.table.paths import commit_name
+from tests.unit.engine.catalog.conftest import commit_first, named
+
+Create = Callable[..., DeltaLog]
+ORDERS = named("orders")
+APPEND = serialize([CommitInfo(operation="WRITE"), AddFile("part-1.parquet", {}, size=1, modification_time=1)])
+
+
+class CutOff(BaseException):
+    """Stands for the end of the process: nothing of ours catches it."""
+
+
+class CutOffStore(LocalStore):
+    """Ends the process at the n-th change that it is asked for, before or after making it."""
+
+    def __init__(self, root: str, at: list[int], after: bool) -> None:
+        super().__init__(root)
+        self.at, self.after = at, after
+
+    def child(self, folder: str) -> CutOffStore:
+        return CutOffStore(self.local_path(folder), self.at, self.after)
+
+    def _step(self, change: Callable[[], object]) -> object:
+        self.at[0] -= 1
+        if self.at[0] == 0 and not self.after:
+            raise CutOff
+        result = change()
+        if self.at[0] == 0:
+            raise CutOff
+        return result
+
+    def put(self, path: str, data: bytes) -> None:
+        self._step(lambda: LocalStore.put(self, path, data))
+
+    def put_if_absent(self, path: str, data: bytes) -> PutResult:
+        return self._step(lambda: LocalStore.put_if_absent(self, path, data))  # type: ignore[return-value]
+
+    def rename_folder(self, source: str, target: str) -> None:
+        self._step(lambda: LocalStore.rename_folder(self, source, target))
+
+    def delete_folder(self, folder: str) -> None:
+        self._step(lambda: LocalStore.delete_folder(self, folder))
+
+
+def put_first(base: Snapshot) -> PutResult:
+    """Puts version 1 into the log that the snapshot was read from, or nowhere."""
+    assert base.log_folder is not None
+    return base.log_folder.put_if_absent(commit_name(1), APPEND)
+
+
+def test_a_dropped_table_is_gone_with_its_files(catalog: Catalog, create: Create, warehouse: Path) -> None:
+    create(ORDERS)
+    catalog.drop_table(ORDERS)
+    assert os.listdir(warehouse / "main") == ["_schema.json"]
+    with pytest.raises(RelationNotFoundError):
+        catalog.drop_table(ORDERS)
+    catalog.drop_table(ORDERS, if_exists=True)
+    catalog.drop_table(named("x", "no_schema"), if_exists=True)
+
+
+def test_a_writer_that_began_before_the_drop_does_not_land(catalog: Catalog, create: Create) -> None:
+    create(ORDERS)
+    log = catalog.table(ORDERS)
+    base = log.snapshot()
+    catalog.drop_table(ORDERS)
+    with pytest.raises(ObjectMissing):
+        put_first(base)
+    commit_first(catalog.new_table(ORDERS), "second")
+    with pytest.raises(ObjectMissing):
+        put_first(base)
+    assert catalog.table(ORDERS).snapshot().version == 0
+
+
+def test_the_last_version_changes_the_metadata_so_that_any_writer_conflicts_with_it(
+    create: Create, warehouse: Path
+) -> None:
+    log = create(ORDERS)
+    base = log.snapshot()
+    stopped = Catalog({"silt": CutOffStore(str(warehouse), [3], after=False)}, FixedClock())
+    with pytest.raises(CutOff):
+        stopped.drop_table(ORDERS)
+    assert put_first(base) is PutResult.EXISTS
+    last = parse(log.store.read("_delta_log/00000000000000000001.json"))
+    assert [type(action) for action in last] == [CommitInfo, Metadata]
+    assert isinstance(last[0], CommitInfo) and last[0].operation == "DROP TABLE"
+    assert isinstance(last[1], Metadata) and last[1].id == base.metadata.id
+
+
+def test_a_drop_takes_the_version_after_a_writer_that_came_first(catalog: Catalog, create: Create) -> None:
+    log = create(ORDERS)
+    put_first(log.snapshot())
+    catalog.drop_table(ORDERS)
+    assert catalog.find(ORDERS) is None
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("at", range(1, 5))
+def test_a_drop_that_is_cut_off_leaves_the_whole_table_or_none(
+    catalog: Catalog, create: Create, warehouse: Path, at: int, after: bool
+) -> None:
+    create(ORDERS)
+    stopped = Catalog({"silt": CutOffStore(str(warehouse), [at], after)}, FixedClock(seed=7))
+    with pytest.raises(CutOff):
+        stopped.drop_table(ORDERS)
+
+    observer = Catalog({"silt": LocalStore(warehouse)}, SystemClock())
+    there = observer.find(ORDERS) is not None
+    assert there == (at < 2 or (at == 2 and not after))
+    assert there == bool(observer.relations("silt", "main"))
+    if there:
+        assert observer.table(ORDERS).snapshot().num_files == 1
+        observer.drop_table(ORDERS)
+    else:
+        with pytest.raises(RelationNotFoundError):
+            observer.drop_table(ORDERS)
+    commit_first(observer.new_table(ORDERS), "second")
+    assert catalog.table(ORDERS).snapshot().metadata.id == "second"
+    observer.drop_table(ORDERS)
+    assert os.listdir(warehouse / "main") == ["_schema.json"]
+
+
+def test_a_view_may_take_the_name_of_a_table_whose_drop_was_cut_off(
+    catalog: Catalog, create: Create, warehouse: Path
+) -> None:
+    create(ORDERS)
+    with pytest.raises(CutOff):
+        Catalog({"silt": CutOffStore(str(warehouse), [2], after=True)}).drop_table(ORDERS)
+    catalog.put_view(View(ORDERS, "select 1"))
+    assert [entry.kind.value for entry in catalog.relations("silt", "main")] == ["view"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda log: (log / "00000000000000000000.json").write_bytes(b'{"metaData": {"id"'),
+        lambda log: (log / "00000000000000000000.json").rename(log / "00000000000000000007.json"),
+        lambda log: (log / "00000000000000000000.json").write_bytes(b'{"protocol":{"minReaderVersion":9}}'),
+    ],
+)
+def test_a_table_whose_log_is_damaged_is_seen_and_can_be_dropped(
+    catalog: Catalog, create: Create, warehouse: Path, damage: Callable[[Path], object]
+) -> None:
+    create(ORDERS)
+    damage(warehouse / "main" / "orders" / "_delta_log")
+    assert catalog.find(ORDERS) is not None
+    with pytest.raises(TableDamagedError):
+        catalog.table(ORDERS).snapshot()
+    catalog.drop_table(ORDERS)
+    assert os.listdir(warehouse / "main") == ["_schema.json"]
+
+
+def test_a_drop_of_a_damaged_table_that_is_cut_off_leaves_the_whole_table_or_none(
+    catalog: Catalog, create: Create, warehouse: Path
+) -> None:
+    create(ORDERS)
+    (warehouse / "main" / "orders" / "_delta_log" / "00000000000000000000.json").write_bytes(b"{")
+    with pytest.raises(CutOff):
+        Catalog({"silt": CutOffStore(str(warehouse), [2], after=True)}).drop_table(ORDERS)
+    assert catalog.find(ORDERS) is None
+
+
+def test_a_table_that_a_begun_drop_left_whole_is_not_hidden_by_later_damage(
+    catalog: Catalog, create: Create, warehouse: Path
+) -> None:
+    create(ORDERS)
+    with pytest.raises(CutOff):
+        Catalog({"silt": CutOffStore(str(warehouse), [1], after=True)}).drop_table(ORDERS)
+    (warehouse / "main" / "orders" / "_delta_log" / "00000000000000000000.json").write_bytes(b"{")
+    assert catalog.find(ORDERS) is not None
+
+
+def test_files_that_cannot_be_deleted_do_not_undo_the_drop(
+    catalog: Catalog, create: Create, warehouse: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    create(ORDERS)
+
+    class Stuck(LocalStore):
+        def delete_folder(self, folder: str) -> None:
+            raise StorageError("device busy")
+
+    Catalog({"silt": Stuck(warehouse)}).drop_table(ORDERS)
+    assert "device busy" in caplog.text
+    assert catalog.find(ORDERS) is None
+    create(named("other"))
+    catalog.drop_table(named("other"))
+    assert os.listdir(warehouse / "main") == ["_schema.json"]
+
+
+@pytest.mark.parametrize("alias", ["warehouse", "alias"])
+def test_a_table_made_while_another_is_dropped_is_not_taken_away_by_that_drop(
+    create: Create, warehouse: Path, tmp_path: Path, alias: str
+) -> None:
+    """Through the alias the two share nothing in memory, as two processes do."""
+    create(ORDERS)
+    (tmp_path / "alias").symlink_to(warehouse)
+    root = warehouse if alias == "warehouse" else tmp_path / "alias"
+    creator = threading.Thread(target=lambda: commit_first(Catalog({"silt": LocalStore(root)}).new_table(ORDERS), "2"))
+
+    class Slow(LocalStore):
+        def rename_folder(self, source: str, target: str) -> None:
+            creator.start()
+            creator.join(timeout=0.3)
+            assert creator.is_alive(), "the log has ended and its folder is still there: nobody may use the name yet"
+            super().rename_folder(source, target)
+
+    Catalog({"silt": Slow(warehouse)}).drop_table(ORDERS)
+    creator.join(timeout=30)
+    assert Catalog({"silt": LocalStore(root)}).table(ORDERS).snapshot().metadata.id == "2"
+
+
+def test_a_table_made_while_its_schema_is_dropped_finds_no_schema(create: Create, warehouse: Path) -> None:
+    create(ORDERS)
+    raised: list[Exception] = []
+
+    def make() -> None:
+        try:
+            Catalog({"silt": LocalStore(warehouse)}).new_table(named("other"))
+        except Exception as error:
+            raised.append(error)
+
+    creator = threading.Thread(target=make)
+
+    class Slow(LocalStore):
+        def rename_folder(self, source: str, target: str) -> None:
+            creator.start()
+            creator.join(timeout=0.3)
+            super().rename_folder(source, target)
+
+    Catalog({"silt": Slow(warehouse)}).drop_schema("silt", "main", cascade=True)
+    creator.join(timeout=30)
+    assert [type(error) for error in raised] == [SchemaNotFoundError]
+    assert os.listdir(warehouse) == []

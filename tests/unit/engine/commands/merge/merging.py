@@ -1,0 +1,128 @@
+"""What the tests of MERGE share: short ways to say one, and a plain-Python account of what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from dbt.adapters.silt.engine.commands.merge import merge as command
+from dbt.adapters.silt.engine.commands.merge.plan import (
+    Action,
+    Clause,
+    Delete,
+    Insert,
+    KeyEquality,
+    Match,
+    MergePlan,
+    Update,
+)
+from dbt.adapters.silt.engine.commands.rows.row_changes import Limits
+from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.table.expressions import Column
+from tests.unit.engine.commands.spark_tables import PLAIN, Tables
+
+STEP_BY_STEP = Limits(direct=-1, at_once=-1, single_task=-1, single_task_rows=-1)
+"""Every step that rules files out is taken, however small the table is."""
+
+UPSERT = (Clause(Match.MATCHED, Update()), Clause(Match.NOT_MATCHED, Insert()))
+BY_ID = (KeyEquality(Column.of("id"), "s.id"),)
+
+Row = Mapping[str, Any]
+
+
+def plan(condition: str, *clauses: Clause, **more: Any) -> MergePlan:
+    return MergePlan("t", "s", condition, clauses, **more)
+
+
+def sets(**values: str) -> Update:
+    return Update(tuple(((name,), value) for name, value in values.items()))
+
+
+def inserts(**values: str) -> Insert:
+    return Insert(tuple(((name,), value) for name, value in values.items()))
+
+
+def merge(
+    tables: Tables,
+    target: DeltaLog | Target,
+    source: str | DataFrame,
+    merge_plan: MergePlan,
+    settings: WriteSettings = PLAIN,
+    limits: Limits | None = None,
+) -> Outcome:
+    pinned = tables.target(target) if isinstance(target, DeltaLog) else target
+    rows = tables.spark.sql(source) if isinstance(source, str) else source
+    return command.merge(tables.spark, pinned, rows, merge_plan, settings, limits)
+
+
+@dataclass(frozen=True)
+class When:
+    """A clause in SQL and in Python. `truth` gives SQL's three outcomes; `result` the new row, None where it goes."""
+
+    match: Match
+    action: Action
+    condition: str | None
+    truth: Callable[[Row | None, Row | None], bool | None]
+    result: Callable[[Row | None, Row | None], Row | None]
+
+    @property
+    def clause(self) -> Clause:
+        return Clause(self.match, self.action, self.condition)
+
+
+class Ambiguous(Exception):
+    """More than one row of the source asks to change one row of the target."""
+
+
+def merged(
+    target: Sequence[Row], source: Sequence[Row], on: Callable[[Row, Row], bool | None], whens: Sequence[When]
+) -> list[Row]:
+    """What a table holds after a MERGE, by the definition of the statement, row by row."""
+    matched, not_matched, by_source = ([w for w in whens if w.match is match] for match in Match)
+    always_deletes = [(type(w.action), w.condition) for w in matched] == [(Delete, None)]
+    rows: list[Row] = []
+    for row in target:
+        matches = [each for each in source if on(row, each) is True]
+        if not matches:
+            rows += _applied(by_source, row, None, [row])
+            continue
+        taken = [_taken(matched, row, each) for each in matches]
+        if len(matches) > 1 and any(taken) and not always_deletes:
+            raise Ambiguous
+        rows += _applied(matched, row, matches[0], [row])
+    for each in source:
+        if not any(on(row, each) is True for row in target):
+            rows += _applied(not_matched, None, each, [])
+    return rows
+
+
+def _taken(whens: Sequence[When], row: Row | None, other: Row | None) -> When | None:
+    return next((when for when in whens if when.truth(row, other) is True), None)
+
+
+def _applied(whens: Sequence[When], row: Row | None, other: Row | None, unchanged: list[Row]) -> list[Row]:
+    when = _taken(whens, row, other)
+    if when is None:
+        return unchanged
+    result = when.result(row, other)
+    return [] if result is None else [result]
+
+
+__all__ = [
+    "BY_ID",
+    "STEP_BY_STEP",
+    "UPSERT",
+    "Ambiguous",
+    "Delete",
+    "Match",
+    "When",
+    "inserts",
+    "merge",
+    "merged",
+    "plan",
+    "sets",
+]

@@ -1,0 +1,83 @@
+"""Columns that got a wider type: which files stay, and how those of the narrower type are read."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from dbt.adapters.silt.engine.commands.tables import alter_columns
+from dbt.adapters.silt.engine.commands.tables.alter_columns import ColumnChange
+from dbt.adapters.silt.engine.commands.target import Outcome
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.scan import skipping
+from dbt.adapters.silt.engine.kernel.table.expressions import Column, Comparison
+from tests.unit.engine.commands.spark_tables import PLAIN, Tables
+
+WIDENING = {"delta.enableTypeWidening": "true"}
+
+
+def retype(tables: Tables, log: DeltaLog, *path: str, to: str) -> Outcome:
+    return alter_columns.change_columns(tables.spark, tables.target(log), [ColumnChange(path, type=to)], PLAIN)
+
+
+def found(tables: Tables, log: DeltaLog) -> list[Any]:
+    return sorted((row[0] for row in tables.read(log).collect()), key=repr)
+
+
+@pytest.mark.parametrize(
+    ("literal", "types", "value"),
+    [
+        ("cast(-7 as tinyint)", ["smallint", "int", "bigint"], -7),
+        ("cast(-7 as smallint)", ["double"], -7.0),
+        ("-70000", ["decimal(12, 2)", "decimal(25, 4)"], Decimal("-70000.0000")),
+        ("-5000000000", ["decimal(22, 1)"], Decimal("-5000000000.0")),
+        ("cast(1.25 as float)", ["double"], 1.25),
+        ("date'1969-05-05'", ["timestamp_ntz"], datetime(1969, 5, 5)),
+        ("cast(-12.34 as decimal(6, 2))", ["decimal(10, 4)", "decimal(30, 6)"], Decimal("-12.340000")),
+    ],
+)
+def test_older_files_are_read_by_the_wider_type(tables: Tables, literal: str, types: list[str], value: object) -> None:
+    log = tables.made(f"select {literal} as c, 1 as other", properties=WIDENING)
+    before = tables.data_files(log)
+    for wider in types:
+        assert retype(tables, log, "c", to=wider).files_added == 0
+        tables.append(log, f"select cast({literal} as {wider}), 2")
+    assert before <= tables.data_files(log)
+    assert found(tables, log) == [value] * (len(types) + 1)
+    here = Comparison("=", Column.of("c"), value)  # type: ignore[arg-type]
+    assert skipping.prune(log.snapshot(), here).num_rows == len(types) + 1
+    assert "typeWidening" in (log.snapshot().protocol.reader_features or ())
+
+
+def test_types_inside_of_arrays_maps_and_structs_are_widened(tables: Tables) -> None:
+    log = tables.made(
+        "select array(1) as a, map(1, cast(1 as float)) as m, named_struct('x', date'2024-01-01') as s",
+        properties=WIDENING,
+    )
+    retype(tables, log, "a", to="array<bigint>")
+    retype(tables, log, "m", to="map<bigint, double>")
+    retype(tables, log, "s", "x", to="timestamp_ntz")
+    tables.append(log, "select array(5000000000), map(5000000000, 1.5D), null")
+    (first, second) = sorted(tables.read(log).collect(), key=lambda row: row.a)
+    assert (first.a, first.m, first.s.x) == ([1], {1: 1.0}, datetime(2024, 1, 1))
+    assert (second.a, second.m) == ([5_000_000_000], {5_000_000_000: 1.5})
+
+
+def test_a_partition_column_is_widened_by_its_texts(tables: Tables) -> None:
+    log = tables.made("select 1 as id, cast(0.1 as float) as p", partition_columns=("p",), properties=WIDENING)
+    retype(tables, log, "p", to="double")
+    tables.append(log, "values (2, 0.1D)")
+    assert [row.p for row in tables.read(log).collect()] == [0.1, 0.1]
+
+
+@pytest.mark.parametrize("properties", [{}, WIDENING])
+def test_other_changes_write_the_rows_anew(tables: Tables, properties: dict[str, str]) -> None:
+    log = tables.made("select date'2024-01-01' as c", properties=properties)
+    assert retype(tables, log, "c", to="string").files_added == 1
+    assert found(tables, log) == ["2024-01-01"]
+    assert retype(tables, log, "c", to="date").files_added == 1
+    assert found(tables, log) == [date(2024, 1, 1)]
+    assert log.snapshot().schema.require("c").metadata == {}

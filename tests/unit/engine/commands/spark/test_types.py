@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import types as T
+
+from dbt.adapters.silt.engine.commands.spark import types
+from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, StatementSyntaxError, TypeMismatchError
+from dbt.adapters.silt.engine.kernel.table.schema import (
+    CHAR_VARCHAR_KEY,
+    ArrayType,
+    PrimitiveType,
+    StructField,
+    StructType,
+)
+
+EVERY_TYPE = T.StructType(
+    [
+        *(T.StructField(f"c{at}", kind) for at, kind in enumerate(
+            (
+                T.StringType(), T.LongType(), T.IntegerType(), T.ShortType(), T.ByteType(), T.DoubleType(),
+                T.FloatType(), T.BooleanType(), T.BinaryType(), T.DateType(), T.TimestampType(),
+                T.TimestampNTZType(), T.DecimalType(38, 10), T.NullType(),
+            )
+        )),
+        T.StructField("nested", T.ArrayType(T.StructType([T.StructField("a", T.LongType(), False)]), False), False),
+        T.StructField("map", T.MapType(T.StringType(), T.DoubleType(), False), True, {"comment": "by name"}),
+    ]
+)  # fmt: skip
+
+
+def test_every_type_survives_the_way_there_and_back() -> None:
+    assert types.spark_schema(types.kernel_schema(EVERY_TYPE)) == EVERY_TYPE
+
+
+def test_a_length_becomes_metadata_of_a_string() -> None:
+    schema = T.StructType(
+        [T.StructField("a", T.VarcharType(5)), T.StructField("b", T.ArrayType(T.CharType(2)), True, {"comment": "x"})]
+    )
+    first, second = types.kernel_schema(schema)
+    assert (first.type, first.metadata) == (PrimitiveType("string"), {CHAR_VARCHAR_KEY: "varchar(5)"})
+    assert second.type == ArrayType(PrimitiveType("string"))
+    assert second.metadata == {"comment": "x", CHAR_VARCHAR_KEY: "array<char(2)>"}
+    assert (types.text_length(first), types.text_length(second)) == (("varchar", 5), None)
+
+
+def test_a_column_type_is_read_from_sql(spark: object) -> None:
+    assert types.column_type("array<decimal(5,2)>").type.sql_name == "array<decimal(5,2)>"
+    with pytest.raises(StatementSyntaxError, match="no such type"):
+        types.column_type("no such type")
+
+
+def test_names_that_differ_in_case_only_are_refused_within_structs_too() -> None:
+    twice = StructType((StructField("a", PrimitiveType("long")), StructField("A", PrimitiveType("long"))))
+    for schema in (twice, StructType((StructField("s", ArrayType(twice)),))):
+        with pytest.raises(InvalidNameError, match="`a`, `A`"):
+            types.check_storable(schema)
+
+
+def test_a_type_that_no_table_holds_is_refused() -> None:
+    schema = StructType((StructField("i", ArrayType(PrimitiveType("interval year to month"))),))
+    with pytest.raises(TypeMismatchError, match="`i` has the type interval year to month"):
+        types.check_storable(schema)

@@ -1,0 +1,352 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dbt.adapters.silt.engine.commands.insert import insert
+from dbt.adapters.silt.engine.commands.insert.placement import Placement
+from dbt.adapters.silt.engine.commands.tables.alter import add_constraint
+from dbt.adapters.silt.engine.commands.tables.alter_columns import (
+    FIRST,
+    ColumnChange,
+    NewColumn,
+    add_columns,
+    change_columns,
+    drop_columns,
+)
+from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
+from dbt.adapters.silt.engine.kernel.errors import (
+    ColumnNotFoundError,
+    ConcurrentAppendError,
+    InvalidNameError,
+    InvalidStatementError,
+    MetadataChangedError,
+    NotNullViolationError,
+    SiltError,
+    StatementSyntaxError,
+    TypeMismatchError,
+    UnsupportedFeatureError,
+    ValueNotCastableError,
+)
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from tests.unit.engine.commands.spark_tables import PLAIN, Tables
+
+NESTED = "select 1L as id, named_struct('a', 1, 'b', 'x') as s, array(named_struct('p', 1, 'q', 2)) as l"
+MANY = "select id, cast(id % 3 as string) as grp, id * 2 as amount from range(10)"
+
+
+def change(tables: Tables, log: DeltaLog, *path: str, **what: Any) -> Outcome:
+    return change_columns(tables.spark, tables.target(log), [ColumnChange(path, **what)], PLAIN)
+
+
+def drop(tables: Tables, log: DeltaLog, *paths: tuple[str, ...], if_exists: bool = False) -> Outcome:
+    return drop_columns(tables.spark, tables.target(log), paths, if_exists, PLAIN)
+
+
+def add(tables: Tables, log: DeltaLog, *columns: NewColumn, if_not_exists: bool = False) -> Outcome:
+    return add_columns(tables.spark, tables.target(log), columns, if_not_exists, PLAIN)
+
+
+# adding
+
+
+def test_an_added_column_with_a_default_is_filled_in_old_rows_and_in_later_ones(tables: Tables) -> None:
+    log = tables.made("select 1L as id")
+    add(tables, log, NewColumn(("kind",), "varchar(10)", default="'plain'"))
+    assert tables.rows(log) == [(1, "plain")]
+    insert.append(tables.spark, tables.target(log), tables.spark.sql("select 2L"), Placement(columns=("id",)), PLAIN)
+    assert tables.rows(log) == [(1, "plain"), (2, "plain")]
+    assert "allowColumnDefaults" in (log.snapshot().protocol.writer_features or ())
+
+
+def test_an_added_column_is_null_in_the_rows_that_are_there_and_touches_no_file(tables: Tables) -> None:
+    log = tables.made("select 1L as id")
+    files = tables.data_files(log)
+    outcome = add(tables, log, NewColumn(("note",), "string", comment="free text"))
+    assert (outcome.operation, outcome.version, outcome.files_added) == ("ADD COLUMNS", 1, 0)
+    assert tables.data_files(log) == files
+    tables.append(log, "select 2L, 'two'")
+    assert tables.rows(log) == [(1, None), (2, "two")]
+    assert log.snapshot().schema.require("note").comment == "free text"
+
+
+def test_columns_are_added_where_they_say(tables: Tables) -> None:
+    log = tables.made("select 1L as id, 2L as n")
+    add(tables, log, NewColumn(("x",), "int", after=FIRST), NewColumn(("y",), "varchar(3)", after="ID"))
+    assert log.snapshot().schema.names == ("x", "id", "y", "n")
+    assert tables.rows(log) == [(None, 1, None, 2)]
+
+
+def test_a_member_is_added_to_a_struct_and_to_the_elements_of_an_array(tables: Tables) -> None:
+    log = tables.made(NESTED)
+    add(tables, log, NewColumn(("s", "c"), "double"), NewColumn(("l", "element", "r"), "string", after=FIRST))
+    assert tables.rows(log) == [(1, {"a": 1, "b": "x", "c": None}, [{"r": None, "p": 1, "q": 2}])]
+
+
+def test_a_column_that_is_there_is_added_only_once(tables: Tables) -> None:
+    log = tables.made("select 1L as id")
+    with pytest.raises(InvalidStatementError, match=r"main\.orders: there is a column `ID` already"):
+        add(tables, log, NewColumn(("ID",), "int"))
+    outcome = add(tables, log, NewColumn(("ID",), "int"), if_not_exists=True)
+    assert (outcome.version, log.snapshot().version) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("column", "error"),
+    [
+        (NewColumn(("x",), "no type"), StatementSyntaxError),
+        (NewColumn(("x",), "void"), TypeMismatchError),
+        (NewColumn(("__silt_x",), "int"), InvalidNameError),
+        (NewColumn(("x",), "int", after="nope"), ColumnNotFoundError),
+        (NewColumn(("nope", "x"), "int"), ColumnNotFoundError),
+        (NewColumn(("id", "x"), "int"), ColumnNotFoundError),
+        (NewColumn(("x",), "int", nullable=False), InvalidStatementError),
+    ],
+)
+def test_a_column_that_cannot_be_is_refused_and_nothing_is_written(
+    tables: Tables, column: NewColumn, error: type[SiltError]
+) -> None:
+    log = tables.made("select 1L as id")
+    with pytest.raises(error):
+        add(tables, log, column)
+    assert log.snapshot().version == 0
+
+
+def test_a_not_null_column_is_added_to_a_table_without_rows(tables: Tables) -> None:
+    log = tables.made("select 1L as id where false")
+    add(tables, log, NewColumn(("x",), "int", nullable=False))
+    with pytest.raises(NotNullViolationError):
+        tables.append(log, "select 2L, cast(null as int)")
+
+
+def test_a_column_of_a_type_that_needs_a_feature_raises_the_protocol(tables: Tables) -> None:
+    log = tables.made("select 1L as id")
+    add(tables, log, NewColumn(("at",), "timestamp_ntz"))
+    assert "timestampNtz" in (log.snapshot().protocol.reader_features or ())
+
+
+# dropping
+
+
+def test_a_dropped_column_does_not_come_back_with_its_values(tables: Tables) -> None:
+    log = tables.made(MANY)
+    outcome = drop(tables, log, ("AMOUNT",))
+    assert (outcome.operation, outcome.version) == ("DROP COLUMNS", 1)
+    assert outcome.files_added > 0 and outcome.files_removed > 0
+    assert tables.rows(log) == [(n, str(n % 3)) for n in range(10)]
+    add(tables, log, NewColumn(("amount",), "bigint"))
+    assert {row[2] for row in tables.rows(log)} == {None}
+
+
+def test_members_of_structs_are_dropped_and_null_structs_stay_null(tables: Tables) -> None:
+    log = tables.made(f"{NESTED} union all select 2L, null, null")
+    drop(tables, log, ("s", "a"), ("l", "element", "q"))
+    assert tables.rows(log) == [(1, {"b": "x"}, [{"p": 1}]), (2, None, None)]
+
+
+def test_members_of_the_keys_and_values_of_a_map_are_dropped(tables: Tables) -> None:
+    log = tables.made("select map(named_struct('a', 1, 'b', 2), named_struct('c', 3, 'd', 4)) as m")
+    drop(tables, log, ("m", "key", "b"), ("m", "value", "c"))
+    assert tables.read(log).collect()[0]["m"] == {(1,): (4,)}
+
+
+def test_a_partitioned_table_keeps_its_partitions_when_a_column_goes(tables: Tables) -> None:
+    log = tables.made(MANY, partition_columns=("grp",))
+    drop(tables, log, ("amount",))
+    assert {dict(values)["grp"] for values in log.snapshot().files["partition_values"].to_pylist()} == {"0", "1", "2"}
+    assert tables.rows(log) == [(n, str(n % 3)) for n in range(10)]
+    with pytest.raises(InvalidStatementError, match="partitioned by it"):
+        drop(tables, log, ("grp",))
+
+
+def test_the_last_column_and_a_missing_one_cannot_be_dropped(tables: Tables) -> None:
+    log = tables.made("select 1L as id, named_struct('a', 1) as s")
+    with pytest.raises(ColumnNotFoundError, match="no column `nope`"):
+        drop(tables, log, ("nope",))
+    with pytest.raises(InvalidStatementError, match=r"`s\.a` is the only column of its level"):
+        drop(tables, log, ("s", "a"))
+    with pytest.raises(InvalidStatementError, match="only column"):
+        drop(tables, log, ("id",), ("s",))
+    assert drop(tables, log, ("nope",), if_exists=True).version == 0
+
+
+def test_a_column_that_a_constraint_uses_cannot_be_dropped_or_renamed(tables: Tables) -> None:
+    log = tables.made(MANY)
+    add_constraint(tables.spark, tables.target(log), "positive", "amount >= 0", PLAIN)
+    for attempt in (lambda: drop(tables, log, ("amount",)), lambda: change(tables, log, "amount", new_name="sum")):
+        with pytest.raises(
+            InvalidStatementError, match="the check constraint `positive`, amount >= 0, uses the column"
+        ):
+            attempt()
+    drop(tables, log, ("grp",))
+    assert log.snapshot().schema.names == ("id", "amount")
+
+
+def test_a_drop_loses_to_rows_that_came_while_it_ran(tables: Tables) -> None:
+    log = tables.made(MANY)
+    target = tables.target(log)
+    tables.append(log, "select 10L, '1', 20L")
+    before = tables.data_files(log)
+    with pytest.raises(ConcurrentAppendError):
+        drop_columns(tables.spark, target, [("grp",)], False, PLAIN)
+    assert len(tables.rows(log)) == 11
+    assert tables.data_files(log) == before
+
+
+# renaming
+
+
+def test_a_renamed_column_keeps_its_values_its_place_and_its_comment(tables: Tables) -> None:
+    log = tables.made(MANY)
+    change(tables, log, "amount", comment="in cents")
+    outcome = change(tables, log, "amount", new_name="total")
+    assert (outcome.operation, outcome.version) == ("RENAME COLUMN", 2)
+    assert log.snapshot().schema.names == ("id", "grp", "total")
+    assert log.snapshot().schema.require("total").comment == "in cents"
+    assert tables.rows(log) == [(n, str(n % 3), 2 * n) for n in range(10)]
+    assert tables.last_commit(log).operation_parameters == {"oldColumnPath": "amount", "newColumnPath": "total"}
+
+
+def test_a_member_of_a_struct_in_an_array_is_renamed(tables: Tables) -> None:
+    log = tables.made(NESTED)
+    change(tables, log, "l", "element", "q", new_name="z")
+    change(tables, log, "s", "A", new_name="first")
+    assert tables.rows(log) == [(1, {"first": 1, "b": "x"}, [{"p": 1, "z": 2}])]
+
+
+def test_a_renamed_partition_column_still_partitions(tables: Tables) -> None:
+    log = tables.made(MANY, partition_columns=("grp",))
+    change(tables, log, "grp", new_name="bucket")
+    assert log.snapshot().partition_columns == ("bucket",)
+    assert tables.rows(log) == [(n, str(n % 3), 2 * n) for n in range(10)]
+
+
+def test_a_rename_changes_upper_and_lower_case_and_takes_no_other_columns_name(tables: Tables) -> None:
+    log = tables.made(MANY)
+    change(tables, log, "amount", new_name="Amount")
+    assert log.snapshot().schema.names == ("id", "grp", "Amount")
+    with pytest.raises(InvalidStatementError, match="there is a column `GRP` already"):
+        change(tables, log, "amount", new_name="GRP")
+    assert change(tables, log, "amount", new_name="Amount").version == 1
+
+
+def test_a_column_of_an_empty_table_is_renamed_without_a_job(tables: Tables) -> None:
+    log = tables.made("select 1L as id, 2L as n where false")
+    assert change(tables, log, "n", new_name="m").files_added == 0
+    assert log.snapshot().schema.names == ("id", "m")
+
+
+# changing
+
+
+def test_comments_come_and_go_without_touching_a_file_and_an_equal_one_commits_nothing(tables: Tables) -> None:
+    log = tables.made("select 1L as id, named_struct('a', 1) as s")
+    files = tables.data_files(log)
+    change(tables, log, "s", "a", comment="inner")
+    assert change(tables, log, "id", comment="key").version == 2
+    assert change(tables, log, "id", comment="key").version == 2
+    assert change(tables, log, "id", comment="").version == 3
+    assert log.snapshot().schema.require("id").comment is None
+    assert '"comment":"inner"' in log.snapshot().metadata.schema_string
+    assert tables.data_files(log) == files
+
+
+def test_an_equal_comment_with_a_txn_is_committed(tables: Tables) -> None:
+    log = tables.made("select 1L as id")
+    settings = WriteSettings(txn=("app", 1))
+    outcome = change_columns(tables.spark, tables.target(log), [ColumnChange(("id",), nullable=True)], settings)
+    assert (outcome.version, log.snapshot().transaction_version("app")) == (1, 1)
+
+
+def test_columns_move_and_their_values_with_them(tables: Tables) -> None:
+    log = tables.made("select 1L as a, 2L as b, 3L as c")
+    change(tables, log, "c", after=FIRST)
+    change(tables, log, "a", after="b")
+    assert log.snapshot().schema.names == ("c", "b", "a")
+    assert tables.rows(log) == [(3, 2, 1)]
+    with pytest.raises(InvalidStatementError, match="after itself"):
+        change(tables, log, "a", after="A")
+
+
+def test_a_type_changes_with_the_values_that_fit(tables: Tables) -> None:
+    log = tables.made("select cast(id as int) as id, '7' as n from range(3)")
+    change(tables, log, "id", type="bigint")
+    change(tables, log, "n", type="decimal(5, 1)")
+    assert [field.type.sql_name for field in log.snapshot().schema] == ["bigint", "decimal(5,1)"]
+    assert [int(row[1]) for row in tables.rows(log)] == [7, 7, 7]
+
+
+def test_a_type_that_would_lose_a_value_is_refused(tables: Tables) -> None:
+    log = tables.made("select 'many' as n")
+    files = tables.data_files(log)
+    with pytest.raises(ValueNotCastableError):
+        change(tables, log, "n", type="int")
+    assert (log.snapshot().version, tables.data_files(log)) == (0, files)
+
+
+def test_a_text_gets_more_room_without_touching_a_file(tables: Tables) -> None:
+    log = tables.made("select cast('ab' as varchar(3)) as t")
+    add(tables, log, NewColumn(("v",), "varchar(3)"))
+    assert change(tables, log, "v", type="varchar(9)").files_added == 0
+    assert change(tables, log, "v", type="string").files_added == 0
+    assert change(tables, log, "v", type="string").version == log.snapshot().version
+
+
+def test_not_null_is_set_by_statistics_alone_where_they_say_enough(tables: Tables) -> None:
+    log = tables.made(MANY)
+    for name in tables.data_files(log):
+        (tables.folder / "orders" / name).write_bytes(b"unreadable")
+    change(tables, log, "amount", nullable=False)
+    assert not log.snapshot().schema.require("amount").nullable
+    change(tables, log, "amount", nullable=True)
+    assert log.snapshot().schema.require("amount").nullable
+
+
+def test_not_null_is_refused_where_a_row_holds_a_null(tables: Tables) -> None:
+    log = tables.made("select id, if(id = 3, null, id) as n, named_struct('a', if(id = 4, null, 1)) as s from range(6)")
+    with pytest.raises(NotNullViolationError, match="1 row has a null in the NOT NULL column `n`, for example"):
+        change(tables, log, "n", nullable=False)
+    with pytest.raises(NotNullViolationError, match=r"`s\.a`"):
+        change(tables, log, "s", "a", nullable=False)
+    assert log.snapshot().version == 0
+
+
+def test_not_null_loses_to_a_null_that_came_while_it_was_set(tables: Tables) -> None:
+    log = tables.made("select 1L as id, 2L as n")
+    target = tables.target(log)
+    tables.append(log, "select 2L, cast(null as bigint)")
+    with pytest.raises(ConcurrentAppendError):
+        change_columns(tables.spark, target, [ColumnChange(("n",), nullable=False)], PLAIN)
+
+
+def test_a_comment_does_not_lose_to_rows_but_to_another_change_of_the_columns(tables: Tables) -> None:
+    log = tables.made("select 1L as id")
+    target = tables.target(log)
+    tables.append(log, "select 2L")
+    change_columns(tables.spark, target, [ColumnChange(("id",), comment="key")], PLAIN)
+    with pytest.raises(MetadataChangedError):
+        change_columns(tables.spark, target, [ColumnChange(("id",), comment="other")], PLAIN)
+
+
+def test_several_changes_of_one_statement_are_one_commit(tables: Tables) -> None:
+    log = tables.made(MANY)
+    changes = [
+        ColumnChange(("id",), comment="key"),
+        ColumnChange(("amount",), new_name="sum", type="double", after="id"),
+    ]
+    change_columns(tables.spark, tables.target(log), changes, PLAIN)
+    assert (log.snapshot().version, log.snapshot().schema.names) == (1, ("id", "sum", "grp"))
+    assert tables.rows(log) == [(n, 2.0 * n, str(n % 3)) for n in range(10)]
+
+
+def test_a_table_that_needs_a_feature_is_not_altered(tables: Tables) -> None:
+    log = tables.made("select 1L as id", properties={"delta.feature.vacuumProtocolCheck": "supported"})
+    add(tables, log, NewColumn(("x",), "int"))
+    store = log.store
+    path = "_delta_log/00000000000000000000.json"
+    store.put(path, store.read(path).replace(b"vacuumProtocolCheck", b"featureOfTheFuture"))
+    with pytest.raises(UnsupportedFeatureError, match="featureOfTheFuture"):
+        add_columns(
+            tables.spark, tables.target(DeltaLog(store, "main.orders")), [NewColumn(("y",), "int")], False, PLAIN
+        )

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.commands.writing import files
+from dbt.adapters.silt.engine.commands.writing.files import Written
+from dbt.adapters.silt.engine.kernel.errors import InternalError, InvalidSettingError
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus
+from dbt.adapters.silt.engine.kernel.table.paths import decode_path
+from tests.unit.engine.commands.spark_tables import Tables
+
+
+class ForgetfulStore(LocalStore):
+    """A listing that leaves out a data file."""
+
+    def list_from(self, folder: str, start: str = "") -> list[FileStatus]:
+        found = super().list_from(folder, start)
+        return found[1:] if found and found[0].name.startswith("part-") else found
+
+
+def written(tables: Tables, log: DeltaLog, query: str) -> Written:
+    return files.write(tables.spark.sql(query), log, log.snapshot().metadata)
+
+
+def test_files_go_into_a_folder_of_their_own_and_nothing_else_does(tables: Tables) -> None:
+    log = tables.made("select 1L id where false")
+    found = written(tables, log, "select id from range(0, 10, 1, 3)")
+    assert found.rows == 10
+    assert {decode_path(add.path) for add in found.adds} == tables.data_files(log)
+    assert {add.path.partition("/")[0] for add in found.adds} == {found.folder}
+    assert not found.folder.startswith(("_", "."))
+
+
+def test_an_added_file_has_size_time_and_statistics(tables: Tables) -> None:
+    log = tables.made("select 1L id, 'a' name where false")
+    (add,) = written(tables, log, "select 5L id, 'x' name union all select 7L, null").adds[-1:]
+    status = (Path(log.store.root) / decode_path(add.path)).stat()
+    assert (add.size, add.modification_time) == (status.st_size, status.st_mtime_ns // 1_000_000)
+    assert add.stats is not None
+    assert set(json.loads(add.stats)) == {"numRecords", "minValues", "maxValues", "nullCount"}
+
+
+def test_the_tables_codec_is_used(tables: Tables) -> None:
+    log = tables.made("select 1L id where false", properties={"delta.parquet.compression.codec": "zstd"})
+    (add,) = written(tables, log, "select 1L id").adds
+    footer = pq.read_metadata(Path(log.store.root) / decode_path(add.path))
+    assert footer.row_group(0).column(0).compression == "ZSTD"
+
+
+def test_partition_values_are_exact_and_in_utc(tables: Tables) -> None:
+    moment = "timestamp'2024-11-03 01:30:00 America/Los_Angeles'"
+    query = f"select 1 id, {moment} at, cast(1.10 as decimal(5,2)) n, 1e20D d, true b"
+    log = tables.made(f"{query} where false", partition_columns=("at", "n", "d", "b"))
+    # One hour later the clocks have gone back, and the wall clock says the same.
+    found = written(tables, log, f"{query} union all select id, at + interval 1 hour, n, d, b from ({query})")
+    assert sorted(json.dumps(add.partition_values) for add in found.adds) == [
+        '{"at": "2024-11-03T08:30:00.000000Z", "n": "1.10", "d": "1.0E20", "b": "true"}',
+        '{"at": "2024-11-03T09:30:00.000000Z", "n": "1.10", "d": "1.0E20", "b": "true"}',
+    ]
+
+
+def test_a_column_named_like_the_copy_of_a_partition_column_is_no_trouble(tables: Tables) -> None:
+    log = tables.made("select 1 id, 2 p, 3 p_", partition_columns=("p",))
+    assert tables.rows(log) == [(1, 2, 3)]
+
+
+def test_no_rows_make_no_file(tables: Tables) -> None:
+    log = tables.made("select 1L id where false")
+    found = written(tables, log, "select id from range(10) where id > 100")
+    assert (found.adds, found.rows) == ((), 0)
+    assert tables.data_files(log) == set()
+    assert log.store.list_folders("") == ["_delta_log"]
+
+
+def test_what_is_asked_for_is_observed_on_the_way(tables: Tables) -> None:
+    log = tables.made("select 1L id where false")
+    query = tables.spark.range(10)
+    found = files.write(query, log, log.snapshot().metadata, metrics={"even": F.count_if(F.col("id") % 2 == 0)})
+    assert found.metrics == {"even": 5}
+
+
+def test_rows_that_are_in_no_file_are_an_error_and_nothing_stays_behind(tables: Tables) -> None:
+    log = tables.made("select 1L id where false")
+    forgetful = DeltaLog(ForgetfulStore(log.store.root), log.name)
+    with pytest.raises(InternalError, match="10 rows were written, but the files hold"):
+        written(tables, forgetful, "select id from range(10)")
+    assert tables.data_files(log) == set()
+
+
+def test_discarded_files_are_gone(tables: Tables) -> None:
+    log = tables.made("select 1L id where false")
+    written(tables, log, "select 1L id").discard(log)
+    assert tables.data_files(log) == set()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("spark.sql.parquet.outputTimestampType", "INT96"), ("spark.sql.caseSensitive", "true")],
+)
+def test_a_setting_that_would_make_wrong_files_is_refused(tables: Tables, key: str, value: str) -> None:
+    log = tables.made("select 1L id where false")
+    before = tables.spark.conf.get(key)
+    tables.spark.conf.set(key, value)
+    try:
+        with pytest.raises(InvalidSettingError, match=key):
+            written(tables, log, "select 1L id")
+    finally:
+        tables.spark.conf.set(key, before)
