@@ -32,7 +32,7 @@ test: check $(SHARED) ## check, then all tests, and a few of them over Spark Con
 
 test-connect: $(SHARED) ## all of the engine's tests on Spark, over Spark Connect
 	@$(WITH_JAVA) $(BIN)/python -m pytest --connect -n $(WORKERS) --dist loadscope \
-		tests/unit/commands tests/unit/statements tests/unit/warehouse tests/corpus
+		tests/unit/engine tests/corpus --ignore tests/unit/engine/kernel --ignore tests/unit/engine/sql --ignore tests/unit/engine/catalog
 
 check: $(STAMP) ## style, types and the order of the floors
 	@$(BIN)/ruff check --quiet .

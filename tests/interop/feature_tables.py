@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata, Protocol, serialize
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_name
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
-from tests.unit.warehouse.house import House
+from tests.unit.engine.house import House
 
 TABLE = "t"
 DATABASE_FOLDER = "main"

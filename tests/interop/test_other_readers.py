@@ -25,7 +25,7 @@ from dbt.adapters.silt.engine.warehouse import Warehouse
 from tests.interop import delta_spark_process
 from tests.interop.feature_tables import FEATURE_TABLES, FeatureTable
 from tests.interop.rows import as_rows
-from tests.unit.warehouse.house import House
+from tests.unit.engine.house import House
 
 JARS, PYTHON = "SILT_DELTA_JARS", "SILT_DELTA_PYTHON"
 WITH_FEED = ("change data feed", "change data feed and deletion vectors")

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.warehouse import Warehouse
-from tests.unit.warehouse.house import House
+from tests.unit.engine.house import House
 
 KINDS = {
     "plain": "",

@@ -24,7 +24,7 @@ from dbt import selected_resources
 from dbt.adapters.silt.credentials import SiltCredentials, parse_duration
 from dbt.adapters.silt.dbt_command import RETRY, DbtCommand
 from dbt.adapters.silt.engine.kernel.errors import SiltError
-from dbt.adapters.silt.engine.statements.effects import changes_something
+from dbt.adapters.silt.engine.statements.execute.effects import changes_something
 from dbt.adapters.silt.interrupted_results import enter_unfinished
 from dbt.adapters.silt.retries import PreviousResults, Retry
 from dbt.adapters.silt.run_registry import RunEntry, RunRegistry, variables_text

@@ -11,7 +11,7 @@ from typing import Any
 from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.statements.written import Effect, Written
+from dbt.adapters.silt.engine.statements.execute.written import Effect, Written
 from dbt.adapters.silt.landed import Landed
 from dbt.adapters.silt.units import RunContext, StatementScope, Unit, node_scope
 

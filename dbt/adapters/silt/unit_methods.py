@@ -18,7 +18,7 @@ from dbt.adapters.silt.connections import SiltConnectionManager
 from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, ReplaceWhereMismatchError
-from dbt.adapters.silt.engine.statements.written import Effect, Written
+from dbt.adapters.silt.engine.statements.execute.written import Effect, Written
 from dbt.adapters.silt.handle import split_statements
 from dbt.adapters.silt.incremental.microbatch import REMEDY
 from dbt.adapters.silt.node_work import is_rebuilt, table_of

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.silt.external.files import external_target, put_in_place
-from tests.unit.warehouse.house import side_by_side
+from tests.unit.engine.house import side_by_side
 
 
 @pytest.mark.parametrize("place", ["folder", "one.parquet"])

@@ -48,16 +48,16 @@ from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from dbt.adapters.silt.engine.sql.ast import Query, Statement, is_path
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
-from dbt.adapters.silt.engine.statements import skips, writes
-from dbt.adapters.silt.engine.statements.context import Context, Result
-from dbt.adapters.silt.engine.statements.namespace import Namespace
-from dbt.adapters.silt.engine.statements.opened import Text
-from dbt.adapters.silt.engine.statements.pins import Pins
-from dbt.adapters.silt.engine.statements.reads import Memory
-from dbt.adapters.silt.engine.statements.reruns import Reruns
-from dbt.adapters.silt.engine.statements.resolve import Resolver
-from dbt.adapters.silt.engine.statements.turns import Turns
-from dbt.adapters.silt.engine.statements.written import Written, effect_of, name_of
+from dbt.adapters.silt.engine.statements.conflict_retry import Reruns
+from dbt.adapters.silt.engine.statements.execute import dataframe_write, skips
+from dbt.adapters.silt.engine.statements.execute.context import Context, Result
+from dbt.adapters.silt.engine.statements.execute.written import Written, effect_of, name_of
+from dbt.adapters.silt.engine.statements.resolve.expansion import Text
+from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
+from dbt.adapters.silt.engine.statements.resolve.reads import Memory
+from dbt.adapters.silt.engine.statements.resolve.resolve import Resolver
+from dbt.adapters.silt.engine.statements.resolve.snapshot_views import Pins
+from dbt.adapters.silt.engine.statements.retry_queue import Turns
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -170,7 +170,7 @@ class Warehouse:
         *,
         mode: str = "append",
         txn: tuple[str, int] | None = None,
-        **options: Unpack[writes.WriteOptions],
+        **options: Unpack[dataframe_write.WriteOptions],
     ) -> Outcome:
         """Writes the rows of a DataFrame into a table, in one commit; columns are matched by name.
 
@@ -191,7 +191,7 @@ class Warehouse:
         """
         frame_source.check(df)
         view = f"__silt_rows_{self.settings.clock.new_id()}"
-        statement = writes.statement(table, view, mode, options)
+        statement = dataframe_write.statement(table, view, mode, options)
         settings = self._write_settings(statement, txn, options.get("user_metadata"))
         house = self if df.sparkSession is self.spark else self._beside(df.sparkSession)
         with frame_source.view(df, view):
@@ -208,7 +208,7 @@ class Warehouse:
         Args:
             table: its SQL name.
         """
-        return writes.recorded_version(self._namespace, table, app_id)
+        return dataframe_write.recorded_version(self._namespace, table, app_id)
 
     def query(self, text: str, parameters: dict[str, Any] | list[Any]) -> DataFrame:
         """The rows of a query with parameters, named (`:name`) or not (`?`), as `SparkSession.sql` takes them."""

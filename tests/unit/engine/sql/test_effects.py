@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbt.adapters.silt.engine.statements.effects import changes_something
+from dbt.adapters.silt.engine.statements.execute.effects import changes_something
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,100 @@
+"""Running a statement, and running it again from a fresh snapshot where another writer won."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from dbt.adapters.silt.engine.commands.spark import errors
+from dbt.adapters.silt.engine.commands.target import WriteSettings
+from dbt.adapters.silt.engine.kernel.clock import Clock
+from dbt.adapters.silt.engine.kernel.errors import (
+    CommitStateUnknownError,
+    ConcurrentCreateError,
+    ConcurrentDropError,
+    ConcurrentModificationError,
+    SiltError,
+)
+from dbt.adapters.silt.engine.sql.ast import Statement
+from dbt.adapters.silt.engine.statements.execute.context import Context, Result
+from dbt.adapters.silt.engine.statements.execute.create_target import takes_what_is_there
+from dbt.adapters.silt.engine.statements.execute.targets import is_applied
+from dbt.adapters.silt.engine.statements.retry_queue import Turns
+from dbt.adapters.silt.engine.statements.route import route
+
+_FIRST_WAIT_SECONDS: Final = 0.1
+_LONGEST_WAIT_SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True)
+class Reruns:
+    """How statements are run again.
+
+    Attributes:
+        attempts: how often a statement is run at most, the first time included.
+        clock: time and chance.
+        turns: of the losers of conflicts.
+    """
+
+    attempts: int
+    clock: Clock
+    turns: Turns
+
+    def run(
+        self, statement: Statement, settings: WriteSettings, context_with: Callable[[WriteSettings], Context]
+    ) -> Result:
+        """Runs the statement; again, within the bound, where that is what its user would ask for next.
+
+        Where the winner did this very work, whatever the loser failed by, the next run finds it done and is skipped.
+
+        Args:
+            context_with: makes the surroundings of one run.
+        """
+        attempt = 1
+        with contextlib.ExitStack() as turn:
+            while True:
+                context = context_with(_of_attempt(settings, attempt))
+                try:
+                    with errors.mapped():
+                        result = route(statement, context)
+                except CommitStateUnknownError:
+                    raise
+                except SiltError as error:
+                    if attempt > self.attempts or not is_applied(context, statement):
+                        if not self._may_run_again(error, statement, context, attempt):
+                            raise
+                        self._wait(attempt)
+                        if attempt == 1:
+                            turn.enter_context(self.turns.of(error.table))
+                    attempt += 1
+                else:
+                    return _with_attempts(result, attempt)
+
+    def _may_run_again(self, error: SiltError, statement: Statement, context: Context, attempt: int) -> bool:
+        if not isinstance(error, ConcurrentModificationError) or isinstance(error, ConcurrentDropError):
+            return False
+        if isinstance(error, ConcurrentCreateError) and not takes_what_is_there(statement):
+            return False
+        return attempt < self.attempts and not _rests_on_earlier_reads(context, error.table)
+
+    def _wait(self, attempt: int) -> None:
+        longest = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2**attempt)
+        self.clock.sleep(longest * self.clock.jitter())
+
+
+def _rests_on_earlier_reads(context: Context, table: str | None) -> bool:
+    """Whether an earlier statement of the same work read the table: running the write alone again is no remedy."""
+    memory = context.resolver.memory
+    return memory is not None and any(log.name == table for log in memory.first)
+
+
+def _of_attempt(settings: WriteSettings, attempt: int) -> WriteSettings:
+    return settings if attempt == 1 else replace(settings, commit=replace(settings.commit, statement_attempt=attempt))
+
+
+def _with_attempts(result: Result, attempts: int) -> Result:
+    if result.outcome is None or attempts == 1:
+        return result
+    return replace(result, outcome=replace(result.outcome, statement_attempts=attempts))

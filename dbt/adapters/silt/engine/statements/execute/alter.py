@@ -1,0 +1,185 @@
+"""ALTER TABLE, ALTER VIEW on properties, and COMMENT ON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from dbt.adapters.silt.engine.commands.tables import alter, alter_columns
+from dbt.adapters.silt.engine.commands.target import Outcome, Target
+from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.table.keys import constraint_names
+from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.sql.ast import Name, ObjectKind, Position, Statement
+from dbt.adapters.silt.engine.statements.execute.constraints import named
+from dbt.adapters.silt.engine.statements.execute.context import Context, Result
+from dbt.adapters.silt.engine.statements.execute.foreign import pass_to_spark
+from dbt.adapters.silt.engine.statements.execute.functions import refuse_calls
+from dbt.adapters.silt.engine.statements.execute.targets import (
+    already_applied,
+    changed,
+    refuse_unsupported,
+    table_to_change,
+    target_of,
+)
+from dbt.adapters.silt.engine.statements.resolve.namespace import OurView
+
+
+def add_columns(context: Context, statement: ast.AddColumns) -> Result:
+    """ALTER TABLE ... ADD COLUMNS."""
+    for column in statement.columns:
+        refuse_calls(context, column.default, "a column's default", ".".join(statement.table))
+    columns = tuple(
+        alter_columns.NewColumn(c.path, c.type, c.comment, _after(c.position), c.nullable, _default(c.default))
+        for c in statement.columns
+    )
+    return _altered(
+        context,
+        statement,
+        statement.table,
+        lambda target: alter_columns.add_columns(
+            context.spark, target, columns, statement.if_not_exists, context.settings
+        ),
+    )
+
+
+def drop_columns(context: Context, statement: ast.DropColumns) -> Result:
+    """ALTER TABLE ... DROP COLUMNS."""
+    return _altered(
+        context,
+        statement,
+        statement.table,
+        lambda target: alter_columns.drop_columns(
+            context.spark, target, statement.columns, statement.if_exists, context.settings
+        ),
+    )
+
+
+def alter_columns_(context: Context, statement: ast.AlterColumns) -> Result:
+    """ALTER TABLE ... ALTER | CHANGE | RENAME COLUMN."""
+    for change in statement.changes:
+        refuse_calls(context, change.default, "a column's default", ".".join(statement.table))
+    changes = tuple(
+        alter_columns.ColumnChange(c.path, c.new_name, c.type, c.comment, c.nullable, _after(c.position), c.default)
+        for c in statement.changes
+    )
+    return _altered(
+        context,
+        statement,
+        statement.table,
+        lambda target: alter_columns.change_columns(context.spark, target, changes, context.settings),
+    )
+
+
+def set_properties(context: Context, statement: ast.SetProperties) -> Result:
+    """ALTER TABLE | VIEW ... SET TBLPROPERTIES."""
+    meaning = context.namespace.meaning(statement.name)
+    if isinstance(meaning, OurView):
+        view = replace(meaning.view, properties={**meaning.view.properties, **statement.properties})
+        context.catalog.put_view(view, replace=True)
+        return Result()
+    return _altered(
+        context,
+        statement,
+        statement.name,
+        lambda target: alter.set_properties(target, statement.properties, context.settings),
+    )
+
+
+def unset_properties(context: Context, statement: ast.UnsetProperties) -> Result:
+    """ALTER TABLE | VIEW ... UNSET TBLPROPERTIES."""
+    meaning = context.namespace.meaning(statement.name)
+    if isinstance(meaning, OurView):
+        kept = {key: value for key, value in meaning.view.properties.items() if key not in statement.keys}
+        context.catalog.put_view(replace(meaning.view, properties=kept), replace=True)
+        return Result()
+    return _altered(
+        context,
+        statement,
+        statement.name,
+        lambda target: alter.unset_properties(target, statement.keys, statement.if_exists, context.settings),
+    )
+
+
+def add_constraint(context: Context, statement: ast.AddConstraint) -> Result:
+    """ALTER TABLE ... ADD CONSTRAINT: CHECK is enforced, keys are recorded."""
+    refuse_calls(context, statement.constraint.condition, "a check constraint", ".".join(statement.table))
+
+    def add(target: Target) -> Outcome:
+        taken = constraint_names(target.snapshot.metadata.configuration)
+        found = named((statement.constraint,), context.namespace, target.name, taken)
+        if found.keys:
+            return alter.add_keys(target, found.keys, context.settings)
+        [(name, condition)] = found.checks.items()
+        return alter.add_constraint(context.spark, target, name, condition, context.settings)
+
+    return _altered(context, statement, statement.table, add)
+
+
+def drop_constraint(context: Context, statement: ast.DropConstraint) -> Result:
+    """ALTER TABLE ... DROP CONSTRAINT."""
+    return _altered(
+        context,
+        statement,
+        statement.table,
+        lambda target: alter.drop_constraint(target, statement.constraint, statement.if_exists, context.settings),
+    )
+
+
+def comment_on(context: Context, statement: ast.CommentOn) -> Result:
+    """COMMENT ON TABLE | VIEW | COLUMN."""
+    if statement.kind in (ObjectKind.SCHEMA, ObjectKind.DATABASE):
+        raise UnsupportedStatementError(
+            "comments on schemas are not kept", table=".".join(statement.name), remedy="Comment on its tables"
+        )
+    if statement.kind is ObjectKind.COLUMN:
+        change = alter_columns.ColumnChange(statement.name[-1:], comment=statement.comment or "")
+        return _altered(
+            context,
+            statement,
+            statement.name[:-1],
+            lambda target: alter_columns.change_columns(context.spark, target, (change,), context.settings),
+        )
+    meaning = context.namespace.meaning(statement.name)
+    if isinstance(meaning, OurView):
+        context.catalog.put_view(replace(meaning.view, comment=statement.comment), replace=True)
+        return Result()
+    return _altered(
+        context,
+        statement,
+        statement.name,
+        lambda target: alter.set_comment(target, statement.comment, context.settings),
+    )
+
+
+def alter_other(context: Context, statement: ast.AlterOther) -> Result:
+    """Any other ALTER: Spark's on what is Spark's, refused on what is ours."""
+    if not context.namespace.may_be_ours(statement.name):
+        return pass_to_spark(context, statement)
+    refuse_unsupported(statement, ".".join(statement.name))
+    raise UnsupportedStatementError(
+        "this ALTER is not supported", table=".".join(statement.name), remedy="See the README's table of features"
+    )
+
+
+def _altered(context: Context, statement: Statement, name: Name, command: Callable[[Target], Outcome]) -> Result:
+    """Runs a command on the newest version of a table of ours."""
+    table = table_to_change(context, name)
+    if table is None:
+        return pass_to_spark(context, statement)
+    refuse_unsupported(statement, table.log.name)
+    resolved = context.resolver.resolve([], target=table.log)
+    target = target_of(table.log, resolved)
+    done = already_applied(context, table.log, target.snapshot, "ALTER TABLE")
+    return Result(outcome=done) if done is not None else changed(context, table.log, command(target))
+
+
+def _default(text: str | None) -> str | None:
+    """The default of a column; null is none."""
+    return None if text is None or text.strip().lower() == "null" else text
+
+
+def _after(position: Position | None) -> str | None:
+    if position is None:
+        return None
+    return alter_columns.FIRST if position.after is None else position.after

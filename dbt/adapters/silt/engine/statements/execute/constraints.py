@@ -1,0 +1,79 @@
+"""The constraints of a table as its definition lists them: named, and those that are enforced told from keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.table.keys import Key, KeyKind
+from dbt.adapters.silt.engine.sql.ast import Constraint, ConstraintKind, Name
+from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
+
+_KEY_KINDS: Final = {
+    ConstraintKind.PRIMARY_KEY: KeyKind.PRIMARY_KEY,
+    ConstraintKind.UNIQUE: KeyKind.UNIQUE,
+    ConstraintKind.FOREIGN_KEY: KeyKind.FOREIGN_KEY,
+}
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """By name: the conditions of CHECK constraints, as SQL text, and the keys."""
+
+    checks: dict[str, str]
+    keys: dict[str, Key]
+
+
+def named(
+    constraints: Iterable[Constraint], namespace: Namespace, table: str, taken: Iterable[str] = ()
+) -> Constraints:
+    """The constraints by name. One without a name gets one of its kind and a number: `check_1`, `primary_key_1`.
+
+    Args:
+        namespace: says what the name of a table that a key refers to means.
+        taken: names that the table's constraints have already.
+
+    Raises:
+        InvalidStatementError: two have the same name.
+        UnsupportedStatementError: a key is to be enforced.
+    """
+    constraints = list(constraints)
+    found = Constraints({}, {})
+    names = {name.lower() for name in taken}
+    given = {each.name.lower() for each in constraints if each.name is not None}
+    for each in constraints:
+        name = each.name or _free_name(each.kind, names | given)
+        if name.lower() in names:
+            raise InvalidStatementError(
+                f"there is a constraint `{name}` already", remedy="Give each constraint a name of its own", table=table
+            )
+        names.add(name.lower())
+        if each.kind is ConstraintKind.CHECK:
+            found.checks[name] = str(each.condition)
+        else:
+            found.keys[name] = _key(each, namespace, table)
+    return found
+
+
+def _free_name(kind: ConstraintKind, taken: set[str]) -> str:
+    stem = kind.value.replace(" ", "_")
+    return next(name for number in range(1, len(taken) + 2) if (name := f"{stem}_{number}") not in taken)
+
+
+def _key(constraint: Constraint, namespace: Namespace, table: str) -> Key:
+    kind = _KEY_KINDS[constraint.kind]
+    if constraint.enforced:
+        raise UnsupportedStatementError(
+            f"a {kind.value.upper()} is recorded, and cannot be enforced",
+            table=table,
+            remedy="Leave ENFORCED out, and test it with dbt's `unique` and `relationships` tests",
+        )
+    return Key(kind, constraint.columns, _full_name(constraint.references, namespace), constraint.referenced_columns)
+
+
+def _full_name(name: Name, namespace: Namespace) -> Name:
+    """The name so that it means the same table wherever it is read."""
+    full = namespace.ours(name) if name else None
+    return name if full is None else (full.database, full.schema, full.identifier)

@@ -1,0 +1,95 @@
+"""Where a statement is to make a table, and what it does where one is already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from dbt.adapters.silt.engine.catalog.catalog import RelationKind
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.commands.tables import creation
+from dbt.adapters.silt.engine.kernel.errors import ConcurrentCreateError, RelationExistsError
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
+from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.sql.ast import CreateMode, Name, SaveMode, Statement
+from dbt.adapters.silt.engine.statements.execute.context import Context
+
+MODES: Final[Mapping[CreateMode, creation.CreateMode]] = {
+    CreateMode.CREATE: creation.CreateMode.CREATE,
+    CreateMode.CREATE_IF_NOT_EXISTS: creation.CreateMode.IF_NOT_EXISTS,
+    CreateMode.CREATE_OR_REPLACE: creation.CreateMode.OR_REPLACE,
+    CreateMode.REPLACE: creation.CreateMode.REPLACE,
+}
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a table is to be: by its name, or by its path; `log` is None where no table is there yet."""
+
+    name: RelationName | None
+    path: str | None
+    log: DeltaLog | None
+    is_view: bool = False
+
+    @property
+    def label(self) -> str:
+        return str(self.name) if self.name is not None else f"delta.`{self.path}`"
+
+    def ready(self, context: Context) -> DeltaLog:
+        """The table's handle; its folder is made.
+
+        Raises:
+            ConcurrentCreateError: another writer has made it since it was looked for.
+        """
+        if self.log is not None:
+            return self.log
+        if self.name is not None:
+            return self._made(context, self.name)
+        log = context.catalog.table_at(str(self.path))
+        log.store.make_folder(LOG_FOLDER)
+        return log
+
+    def taken(self, context: Context) -> None:
+        """What there is to do when the table is there: a view in its place goes, that of a statement cut off, too."""
+        if self.name is not None:
+            context.catalog.drop_hidden_view(self.name)
+
+    def _made(self, context: Context, name: RelationName) -> DeltaLog:
+        try:
+            return context.catalog.new_table(name, replace_view=self.is_view)
+        except RelationExistsError as error:
+            if context.catalog.find(name) is None:
+                raise
+            raise ConcurrentCreateError("another writer has made it meanwhile", table=str(name)) from error
+
+
+def takes_what_is_there(statement: Statement) -> bool:
+    """Whether a statement that makes a table is content to find one."""
+    if isinstance(statement, ast.WriteRows):
+        return statement.mode is not SaveMode.ERROR
+    if not isinstance(statement, ast.CreateTable | ast.CreateTableLike | ast.Clone):
+        return False
+    return statement.mode is not CreateMode.CREATE
+
+
+def site_of(context: Context, name: Name, mode: CreateMode) -> Site | None:
+    """Where the table is to be; None where the name is Spark's. CREATE OR REPLACE TABLE may take the place of a view.
+
+    Raises:
+        RelationExistsError: a view has the name, and `mode` is another one.
+        SchemaNotFoundError: there is no such schema.
+    """
+    if ast.is_path(name):
+        log = context.catalog.table_at(name[1])
+        return Site(None, name[1], log if log.exists() else None)
+    full = context.namespace.writable(name)
+    if full is None:
+        return None
+    entry = context.catalog.find(full)
+    if entry is None or entry.kind is RelationKind.TABLE:
+        return Site(full, None, None if entry is None else context.catalog.table(full))
+    if mode is not CreateMode.CREATE_OR_REPLACE:
+        raise RelationExistsError("a view has that name", table=str(full), remedy="Drop the view first")
+    return Site(full, None, None, is_view=True)

@@ -1,0 +1,248 @@
+"""Rows of a DataFrame into a table, as Spark's DataFrameWriter has it: each mode is one of the statements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, TypedDict
+
+from dbt.adapters.silt.engine.catalog.catalog import RelationKind
+from dbt.adapters.silt.engine.kernel.errors import (
+    ConcurrentCreateError,
+    InvalidArgumentError,
+    InvalidNameError,
+    RelationExistsError,
+    UnsupportedStatementError,
+)
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.keys import constraint_names
+from dbt.adapters.silt.engine.kernel.table.properties import is_settable
+from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.sql.ast import CreateMode, InsertMode, Name, SaveMode
+from dbt.adapters.silt.engine.sql.cursor import Cursor
+from dbt.adapters.silt.engine.sql.tokens import quoted, tokenize
+from dbt.adapters.silt.engine.statements.execute import create_table, insert
+from dbt.adapters.silt.engine.statements.execute.context import Context, Result
+from dbt.adapters.silt.engine.statements.execute.create_target import Site, site_of
+from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
+
+_MODES: Final[Mapping[str, SaveMode]] = {
+    "append": SaveMode.APPEND,
+    "overwrite": SaveMode.OVERWRITE,
+    "error": SaveMode.ERROR,
+    "errorifexists": SaveMode.ERROR,
+    "default": SaveMode.ERROR,
+    "ignore": SaveMode.IGNORE,
+}
+
+
+class WriteOptions(TypedDict, total=False):
+    """How rows are written.
+
+    Attributes:
+        partition_by: the partition columns of a table that is made; of one that is there, its own.
+        merge_schema: whether columns that only the rows have become the table's.
+        overwrite_schema: with the mode `overwrite`: whether the table gets the rows' columns in place of its own; it
+            keeps its comment and properties.
+        replace_where: with the mode `overwrite`: a condition, SQL text; the rows for which it is true are replaced, and
+            it must be true for each of the new ones.
+        user_metadata: as of `Warehouse.sql`.
+    """
+
+    partition_by: str | Sequence[str]
+    merge_schema: bool
+    overwrite_schema: bool
+    replace_where: str
+    user_metadata: str
+
+
+def statement(table: str, view: str, mode: str, options: Mapping[str, Any]) -> ast.WriteRows:
+    """The statement for a call of `Warehouse.write`.
+
+    Args:
+        table: SQL text of its name.
+        view: the temporary view that holds the rows.
+        options: those of WriteOptions.
+
+    Raises:
+        InvalidArgumentError: there is no such mode or option, or they contradict each other.
+        StatementSyntaxError: the name is none.
+    """
+    unknown = sorted(options.keys() - WriteOptions.__annotations__.keys())
+    if unknown:
+        known = ", ".join(WriteOptions.__annotations__)
+        raise InvalidArgumentError(
+            f"there is no option `{unknown[0]}` for a write of rows", remedy=f"The options are {known}"
+        )
+    found = _MODES.get(mode.lower()) if isinstance(mode, str) else None
+    if found is None:
+        raise InvalidArgumentError(
+            f"the mode of a write cannot be {mode!r}", remedy="The modes are append, overwrite, error and ignore"
+        )
+    columns = options.get("partition_by")
+    written = ast.WriteRows(
+        text=f"write of rows to {table}",
+        table=_name(table),
+        view=view,
+        mode=found,
+        partition_by=(columns,) if isinstance(columns, str) else None if columns is None else tuple(columns),
+        merge_schema=options.get("merge_schema", False),
+        overwrite_schema=options.get("overwrite_schema", False),
+        replace_where=options.get("replace_where"),
+    )
+    _check_options(written)
+    return written
+
+
+def write(context: Context, statement: ast.WriteRows) -> Result:
+    """Appends, overwrites or creates, by what is there."""
+    site = site_of(context, statement.table, CreateMode.CREATE)
+    if site is None:
+        raise _not_ours(statement.table)
+    if site.log is None or statement.mode in (SaveMode.ERROR, SaveMode.IGNORE):
+        return _create(context, statement, site)
+    snapshot = site.log.snapshot()
+    if statement.overwrite_schema:
+        return create_table.create_table(context, _replacement(statement, site, snapshot))
+    _check_partitions(statement, snapshot)
+    return insert.insert(context, _insert(statement, site))
+
+
+def recorded_version(namespace: Namespace, table: str, app_id: str) -> int | None:
+    """The latest version that an application has committed to a table; None if it has none, or there is no table.
+
+    Raises:
+        InvalidNameError, SchemaNotFoundError: the name is not one of ours.
+        UnsupportedStatementError: it is a view's.
+    """
+    log = _table(namespace, _name(table))
+    version = None if log is None else log.snapshot().transaction_version(app_id)
+    return None if version is None or version < 0 else version
+
+
+def _table(namespace: Namespace, name: Name) -> DeltaLog | None:
+    if ast.is_path(name):
+        log = namespace.catalog.table_at(name[1])
+        return log if log.exists() else None
+    full = namespace.writable(name)
+    if full is None:
+        raise _not_ours(name)
+    entry = namespace.catalog.find(full)
+    if entry is not None and entry.kind is not RelationKind.TABLE:
+        raise UnsupportedStatementError("a view holds no record of work", table=str(full), remedy="Name a table")
+    return None if entry is None else namespace.catalog.table(full)
+
+
+def _not_ours(name: Name) -> InvalidNameError:
+    return InvalidNameError(
+        f"`{'.'.join(name)}` is not in a warehouse of ours",
+        remedy="Name one of its schemas, such as `main`; a table of Spark's own is written by `df.writeTo`",
+    )
+
+
+def _check_options(written: ast.WriteRows) -> None:
+    contradictions = {
+        "`overwrite_schema` goes with the mode `overwrite` only": written.overwrite_schema,
+        "`replace_where` goes with the mode `overwrite` only": written.replace_where is not None,
+    }
+    if written.mode is SaveMode.OVERWRITE:
+        contradictions = {
+            "`overwrite_schema` replaces all rows, `replace_where` some": written.overwrite_schema
+            and written.replace_where is not None,
+            "`overwrite_schema` drops the columns that `merge_schema` keeps": written.overwrite_schema
+            and written.merge_schema,
+        }
+    for problem, is_met in contradictions.items():
+        if is_met:
+            raise InvalidArgumentError(problem, table=".".join(written.table), remedy="Leave one of the two out")
+
+
+def _name(text: str) -> Name:
+    if not isinstance(text, str):
+        raise InvalidArgumentError(f"the name of a table cannot be {text!r}", remedy="Give it as text")
+    cursor = Cursor(text, tokenize(text))
+    name = cursor.name()
+    cursor.finished()
+    return name
+
+
+def _create(context: Context, statement: ast.WriteRows, site: Site) -> Result:
+    """Makes the table with the rows; where another writer makes it first, they go into that one."""
+    mode = CreateMode.CREATE_IF_NOT_EXISTS if statement.mode is SaveMode.IGNORE else CreateMode.CREATE
+    creation = ast.CreateTable(
+        text=statement.text,
+        name=_full_name(site),
+        mode=mode,
+        partitioned_by=statement.partition_by or (),
+        query=_rows(statement),
+    )
+    if site.log is None and statement.replace_where is not None:
+        # The rows are checked by the write itself; the empty table is made again by no one.
+        empty = replace(creation, mode=CreateMode.CREATE_IF_NOT_EXISTS, query=f"{_rows(statement)} where false")
+        create_table.create_table(replace(context, settings=replace(context.settings, txn=None)), empty)
+        return write(context, statement)
+    try:
+        return create_table.create_table(context, creation)
+    except (ConcurrentCreateError, RelationExistsError):
+        is_there = site_of(context, statement.table, CreateMode.CREATE)
+        if statement.mode in (SaveMode.ERROR, SaveMode.IGNORE) or is_there is None or is_there.log is None:
+            raise
+        return write(context, statement)
+
+
+def _replacement(statement: ast.WriteRows, site: Site, there: Snapshot) -> ast.CreateTable:
+    """A table of the rows' columns, in the place of the one that is there."""
+    constraints = constraint_names(there.metadata.configuration)
+    if constraints:
+        raise UnsupportedStatementError(
+            f"`overwrite_schema` would drop its constraints: {', '.join(constraints)}",
+            table=site.label,
+            remedy="Drop them first, with alter table ... drop constraint, or use create or replace table",
+        )
+    partition_by = there.partition_columns if statement.partition_by is None else statement.partition_by
+    return ast.CreateTable(
+        text=statement.text,
+        name=_full_name(site),
+        mode=CreateMode.CREATE_OR_REPLACE,
+        partitioned_by=partition_by,
+        comment=there.metadata.description,
+        properties={key: value for key, value in there.metadata.configuration.items() if is_settable(key)},
+        query=_rows(statement),
+    )
+
+
+def _check_partitions(statement: ast.WriteRows, there: Snapshot) -> None:
+    wanted = statement.partition_by
+    if wanted is None or [name.lower() for name in wanted] == [name.lower() for name in there.partition_columns]:
+        return
+    own = ", ".join(there.partition_columns) or "nothing"
+    raise InvalidArgumentError(
+        f"it is partitioned by {own}, and `partition_by` says {', '.join(wanted) or 'nothing'}",
+        table=there.table,
+        remedy="Leave `partition_by` out, or write with mode `overwrite` and `overwrite_schema=True`",
+    )
+
+
+def _insert(statement: ast.WriteRows, site: Site) -> ast.Insert:
+    mode = InsertMode.INTO if statement.mode is SaveMode.APPEND else InsertMode.OVERWRITE
+    return ast.Insert(
+        text=statement.text,
+        table=_full_name(site),
+        query=_rows(statement),
+        mode=mode if statement.replace_where is None else InsertMode.REPLACE_WHERE,
+        condition=statement.replace_where,
+        by_name=True,
+        schema_evolution=statement.merge_schema,
+    )
+
+
+def _full_name(site: Site) -> Name:
+    """In full, so that no temporary view of that name is meant."""
+    if site.name is None:
+        return ("delta", str(site.path))
+    return (site.name.database, site.name.schema, site.name.identifier)
+
+
+def _rows(statement: ast.WriteRows) -> str:
+    return f"select * from {quoted(statement.view)}"

@@ -1,0 +1,38 @@
+"""The way to Spark for statements that change nothing of ours."""
+
+from __future__ import annotations
+
+from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from dbt.adapters.silt.engine.sql.ast import Statement, Unrecognised
+from dbt.adapters.silt.engine.statements.execute.context import Context, Result
+
+
+def pass_to_spark(context: Context, statement: Statement) -> Result:
+    """Runs a statement that names nothing of ours, as it stands."""
+    return Result(dataframe=context.spark.sql(statement.text))
+
+
+def pass_with_query(context: Context, statement: Statement, query: str | None) -> Result:
+    """Runs a statement on something of Spark's own, whose query may read tables of ours."""
+    if query is None:
+        return pass_to_spark(context, statement)
+    at = statement.text.rindex(query)
+    resolved = context.resolver.query(query).texts[0]
+    text = f"{statement.text[:at]}{resolved}{statement.text[at + len(query) :]}"
+    return Result(dataframe=context.spark.sql(text))
+
+
+def pass_unrecognised(context: Context, statement: Unrecognised) -> Result:
+    """Runs a statement of an unknown kind, if nothing that it mentions can be ours.
+
+    Raises:
+        UnsupportedStatementError: it mentions a name of ours.
+    """
+    for name in statement.mentions:
+        if context.namespace.may_be_ours(name):
+            raise UnsupportedStatementError(
+                f"a statement that names it is not supported: {statement.text[:80]}",
+                table=".".join(name),
+                remedy="Use a statement that the README's table of features lists",
+            )
+    return pass_to_spark(context, statement)

@@ -1,0 +1,157 @@
+"""CREATE, DROP and DESCRIBE of functions: kept by the catalog as text, expanded by each statement that calls one."""
+
+from __future__ import annotations
+
+from dbt.adapters.silt.engine.catalog.documents import Function, FunctionParameter, PythonHandler
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.commands.spark import python_function
+from dbt.adapters.silt.engine.kernel.errors import (
+    InvalidStatementError,
+    RelationExistsError,
+    UnsupportedStatementError,
+)
+from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.sql.ast import CreateMode
+from dbt.adapters.silt.engine.sql.query.references import function_calls, table_references
+from dbt.adapters.silt.engine.sql.tokens import quoted
+from dbt.adapters.silt.engine.statements.execute.context import Context, Result
+from dbt.adapters.silt.engine.statements.execute.foreign import pass_to_spark
+from dbt.adapters.silt.engine.statements.execute.targets import refuse_unsupported
+from dbt.adapters.silt.engine.statements.resolve import function_text
+
+_NOTHING = Result()
+_EXISTS_REMEDY = "Use `create or replace function`"
+
+
+def create_function(context: Context, statement: ast.CreateFunction) -> Result:
+    """CREATE FUNCTION ... RETURN, or LANGUAGE PYTHON: Spark checks that it can be called, nothing is computed."""
+    if statement.temporary:
+        return _create_temporary(context, statement)
+    name = context.namespace.writable(statement.name)
+    if name is None:
+        return pass_to_spark(context, statement)
+    function = _function(context, name, statement)
+    try:
+        if statement.mode is not CreateMode.CREATE_OR_REPLACE and context.catalog.has_function(name):
+            raise RelationExistsError("there is such a function already", table=str(name), remedy=_EXISTS_REMEDY)
+        _check(context, function)
+        context.catalog.put_function(function, replace=statement.mode is CreateMode.CREATE_OR_REPLACE)
+    except RelationExistsError:
+        if statement.mode is not CreateMode.CREATE_IF_NOT_EXISTS:
+            raise
+    return _NOTHING
+
+
+def drop_function(context: Context, statement: ast.DropFunction) -> Result:
+    """DROP FUNCTION: ours of that name, else Spark's."""
+    name = None if statement.temporary else context.namespace.ours(statement.name)
+    if name is None or (not context.catalog.has_function(name) and _is_sparks(context, statement.name)):
+        return pass_to_spark(context, statement)
+    context.catalog.drop_function(name, if_exists=statement.if_exists)
+    return _NOTHING
+
+
+def describe_function(context: Context, statement: ast.DescribeFunction) -> Result:
+    """DESCRIBE FUNCTION [EXTENDED], in Spark's words."""
+    function = context.namespace.function(statement.name) if statement.name else None
+    if function is None:
+        return pass_to_spark(context, statement)
+    lines = function_text.description(function, statement.extended)
+    return context.rows([(line,) for line in lines], "function_desc string")
+
+
+def refuse_calls(context: Context, text: str | None, what: str, table: str) -> None:
+    """Refuses an expression that a table itself would keep.
+
+    Args:
+        text: the expression; None is none.
+        what: what it is of the table, for the message.
+
+    Raises:
+        UnsupportedStatementError: it calls a function of a warehouse.
+    """
+    for call in function_calls(text or ""):
+        function = context.namespace.function(call.parts)
+        if function is not None:
+            raise UnsupportedStatementError(
+                f"{what} calls the function {function.name}, which other readers and writers of the table do not know",
+                table=table,
+                remedy="Write what the function does in its place",
+            )
+
+
+def _create_temporary(context: Context, statement: ast.CreateFunction) -> Result:
+    """Spark's own, for the session; it would go on reading the versions of today's tables."""
+    body = statement.body if statement.language is None else None
+    if body is not None and context.resolver.query(body).texts[0] != body:
+        raise UnsupportedStatementError(
+            "a temporary function cannot use tables, views or functions of a warehouse",
+            table=".".join(statement.name),
+            remedy="Use `create function`",
+        )
+    return pass_to_spark(context, statement)
+
+
+def _function(context: Context, name: RelationName, statement: ast.CreateFunction) -> Function:
+    """What the catalog is to keep.
+
+    Raises:
+        UnsupportedStatementError: it is in a language that cannot be run.
+    """
+    refuse_unsupported(statement, str(name))
+    language = statement.language or ast.Language("SQL")
+    if statement.body is None or language.name not in ("SQL", "PYTHON"):
+        raise UnsupportedStatementError(
+            "only functions in SQL or Python can be kept in a warehouse",
+            table=str(name),
+            remedy="Write it as RETURN expression",
+        )
+    return Function(
+        name=name,
+        parameters=tuple(FunctionParameter(p.name, p.type, p.default, p.comment) for p in statement.parameters),
+        body=statement.body,
+        returns=statement.returns,
+        deterministic=statement.deterministic,
+        python=_handler(name, statement),
+        comment=statement.comment,
+        current_database=context.namespace.database,
+        current_schema=context.namespace.schema,
+    )
+
+
+def _handler(name: RelationName, statement: ast.CreateFunction) -> PythonHandler | None:
+    language = statement.language
+    if language is None:
+        return None
+    if language.handler is None or statement.returns is None:
+        raise InvalidStatementError(
+            "a function in Python says what it RETURNS, and the HANDLER to call", table=str(name), remedy="Add them"
+        )
+    return PythonHandler(language.handler, language.packages, language.runtime_version)
+
+
+def _check(context: Context, function: Function) -> None:
+    """Raises what a call of the function would raise."""
+    if function.python is None:
+        _refuse_body(context, function.name, function.body)
+    else:
+        python_function.check(function_text.python_code(function, function.python))
+    context.resolver.check(function)
+
+
+def _refuse_body(context: Context, name: RelationName, body: str) -> None:
+    for reference in table_references(body):
+        if context.namespace.is_temporary(reference.parts):
+            raise InvalidStatementError(
+                f"a function that stays cannot read the temporary view `{reference.parts[0]}`",
+                table=str(name),
+                remedy="Read a view or a table",
+            )
+    for call in function_calls(body):
+        if context.namespace.ours(call.parts) == name and not _is_sparks(context, call.parts):
+            raise InvalidStatementError("the function would call itself", table=str(name), remedy="Break the cycle")
+
+
+def _is_sparks(context: Context, name: ast.Name) -> bool:
+    """Whether a name of one part is a function that Spark itself knows."""
+    return len(name) == 1 and context.spark.catalog.functionExists(quoted(name[0]))

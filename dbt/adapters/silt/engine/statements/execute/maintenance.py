@@ -1,0 +1,142 @@
+"""OPTIMIZE and VACUUM: what they ask of their commands, and the rows they answer with."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timezone
+from decimal import Decimal
+
+from dbt.adapters.silt.engine.commands.maintenance import optimize as optimize_command
+from dbt.adapters.silt.engine.commands.maintenance import vacuum as vacuum_command
+from dbt.adapters.silt.engine.commands.maintenance.optimize import Layout, Optimized, Sizes
+from dbt.adapters.silt.engine.commands.maintenance.vacuum import RETENTION_CHECK, Retention, Vacuumed
+from dbt.adapters.silt.engine.commands.target import Target
+from dbt.adapters.silt.engine.kernel.errors import (
+    InvalidSettingError,
+    StatementSyntaxError,
+    UnsupportedStatementError,
+)
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.statements.execute.context import Context, Result
+from dbt.adapters.silt.engine.statements.execute.foreign import pass_to_spark
+from dbt.adapters.silt.engine.statements.execute.targets import (
+    already_applied,
+    changed,
+    identifier,
+    qualifiers,
+    refuse_unsupported,
+    table_to_change,
+)
+from dbt.adapters.silt.engine.statements.resolve.expansion import Text
+
+_HOUR_MS = 3_600_000
+_SIZES = "struct<min: bigint, max: bigint, avg: double, totalFiles: bigint, totalSize: bigint>"
+_OPTIMIZED = (
+    "path string, metrics struct<numFilesAdded: bigint, numFilesRemoved: bigint, "
+    f"filesAdded: {_SIZES}, filesRemoved: {_SIZES}, partitionsOptimized: bigint, numBins: bigint, "
+    "totalConsideredFiles: bigint, totalFilesSkipped: bigint, deletionVectorStats: "
+    "struct<numDeletionVectorsRemoved: bigint, numDeletionVectorRowsRemoved: bigint>, "
+    "startTimeMs: bigint, endTimeMs: bigint>"
+)
+_DELETED = "path string, numDeletedFiles bigint, sizeOfDataDeleted bigint, numDeletedDirectories bigint"
+_TO_DELETE = "path string, length bigint, modificationTime timestamp"
+
+
+def optimize(context: Context, statement: ast.Optimize) -> Result:
+    """OPTIMIZE: one row with the table's path and what was done, as the reference's, less what is of clusters only."""
+    table = table_to_change(context, statement.table)
+    if table is None:
+        return pass_to_spark(context, statement)
+    log = table.log
+    refuse_unsupported(statement, log.name)
+    if statement.full:
+        raise UnsupportedStatementError(
+            "OPTIMIZE FULL is for tables with clustering columns", table=log.name, remedy="Leave FULL out"
+        )
+    done = already_applied(context, log, log.snapshot(), optimize_command.OPERATION)
+    if done is not None:
+        return Result(outcome=done)
+    condition = statement.condition
+    if condition is not None:
+        (condition,) = context.resolver.resolve([Text(condition, qualifiers(table, None))]).texts
+    layout = Layout(identifier(table, None), condition, statement.zorder_by)
+    target = Target(log.name, log, log.snapshot())
+    optimized = optimize_command.optimize(context.spark, target, layout, context.settings)
+    answer = context.rows([(log.store.root, _metrics(optimized))], _OPTIMIZED)
+    return Result(answer.dataframe, changed(context, log, optimized.outcome).outcome)
+
+
+def vacuum(context: Context, statement: ast.Vacuum) -> Result:
+    """VACUUM: one row with the table's path and what was deleted; for a dry run, a row for each file that would be."""
+    table = table_to_change(context, statement.table)
+    if table is None:
+        return pass_to_spark(context, statement)
+    log = table.log
+    refuse_unsupported(statement, log.name)
+    retention = Retention(_milliseconds(statement, log.name), _is_retention_checked(context))
+    done = None if statement.dry_run else already_applied(context, log, log.snapshot(), vacuum_command.OPERATION)
+    if done is not None:
+        return Result(outcome=done)
+    vacuumed = vacuum_command.vacuum(log, retention, context.settings, statement.lite, statement.dry_run)
+    if vacuumed.outcome is None:
+        return _to_delete(context, log, vacuumed)
+    row = (log.store.root, len(vacuumed.garbage.files), vacuumed.garbage.size, vacuumed.folders_deleted)
+    answer = context.rows([row], _DELETED)
+    return Result(answer.dataframe, changed(context, log, vacuumed.outcome).outcome)
+
+
+def _metrics(optimized: Optimized) -> tuple[object, ...]:
+    """In the order of `_OPTIMIZED`."""
+    vectors = (optimized.vectors_removed, optimized.vector_rows_removed) if optimized.vectors_removed else None
+    return (
+        len(optimized.added.of_files),
+        len(optimized.removed.of_files),
+        _sizes(optimized.added),
+        _sizes(optimized.removed),
+        optimized.partitions,
+        optimized.bins,
+        optimized.considered,
+        optimized.considered - len(optimized.removed.of_files),
+        vectors,
+        optimized.started_ms,
+        optimized.ended_ms,
+    )
+
+
+def _sizes(sizes: Sizes) -> tuple[object, ...]:
+    count = len(sizes.of_files)
+    ends = (min(sizes.of_files), max(sizes.of_files), sizes.total / count) if count else (None, None, 0.0)
+    return (*ends, count, sizes.total)
+
+
+def _to_delete(context: Context, log: DeltaLog, vacuumed: Vacuumed) -> Result:
+    rows = [
+        (
+            f"{log.store.root}/{file.path}",
+            file.size,
+            datetime.fromtimestamp(file.modified_ms / 1000, timezone.utc),
+        )
+        for file in vacuumed.garbage.files
+    ]
+    return context.rows(rows, _TO_DELETE)
+
+
+def _milliseconds(statement: ast.Vacuum, table: str) -> int | None:
+    text = statement.retain_hours
+    if text is None:
+        return None
+    if not re.fullmatch(r"-?\s*[0-9]+(\.[0-9]*)?|-?\s*\.[0-9]+", text.strip()):
+        raise StatementSyntaxError(
+            f"`{text}` is not a number of hours",
+            remedy="Write RETAIN with a number, as in RETAIN 168 HOURS",
+            table=table,
+        )
+    return int(Decimal(re.sub(r"\s", "", text)) * _HOUR_MS)
+
+
+def _is_retention_checked(context: Context) -> bool:
+    text = (context.spark.conf.get(RETENTION_CHECK, "true") or "true").strip().lower()
+    if text not in ("true", "false"):
+        raise InvalidSettingError(f"`{RETENTION_CHECK}` cannot be `{text}`", remedy="Set it to true or false")
+    return text == "true"

@@ -1,0 +1,170 @@
+"""Pinned snapshots as views of a session, and functions: what their names become in the text that Spark runs."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+import uuid
+import weakref
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import pyarrow as pa
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.engine.catalog.documents import Function
+from dbt.adapters.silt.engine.commands.reading import change_feed, scan
+from dbt.adapters.silt.engine.commands.spark import file_source, python_function
+from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.sql.tokens import quoted
+from dbt.adapters.silt.engine.statements.resolve.function_text import (
+    python_call,
+    python_code,
+    signature,
+    temporary_function,
+)
+from dbt.adapters.silt.engine.statements.resolve.table_changes import Changes
+
+_Key: TypeAlias = tuple[str, str, int]
+_FunctionKey: TypeAlias = tuple[str, str, str]
+
+_KEPT_VIEWS = 256
+_KEPT_FUNCTIONS = 256
+
+_abandoned: deque[tuple[SparkSession, Iterable[str], Mapping[_FunctionKey, str]]] = deque()
+"""Views and functions of pins that are gone; the next ones drop them, as a finalizer may run inside a call of Spark."""
+
+
+@dataclass
+class Pins:
+    """The session views over pinned snapshots, files and rows; the oldest go when there are many.
+
+    A view outlives the statement that it was made for, because a DataFrame that the statement gave may be analysed
+    again when it is collected (over Spark Connect it is). On an embedded session it is not, so there the views of pins
+    that are gone go too: a stream may open a warehouse for each of its batches.
+
+    Names end with a token of these pins: a session may be seen by several warehouses, each with tables of its own.
+    """
+
+    spark: SparkSession
+    _labels: OrderedDict[str, None] = field(default_factory=OrderedDict, repr=False)
+    _whole: dict[_Key, str] = field(default_factory=dict, repr=False)
+    _functions: OrderedDict[_FunctionKey, str] = field(default_factory=OrderedDict, repr=False)
+    _numbers: itertools.count[int] = field(default_factory=itertools.count, repr=False)
+    _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
+    _token: str = field(default_factory=lambda: uuid.uuid4().hex[:8], repr=False)
+
+    def __post_init__(self) -> None:
+        _drop_abandoned()
+        if isinstance(self.spark, SparkSession):
+            weakref.finalize(self, _abandoned.append, (self.spark, self._labels, self._functions))
+
+    def view(self, log: DeltaLog, snapshot: Snapshot, files: pa.Table) -> str:
+        """The quoted name of a session view over exactly those files of the snapshot."""
+        with self._lock:
+            if files.num_rows < snapshot.num_files:
+                return quoted(self._register(log, snapshot, files))
+            key = (log.store.root, snapshot.metadata.id, snapshot.version)
+            if key not in self._whole:
+                self._whole[key] = self._register(log, snapshot, files)
+            self._labels.move_to_end(self._whole[key])
+            return quoted(self._whole[key])
+
+    def changes(self, log: DeltaLog, changes: Changes) -> str:
+        """The quoted name of a session view over the rows that versions of the table changed."""
+        with self._lock:
+            label = self._new(f"{log.name}@changes")
+            frame = change_feed.read(self.spark, log, changes.end, changes.versions)
+            frame.createOrReplaceTempView(quoted(label))
+            self._keep(label)
+            return quoted(label)
+
+    def files(self, source: FileSource) -> str:
+        """The quoted name of a session view over files that are in no table, listed now."""
+        with self._lock:
+            label = self._new(f"{source.path}@files")
+            file_source.read(self.spark, source).createOrReplaceTempView(quoted(label))
+            self._keep(label)
+            return quoted(label)
+
+    def rows(self, rows: pa.Table) -> str:
+        """The quoted name of a session view over rows that the engine itself has."""
+        with self._lock:
+            label = self._new("rows")
+            self.spark.createDataFrame(rows).createOrReplaceTempView(quoted(label))
+            self._keep(label)
+            return quoted(label)
+
+    def function(self, function: Function, body: str) -> str:
+        """The identifier of a session function that does what the function does.
+
+        Args:
+            body: the function's, with all that it names resolved.
+        """
+        with self._lock:
+            key = (str(function.name), signature(function), repr((body, function.python)))
+            if key not in self._functions:
+                label = self._new(f"{function.name}@")
+                self.spark.sql(temporary_function(function, self._sql_body(function, body, label), label))
+                self._functions[key] = label
+            self._functions.move_to_end(key)
+            while len(self._functions) > _KEPT_FUNCTIONS:
+                _, label = self._functions.popitem(last=False)
+                _drop_function(self.spark, label)
+            return self._functions[key]
+
+    def functions_in(self, texts: Iterable[str]) -> Mapping[str, str]:
+        """The identifiers of session functions that stand in texts -> the names of the functions they stand for."""
+        with self._lock:
+            known = {label: name for (name, _, _), label in self._functions.items()}
+        return {label: name for label, name in known.items() if any(quoted(label) in text for text in texts)}
+
+    def _sql_body(self, function: Function, body: str, label: str) -> str:
+        """Around Python stands SQL: so it has defaults, arguments by name and casts to the parameters' types."""
+        if function.python is None:
+            return body
+        python_function.register(self.spark, python_code(function, function.python), _python_label(label))
+        return python_call(function, _python_label(label))
+
+    def _register(self, log: DeltaLog, snapshot: Snapshot, files: pa.Table) -> str:
+        label = self._new(f"{log.name}@v{snapshot.version}")
+        scan.read(self.spark, log, snapshot, files).createOrReplaceTempView(quoted(label))
+        self._keep(label)
+        return label
+
+    def _new(self, name: str) -> str:
+        return f"{name}/{self._token}.{next(self._numbers)}"
+
+    def _keep(self, label: str) -> None:
+        self._labels[label] = None
+        while len(self._labels) > _KEPT_VIEWS:
+            label, _ = self._labels.popitem(last=False)
+            self._whole = {key: kept for key, kept in self._whole.items() if kept != label}
+            self.spark.catalog.dropTempView(label)
+
+
+def _drop_abandoned() -> None:
+    while _abandoned:
+        spark, views, functions = _abandoned.popleft()
+        # Of a session that was stopped, nothing is left to drop.
+        with contextlib.suppress(Py4JError, PySparkException):
+            for view in views:
+                spark.catalog.dropTempView(view)
+            for function in functions.values():
+                _drop_function(spark, function)
+
+
+def _drop_function(spark: SparkSession, label: str) -> None:
+    for each in (label, _python_label(label)):
+        spark.sql(f"drop temporary function if exists {quoted(each)}")
+
+
+def _python_label(label: str) -> str:
+    return f"{label}/python"

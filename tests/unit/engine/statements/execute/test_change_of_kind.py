@@ -1,0 +1,114 @@
+"""CREATE OR REPLACE over a relation of the other kind, as SQL."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, NotNullViolationError, RelationExistsError
+from tests.unit.engine.house import House, side_by_side
+
+
+def test_a_table_takes_the_place_of_a_view_that_its_query_reads(house: House) -> None:
+    house.sql("create view main.orders as select 1 as id, 'view' as kind")
+    house.sql(
+        "create or replace table main.orders as select id + 1 as id, 'table' as kind from main.orders", ("load", 1)
+    )
+    assert house.rows("select * from main.orders") == [(2, "table")]
+    skipped = house.sql("create or replace table main.orders as select 9 as id, 'twice' as kind", ("load", 1))
+    assert skipped.first()["skipped"]
+    house.sql("drop table main.orders")
+    assert house.rows("show tables in main") == []
+
+
+def test_a_rerun_after_a_crash_behind_the_commit_applies_nothing_twice_and_tidies_up(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.sql("create view main.orders as select 1 as id")
+    table = "create or replace table main.orders as select id + 1 as id from main.orders"
+
+    def crash(catalog: Catalog, name: RelationName) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as crashing:
+        crashing.setattr(Catalog, "drop_hidden_view", crash)
+        with pytest.raises(KeyboardInterrupt):
+            house.sql(table, ("load", 1))
+    assert house.rows("select * from main.orders") == [(2,)]
+    assert house.sql(table, ("load", 1)).first()["skipped"]
+    assert house.rows("select * from main.orders") == [(2,)]
+    assert not (house.root / "main" / "orders.view.json").exists()
+
+
+def test_a_failed_table_leaves_the_view(house: House) -> None:
+    house.sql("create view main.orders as select 1 as id")
+    with pytest.raises(NotNullViolationError):
+        house.sql("create or replace table main.orders (id int not null) as select cast(null as int) as id")
+    assert house.rows("select * from main.orders") == [(1,)]
+
+
+def test_a_clone_takes_the_place_of_a_view(house: House) -> None:
+    house.sql("create table main.orders as select 1 as id")
+    house.sql("create view main.copy as select 2 as id")
+    house.sql("create or replace table main.copy shallow clone main.orders")
+    assert house.rows("select * from main.copy") == [(1,)]
+
+
+def test_a_view_takes_the_place_of_a_table_only_where_that_is_asked_for(house: House) -> None:
+    house.sql("create table main.orders as select 1 as id")
+    view = "create or replace view main.orders as select 2 as id"
+    with pytest.raises(RelationExistsError, match="a table has that name"):
+        house.sql(view)
+    house.warehouse.execute(view, replace_tables=True)
+    assert house.rows("select * from main.orders") == [(2,)]
+    with pytest.raises(RelationExistsError, match="a view has that name"):
+        house.sql("create table main.orders as select 3 as id")
+
+
+def test_a_view_cannot_read_the_table_whose_place_it_takes(house: House) -> None:
+    house.sql("create table main.orders as select 1 as id")
+    house.sql("create view main.seen as select * from main.orders")
+    for query in ("select * from main.orders", "select * from main.seen"):
+        with pytest.raises(InvalidStatementError, match="reads itself"):
+            house.warehouse.execute(f"create or replace view main.orders as {query}", replace_tables=True)
+    assert house.rows("select * from main.orders") == [(1,)]
+
+
+def test_a_reader_sees_the_one_or_the_other_and_never_neither(house: House) -> None:
+    house.sql("create table main.orders as select 1 as id")
+    other, done, turn = house.another(), threading.Event(), threading.Condition()
+    seen: list[int] = []
+
+    def read() -> None:
+        try:
+            while not done.is_set():
+                [(value,)] = other.rows("select id from main.orders")
+                with turn:
+                    seen.append(value)
+                    turn.notify()
+        finally:
+            done.set()
+            with turn:
+                turn.notify()
+
+    def after_a_read() -> None:
+        """Two reads, because the first may have begun before the last change."""
+        with turn:
+            enough = len(seen) + 2
+            turn.wait_for(lambda: len(seen) >= enough or done.is_set())
+
+    def change() -> None:
+        try:
+            for _ in range(3):
+                house.warehouse.execute("create or replace view main.orders as select 2 as id", replace_tables=True)
+                after_a_read()
+                house.sql("create or replace table main.orders as select 1 as id")
+                after_a_read()
+        finally:
+            done.set()
+
+    side_by_side([read, change])
+    assert set(seen) == {1, 2}

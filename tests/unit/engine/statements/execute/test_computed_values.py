@@ -1,0 +1,173 @@
+"""Generated columns and default values, through every statement that writes rows."""
+
+from __future__ import annotations
+
+import deltalake
+import pytest
+
+from dbt.adapters.silt.engine.kernel.errors import (
+    CheckViolationError,
+    ColumnNotFoundError,
+    InvalidStatementError,
+    SiltError,
+    TypeMismatchError,
+    UnsupportedStatementError,
+)
+from tests.unit.engine.house import House
+
+ITEMS = "create table items (id int, price int, total int generated always as (id * price) not null)"
+
+
+@pytest.fixture
+def items(house: House) -> House:
+    house.sql(ITEMS)
+    house.sql("insert into items (id, price) values (2, 10), (3, 10)")
+    return house
+
+
+def test_a_generated_column_that_an_insert_leaves_out_is_computed(items: House) -> None:
+    items.sql("insert into items (price, id) select '5', 4")
+    items.sql("insert into items by name select 5 as price, 5 as id")
+    items.sql("insert into items values (6, 5, default), (7, 5, default)")
+    expected = [(2, 10, 20), (3, 10, 30), (4, 5, 20), (5, 5, 25), (6, 5, 30), (7, 5, 35)]
+    assert items.rows("select * from items") == expected
+    table = deltalake.DeltaTable(items.root / "main" / "items")
+    assert sorted(tuple(row.values()) for row in table.to_pyarrow_table().to_pylist()) == expected
+    protocol = table.protocol()
+    assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 4)
+
+
+def test_a_value_that_is_given_must_be_the_one_that_is_computed(items: House) -> None:
+    items.sql("insert into items values (4, 5, 20)")
+    items.sql("insert overwrite items values (1, 1, 1)")
+    with pytest.raises(CheckViolationError, match="1 row breaks the rule of the generated column `total`"):
+        items.sql("insert into items values (4, 5, 21)")
+    with pytest.raises(InvalidStatementError, match="DEFAULT in some rows"):
+        items.sql("insert into items values (4, 5, default), (4, 5, 20)")
+    assert items.rows("select * from items") == [(1, 1, 1)]
+
+
+def test_a_generated_column_follows_the_columns_that_it_is_computed_from(items: House) -> None:
+    items.sql("update items set price = 100 where id = 2")
+    items.sql("update items set id = 4, total = default where id = 3")
+    source = "using (values (2, 7), (5, 8)) s(id, price) on items.id = s.id"
+    items.sql(
+        f"merge into items {source} when matched then update set price = s.price "
+        "when not matched then insert (id, price) values (s.id, s.price)"
+    )
+    assert items.rows("select * from items") == [(2, 7, 14), (4, 10, 40), (5, 8, 40)]
+    items.sql(
+        "merge into items using (values (4, 1), (6, 2)) s(id, price) on items.id = s.id "
+        "when matched then update set * when not matched then insert * "
+        "when not matched by source and items.id = 5 then update set price = 0"
+    )
+    assert items.rows("select * from items") == [(2, 7, 14), (4, 1, 4), (5, 0, 0), (6, 2, 12)]
+    for set_ in ("total = 3", "price = 2, total = 3"):
+        with pytest.raises(CheckViolationError, match="the generated column `total`"):
+            items.sql(f"update items set {set_} where id = 2")
+        with pytest.raises(CheckViolationError, match="the generated column `total`"):
+            items.sql(f"merge into items {source} when matched then update set {set_}")
+
+
+def test_a_generated_column_holds_null_where_its_expression_does(house: House) -> None:
+    house.sql("create table t (at timestamp, day date generated always as (cast(at as date))) partitioned by (day)")
+    house.sql("insert into t (at) values (timestamp'2024-02-29 12:00:00'), (null)")
+    assert house.rows("select cast(day as string) from t") == [("2024-02-29",), (None,)]
+    with pytest.raises(CheckViolationError):
+        house.sql("insert into t values (null, date'2024-02-29')")
+
+
+def test_a_table_made_by_a_query_has_its_generated_columns_computed_or_checked(house: House) -> None:
+    columns = "(a int, b int generated always as (a + 1))"
+    house.sql(f"create table t {columns} as select 5")
+    assert house.rows("select * from t") == [(5, 6)]
+    house.sql(f"create or replace table t {columns} as select 6, 7")
+    assert house.rows("select * from t") == [(6, 7)]
+    with pytest.raises(CheckViolationError):
+        house.sql(f"create or replace table t {columns} as select 6, 8")
+    with pytest.raises(ColumnNotFoundError):
+        house.sql(f"create or replace table t {columns} as select 6, 7, 8")
+    ((text,),) = house.rows("show create table t")
+    assert "`b` INT GENERATED ALWAYS AS (a + 1)" in str(text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expression", "error", "problem"),
+    [
+        ("int", "c + 1", InvalidStatementError, "cannot be resolved"),
+        ("int", "other + 1", InvalidStatementError, "cannot be resolved"),
+        ("double", "rand()", InvalidStatementError, "deterministic"),
+        ("int", "max(a)", InvalidStatementError, "cannot be generated"),
+        ("int", "row_number() over (order by a)", InvalidStatementError, "cannot be generated"),
+        ("int", "(select 1)", InvalidStatementError, "it holds a query"),
+        ("timestamp", "current_timestamp", InvalidStatementError, "differs from one statement"),
+        ("date", "date_add(current_date(), a)", InvalidStatementError, "differs from one statement"),
+        ("int", "a +", InvalidStatementError, "cannot be generated"),
+        ("bigint", "a", TypeMismatchError, "which is of type int"),
+    ],
+)
+def test_an_expression_that_cannot_generate_a_column_is_refused(
+    house: House, kind: str, expression: str, error: type[SiltError], problem: str
+) -> None:
+    with pytest.raises(error, match=problem):
+        house.sql(
+            f"create table t (a int, other int generated always as (a), b {kind} generated always as ({expression}))"
+        )
+    assert house.rows("show tables") == []
+
+
+def test_a_column_that_another_is_computed_from_cannot_be_altered(items: House) -> None:
+    for change in ("drop column price", "rename column price to cost", "alter column price type bigint"):
+        with pytest.raises(InvalidStatementError, match="the generated column `total` is computed from it"):
+            items.sql(f"alter table items {change}")
+    items.sql("alter table items alter column price comment 'each'")
+    items.sql("alter table items drop column total")
+    items.sql("alter table items rename column price to cost")
+    assert items.rows("select * from items") == [(2, 10), (3, 10)]
+
+
+def test_identity_columns_are_refused_by_name(house: House) -> None:
+    for kind in ("always", "by default"):
+        with pytest.raises(UnsupportedStatementError, match="identity column id"):
+            house.sql(f"create table t (id bigint generated {kind} as identity (start with 1), a int)")
+
+
+def test_the_word_default_gives_the_columns_default(house: House) -> None:
+    house.sql("create table t (id int, kind string default 'plain', size int)")
+    house.sql("insert into t values (1, default, 3), (2, 'DEFAULT', default)")
+    house.sql("insert into t (kind, id) values (default, 3 + 2)")
+    house.sql("update t set kind = default, size = 9 where id = 2")
+    house.sql(
+        "merge into t using (select 1 as id) s on t.id = s.id "
+        "when matched then update set size = default when not matched then insert values (s.id, default, default)"
+    )
+    assert house.rows("select * from t") == [(1, "plain", None), (2, "plain", 9), (5, "plain", None)]
+
+
+def test_a_default_is_set_changed_and_taken_away(house: House) -> None:
+    house.sql("create table t (id int, kind string)")
+    house.sql("insert into t (id) values (1)")
+    house.sql("alter table t alter column kind set default concat('a', 'b')")
+    house.sql("insert into t (id) values (2)")
+    house.sql("alter table t alter column kind set default 'c'")
+    house.sql("insert into t (id) values (3)")
+    assert "`kind` STRING DEFAULT 'c'" in str(house.rows("show create table t"))
+    house.sql("alter table t alter column kind drop default")
+    house.sql("insert into t (id) values (4)")
+    assert house.rows("select * from t") == [(1, None), (2, "ab"), (3, "c"), (4, None)]
+
+
+def test_a_new_column_with_a_default_has_it_in_the_rows_that_are_there(house: House) -> None:
+    house.sql("create table t as select 1 as id")
+    house.sql("alter table t add column kind string default 'plain'")
+    house.sql("insert into t (id) values (2)")
+    assert house.rows("select * from t") == [(1, "plain"), (2, "plain")]
+
+
+@pytest.mark.parametrize("default", ["other", "id + 1", "array(1)", "max(1) +"])
+def test_what_cannot_be_a_default_is_refused(house: House, default: str) -> None:
+    with pytest.raises(InvalidStatementError):
+        house.sql(f"create table t (id int default {default})")
+    house.sql("create table t (id int)")
+    with pytest.raises(InvalidStatementError):
+        house.sql(f"alter table t alter column id set default {default}")

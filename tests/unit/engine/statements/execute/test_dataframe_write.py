@@ -1,0 +1,211 @@
+"""Rows of a DataFrame into a table, as Spark's DataFrameWriter has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame
+
+from dbt.adapters.silt.engine.kernel import errors
+from tests.unit.engine.house import House, other_rows
+
+
+def frame(house: House, text: str) -> DataFrame:
+    """A DataFrame that knows nothing of the warehouse."""
+    return house.warehouse.spark.sql(text)
+
+
+@pytest.fixture
+def orders(house: House) -> House:
+    house.warehouse.write(frame(house, "select id, 'a' as name from range(3)"), "orders")
+    return house
+
+
+@pytest.mark.connect
+def test_a_table_that_is_not_there_is_made_and_then_appended_to_by_name(house: House) -> None:
+    first = house.warehouse.write(frame(house, "select 1L as id, 'a' as name"), "orders", partition_by="name")
+    second = house.warehouse.write(frame(house, "select 'b' as NAME, 2 as id"), "main.orders")
+    third = house.warehouse.write(frame(house, "select 3L as id"), "`silt`.main.`orders`", mode="APPEND")
+    assert [(each.version, each.rows_inserted, each.skipped) for each in (first, second, third)] == [
+        (0, 1, False),
+        (1, 1, False),
+        (2, 1, False),
+    ]
+    assert house.rows("select * from orders") == other_rows(house, "orders") == [(1, "a"), (2, "b"), (3, None)]
+    assert house.warehouse.catalog.table(_name(house, "orders")).snapshot().partition_columns == ("name",)
+
+
+@pytest.mark.connect
+def test_overwrite_replaces_the_rows_and_leaves_the_table_what_it_is(orders: House) -> None:
+    orders.sql("alter table orders add constraint small check (id < 100)")
+    done = orders.warehouse.write(frame(orders, "select 7L as id, 'z' as name"), "orders", mode="overwrite")
+    assert (done.rows_inserted, done.rows_deleted) == (1, 3)
+    assert orders.rows("select * from orders") == [(7, "z")]
+    with pytest.raises(errors.CheckViolationError):
+        orders.warehouse.write(frame(orders, "select 700L as id, 'z' as name"), "orders", mode="overwrite")
+    assert orders.rows("select * from orders") == [(7, "z")]
+
+
+def test_error_and_ignore_leave_a_table_that_is_there(orders: House) -> None:
+    rows = frame(orders, "select 9L as id, 'x' as name")
+    for mode in ("error", "errorifexists"):
+        with pytest.raises(errors.RelationExistsError):
+            orders.warehouse.write(rows, "orders", mode=mode)
+    ignored = orders.warehouse.write(rows, "orders", mode="ignore")
+    assert (ignored.rows_inserted, ignored.version, ignored.skipped) == (0, 0, False)
+    assert orders.warehouse.write(rows, "made", mode="error").version == 0
+    assert orders.warehouse.write(rows, "made_too", mode="ignore").rows_inserted == 1
+    assert len(orders.rows("select * from orders")) == 3
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite", "error", "ignore"])
+def test_in_each_mode_a_write_with_a_txn_takes_place_once(house: House, mode: str) -> None:
+    rows = frame(house, "select id from range(5)")
+    first = house.warehouse.write(rows, "once", mode=mode, txn=("job", 3))
+    again = [house.another().warehouse.write(rows, "once", mode=mode, txn=("job", version)) for version in (3, 2)]
+    assert not first.skipped
+    assert [(each.skipped, each.version, each.recorded) for each in again] == [(True, 0, 3)] * 2
+    assert len(house.rows("select * from once")) == 5
+
+
+def test_columns_that_only_the_rows_have_are_refused_or_merged_or_take_the_tables_place(orders: House) -> None:
+    more = frame(orders, "select 5L as id, true as is_new")
+    with pytest.raises(errors.ColumnNotFoundError, match=r"`is_new` is not in the table.*merge_schema=True"):
+        orders.warehouse.write(more, "orders")
+    orders.warehouse.write(more, "orders", merge_schema=True)
+    assert orders.rows("select * from orders where is_new") == [(5, None, True)]
+    orders.sql("alter table orders set tblproperties ('team' = 'sales')")
+    orders.sql("comment on table orders is 'what was sold'")
+    orders.warehouse.write(more, "orders", mode="overwrite", overwrite_schema=True, partition_by=["is_new"])
+    snapshot = orders.warehouse.snapshot(_name(orders, "orders"))
+    assert orders.rows("select * from orders") == [(5, True)]
+    assert snapshot.partition_columns == ("is_new",)
+    assert (snapshot.metadata.description, snapshot.metadata.configuration["team"]) == ("what was sold", "sales")
+    orders.sql("alter table orders add constraint small check (id < 100)")
+    with pytest.raises(errors.UnsupportedStatementError, match="would drop its constraints: small"):
+        orders.warehouse.write(more, "orders", mode="overwrite", overwrite_schema=True)
+
+
+def test_defaults_and_generated_columns_are_filled_in(house: House) -> None:
+    house.sql(
+        "create table events (id bigint not null, kind string default 'click', day date generated always as "
+        "(cast(at as date)), at timestamp)"
+    )
+    house.warehouse.write(frame(house, "select timestamp'2026-03-01 10:00:00' as at, 1L as id"), "events")
+    assert house.rows("select id, kind, cast(day as string) from events") == [(1, "click", "2026-03-01")]
+    with pytest.raises(errors.NotNullViolationError):
+        house.warehouse.write(frame(house, "select cast(null as bigint) as id"), "events")
+
+
+@pytest.mark.connect
+def test_replace_where_replaces_some_rows_and_makes_the_table_where_there_is_none(house: House) -> None:
+    def write(day: int, first: int) -> None:
+        rows = frame(house, f"select {day} as day, id from range({first}, {first + 2})")
+        house.warehouse.write(
+            rows, "days", mode="overwrite", replace_where=f"day = {day}", txn=(f"day-{day}", first), partition_by="day"
+        )
+
+    for day, first in ((1, 0), (2, 0), (1, 10), (1, 10)):
+        write(day, first)
+    assert house.rows("select * from days") == [(1, 10), (1, 11), (2, 0), (2, 1)]
+    with pytest.raises(errors.ReplaceWhereMismatchError):
+        house.warehouse.write(
+            frame(house, "select 3 as day, 0L as id"), "days", mode="overwrite", replace_where="day = 1"
+        )
+
+
+def test_rows_that_were_read_from_the_table_itself_can_take_their_place(orders: House) -> None:
+    kept = orders.warehouse.table("orders").where("id > 0")
+    assert orders.warehouse.write(kept, "orders", mode="overwrite").rows_deleted == 3
+    assert orders.rows("select id from orders") == [(1,), (2,)]
+
+
+def test_a_dataframe_of_another_session_is_written_with_the_names_of_this_one(orders: House) -> None:
+    orders.sql("create schema shop")
+    orders.sql("use shop")
+    other = orders.warehouse.spark.newSession()
+    orders.warehouse.write(other.sql("select 1 as id"), "orders")
+    assert orders.rows("select * from shop.orders") == [(1,)]
+    assert len(orders.rows("select * from main.orders")) == 3
+
+
+def test_a_table_is_meant_even_where_a_temporary_view_has_its_name(orders: House) -> None:
+    rows = frame(orders, "select 8L as id, 'v' as name")
+    rows.createOrReplaceTempView("orders")
+    orders.warehouse.write(rows, "orders")
+    assert len(orders.rows("select * from main.orders")) == 4
+
+
+def test_of_two_writers_that_make_a_table_at_once_the_second_appends_to_the_firsts(house: House) -> None:
+    other = house.another()
+    catalog = house.warehouse.catalog
+    found, made = catalog.new_table, []
+
+    def new_table(name: Any, **arguments: Any) -> Any:
+        """The other writer is first, after this one has looked."""
+        if not made:
+            made.append(other.warehouse.write(frame(other, "select 1 as id"), "race"))
+        return found(name, **arguments)
+
+    catalog.new_table = new_table  # type: ignore[method-assign]
+    done = house.warehouse.write(frame(house, "select 2 as id"), "race", txn=("job", 1))
+    assert (made[0].version, done.version) == (0, 1)
+    assert house.rows("select * from race") == [(1,), (2,)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"mode": "upsert"}, errors.InvalidArgumentError, "cannot be 'upsert'"),
+        ({"mode": None}, errors.InvalidArgumentError, "cannot be None"),
+        ({"overwriteSchema": True}, errors.InvalidArgumentError, "no option `overwriteSchema`"),
+        ({"overwrite_schema": True}, errors.InvalidArgumentError, "mode `overwrite` only"),
+        ({"replace_where": "id = 1"}, errors.InvalidArgumentError, "mode `overwrite` only"),
+        (
+            {"mode": "overwrite", "overwrite_schema": True, "replace_where": "id = 1"},
+            errors.InvalidArgumentError,
+            "replaces all rows",
+        ),
+        ({"partition_by": ["id"]}, errors.InvalidArgumentError, "partitioned by nothing"),
+        ({"txn": ("job", True)}, errors.InvalidArgumentError, "version of `txn` cannot be True"),
+        ({"txn": ("job", -1)}, errors.InvalidArgumentError, "cannot be -1"),
+        ({"txn": ("job", 1.0)}, errors.InvalidArgumentError, "cannot be 1.0"),
+        ({"txn": ("job", "1")}, errors.InvalidArgumentError, "cannot be '1'"),
+        ({"txn": ("job", 2**63)}, errors.InvalidArgumentError, "cannot be 9223372036854775808"),
+        ({"txn": ("", 1)}, errors.InvalidArgumentError, "app id of `txn` cannot be ''"),
+        ({"txn": (None, 1)}, errors.InvalidArgumentError, "cannot be None"),
+        ({"txn": "job"}, errors.InvalidArgumentError, "has two parts"),
+        ({"table": "spark_catalog.default.orders"}, errors.InvalidNameError, "not in a warehouse of ours"),
+        ({"table": "default.orders"}, errors.InvalidNameError, "not in a warehouse of ours"),
+        ({"table": "nowhere.orders"}, errors.SchemaNotFoundError, "no schema `nowhere`"),
+        ({"table": "orders v"}, errors.StatementSyntaxError, "expected the end"),
+        ({"table": "shown"}, errors.RelationExistsError, "a view has that name"),
+        ({"table": ""}, errors.StatementSyntaxError, "a table's name"),
+        ({"table": 7}, errors.InvalidArgumentError, "name of a table cannot be 7"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_anything_is(
+    orders: House, arguments: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    orders.sql("create view shown as select 1 as id")
+    before = sorted(orders.root.rglob("*"))
+    with pytest.raises(error, match=message):
+        orders.warehouse.write(
+            frame(orders, "select 1L as id, 'n' as name"),
+            **{"table": "orders"} | arguments,  # type: ignore[arg-type]
+        )
+    assert sorted(orders.root.rglob("*")) == before
+    assert orders.warehouse.spark.catalog.listTables() == []
+
+
+def test_a_stream_and_what_is_no_dataframe_are_refused(orders: House) -> None:
+    stream = orders.warehouse.spark.readStream.format("rate").load()
+    with pytest.raises(errors.InvalidArgumentError, match="foreachBatch"):
+        orders.warehouse.write(stream, "orders")
+    with pytest.raises(errors.InvalidArgumentError, match=r"of type list.*createDataFrame"):
+        orders.warehouse.write([(1, "a")], "orders")  # type: ignore[arg-type]
+
+
+def _name(house: House, table: str) -> Any:
+    return house.warehouse._namespace.ours((table,))

@@ -1,0 +1,131 @@
+"""`read_files`: files that are in no table, wherever a statement may read."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.silt.engine.kernel.errors import (
+    ColumnNotFoundError,
+    DataRejectedError,
+    FilesNotFoundError,
+    InvalidStatementError,
+    RelationNotFoundError,
+    StatementSyntaxError,
+)
+from tests.unit.engine.house import House
+
+
+@pytest.fixture
+def orders(tmp_path: Path) -> Path:
+    """Two files of comma-separated values, one of lines of JSON and one of Parquet's ending, in a folder."""
+    folder = tmp_path / "it's files"
+    folder.mkdir()
+    (folder / "a.csv").write_text("id,zip,day\n1,00501,2026-03-01\n2,12345,\n")
+    (folder / "b.csv").write_text("id,zip,day\n3,54321,2026-03-02\n")
+    (folder / "events.jsonl").write_text('{"id": 1, "at": {"x": 1}}\n{"id": 2, "tags": ["a"]}\n')
+    return folder
+
+
+def text_of(path: Path) -> str:
+    return str(path).replace("'", "\\'")
+
+
+def test_columns_get_the_types_that_are_hinted_by_name_and_the_others_are_found_out(house: House, orders: Path) -> None:
+    call = f"read_files('{text_of(orders)}/*.csv', header => true, schemaHints => 'ZIP varchar(5), id bigint')"
+    frame = house.sql(f"select * from {call}")
+    assert frame.dtypes == [("id", "bigint"), ("zip", "string"), ("day", "date")]
+    assert house.rows(f"select zip, day from {call} as f where f.id <> 3") == [
+        ("00501", datetime.date(2026, 3, 1)),
+        ("12345", None),
+    ]
+    inferred = house.sql(f"select zip from read_files('{text_of(orders)}/*.csv', header => true)")
+    assert inferred.dtypes == [("zip", "int")]
+
+
+def test_a_hinted_column_may_be_absent_from_json_and_not_from_csv(house: House, orders: Path) -> None:
+    events = f"read_files('{text_of(orders)}/events.jsonl', schemaHints => 'id int, note string')"
+    assert house.sql(f"select * from {events}").dtypes == [
+        ("at", "struct<x:bigint>"),
+        ("id", "int"),
+        ("tags", "array<string>"),
+        ("note", "string"),
+    ]
+    with pytest.raises(ColumnNotFoundError, match=r"no column `note` in the files of .*they have `id`, `zip`, `day`"):
+        house.sql(f"select * from read_files('{text_of(orders)}/a.csv', header => true, schemaHints => 'note string')")
+
+
+def test_a_table_is_made_of_files_and_tables_together_and_a_view_over_files_stays(house: House, orders: Path) -> None:
+    files = f"'{text_of(orders)}/*.csv', header => 'true'"
+    call = f"read_files({files}, format => 'csv', schema => 'zip string, id int, day date')"
+    hinted = f"read_files({files}, schemaHints => 'zip string')"
+    house.sql("create table prices as select 1 as id, 9 as price")
+    house.sql(f"create table joined as select p.price, f.zip from {hinted} f join prices p using (id)")
+    assert house.rows("select * from joined") == [(9, "00501")]
+    house.sql(f"create view seen as select id, zip from {hinted}")
+    house.sql("create temporary view passing as select max(id) as last from seen")
+    assert house.another().rows("select count(*) from seen") == [(3,)]
+    (orders / "c.csv").write_text("id,zip,day\n4,1,\n")
+    assert house.rows("select last from passing") == [(4,)]
+    assert house.rows(f"select count(*) from prices where id in (select id from {hinted})") == [(1,)]
+    # The header has them in another order: Spark's default is to give the values of one under the name of the other.
+    with pytest.raises(Exception, match=r"(?i)header|schema"):
+        house.rows(f"select zip from {call}")
+
+
+def test_what_is_not_there_or_cannot_be_read_is_said_with_the_call(house: House, orders: Path) -> None:
+    place = text_of(orders)
+    with pytest.raises(FilesNotFoundError, match=r"no files to read at `.*/none\.csv`.*/\* source raw\.none \*/"):
+        house.sql(f"select * from read_files('{place}/none.csv', header => true /* source raw.none */)")
+    with pytest.raises(FilesNotFoundError):
+        house.sql(f"select * from read_files('{place}/*.parquet')")
+    with pytest.raises(InvalidStatementError, match=r"ending .* does not say what format.*Give the `format`"):
+        house.sql(f"select * from read_files('{place}')")
+    with pytest.raises(InvalidStatementError, match=r"read_files\(.*\) cannot be read \(.*nonsense"):
+        house.sql(f"select * from read_files('{place}', format => 'nonsense')")
+    with pytest.raises(InvalidStatementError, match=r"cannot be read|no list of columns"):
+        house.sql(f"select * from read_files('{place}/a.csv', schema => 'id int name')")
+
+
+def test_a_value_of_another_type_is_an_error_unless_the_options_say_otherwise(house: House, tmp_path: Path) -> None:
+    (tmp_path / "bad.csv").write_text("id\n1\nx\n")
+    call = f"read_files('{tmp_path}/bad.csv', header => true, schemaHints => 'id int'"
+    with pytest.raises(DataRejectedError, match=r"the file .*/bad\.csv cannot be read as its columns are declared"):
+        house.sql(f"create table strict as select * from {call})")
+    assert house.rows(f"select * from {call}, mode => 'PERMISSIVE')") == [(1,), (None,)]
+
+
+def test_quotes_are_doubled_within_quotes(house: House, tmp_path: Path) -> None:
+    (tmp_path / "quotes.csv").write_text('id,text\n1,"it\'s a ""q"", so"\n2,"a ""b"" c"\n3,"end\\"\n')
+    call = f"read_files('{tmp_path}/quotes.csv', header => true)"
+    assert house.rows(f"select * from {call}") == [(1, 'it\'s a "q", so'), (2, 'a "b" c'), (3, "end\\")]
+
+
+@pytest.mark.parametrize("arguments", ["", "path", "'p', 1", "'p', header = true", "'p', header => 1 + id", "'p', "])
+def test_a_call_that_cannot_be_meant_is_refused(house: House, arguments: str) -> None:
+    with pytest.raises(StatementSyntaxError):
+        house.sql(f"select * from read_files({arguments})")
+
+
+def test_the_information_schema_says_what_the_catalog_holds(house: House) -> None:
+    house.sql("create table t (id int)")
+    house.sql("create view v as select * from t")
+    tables = "select table_schema, table_name, table_type from silt.information_schema.tables"
+    assert house.rows(tables) == [("main", "t", "BASE TABLE"), ("main", "v", "VIEW")]
+    assert house.rows("select table_name, view_definition from INFORMATION_SCHEMA.Views") == [("v", "select * from t")]
+    assert house.rows("select * from information_schema.schemata") == [("silt", "main")]
+    with pytest.raises(RelationNotFoundError, match="There are schemata, tables, views"):
+        house.sql("select * from information_schema.columns")
+    house.sql("create schema information_schema")
+    house.sql("create table information_schema.tables as select 'own' as name")
+    assert house.rows("select name from information_schema.tables") == [("own",)]
+
+
+def test_files_without_a_header_take_their_columns_in_order_and_all_of_them(house: House, tmp_path: Path) -> None:
+    (tmp_path / "rows.tsv").write_text("1\ta\n2\tb\n")
+    call = f"read_files('{tmp_path}/rows.tsv', sep => '\\t', header => false, schema =>"
+    assert house.rows(f"select * from {call} 'id int, name string')") == [(1, "a"), (2, "b")]
+    with pytest.raises(Exception, match=r"(?i)malformed"):
+        house.rows(f"select * from {call} 'id int')")
