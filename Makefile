@@ -72,5 +72,5 @@ java: $(STAMP)
 	@.ci/java $(VENV)/java-home
 
 $(SHARED): $(STAMP) | java
-	@$(WITH_JAVA) $(BIN)/python -m dbt.adapters.silt.class_archive
+	@$(WITH_JAVA) $(BIN)/python -m dbt.adapters.silt.session.class_archive
 	@touch $@

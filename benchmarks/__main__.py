@@ -23,7 +23,7 @@ from benchmarks.data import FULL, QUICK
 from benchmarks.harness import CaseResult, ResultsDifferError, chosen, run_case
 from benchmarks.long_logs import measure
 from benchmarks.projects import cold_build, small_models
-from dbt.adapters.silt.session import SessionSettings, open_session, stop_spark
+from dbt.adapters.silt.session.spark import SessionSettings, open_session, stop_spark
 
 RESULTS = Path(__file__).resolve().parent / "results"
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbt.adapters.silt.commit_facts import CommitFacts
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
@@ -22,6 +21,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.kernel.transaction.commit import ENGINE_INFO
+from dbt.adapters.silt.records.commit_facts import CommitFacts
 
 DATABASE, SCHEMA = "silt", "main"
 _TABLE = StructType(tuple(StructField(f"column_{n}", PrimitiveType("long")) for n in range(20)))

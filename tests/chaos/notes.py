@@ -11,7 +11,7 @@ from dbt.adapters.silt.engine.kernel.maintenance.file_check import check_files
 from dbt.adapters.silt.engine.kernel.maintenance.log_check import check_log
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
-from dbt.adapters.silt.journal import CommitJournal, JournalEntry
+from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
 
 
 def wrong_notes(target: Path, warehouse: Path) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 Elsewhere: that Ctrl-C stops Spark (`test_interrupted_runs`), python models in process (`test_python_models`), Spark
 Connect (`pytest --connect`), a seed's nulls and quotes in every kind of column (`test_materializations`), settings that
-only a new Spark can have (`tests/unit/glue/test_session`).
+only a new Spark can have (`tests/unit/session/test_spark`).
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
-from dbt.adapters.silt.session import SessionSettings, open_session, stop_spark
+from dbt.adapters.silt.session.spark import SessionSettings, open_session, stop_spark
 from tests.simulation.processes import ACCOUNTS, BALANCE, Outcome, on_threads
 
 _SETTINGS = WarehouseSettings(max_commit_attempts=1000, statement_attempts=50)

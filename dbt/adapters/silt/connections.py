@@ -19,8 +19,6 @@ from dbt_common.exceptions import DbtDatabaseError, DbtInternalError, DbtRuntime
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
-from dbt.adapters.silt.commit_facts import CommitFacts, find_run_id
-from dbt.adapters.silt.commits import SiltResponse
 from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import SiltError
@@ -29,15 +27,17 @@ from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.sql.tokens import identifiers
 from dbt.adapters.silt.engine.statements.execute.written import Written
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse
-from dbt.adapters.silt.handle import SiltCursor, SiltHandle, environment_of
-from dbt.adapters.silt.invocation import Invocation
-from dbt.adapters.silt.journal import CommitJournal
-from dbt.adapters.silt.node_work import NodeWork, StatementUnits, log_of, scope_of_node, table_of
-from dbt.adapters.silt.query_comments import job_tags, node_tags, without_comment
-from dbt.adapters.silt.recording import Recorder
-from dbt.adapters.silt.retries import PreviousResults
-from dbt.adapters.silt.skips import overtaken, skipped
-from dbt.adapters.silt.units import StatementScope, Unit, on_run_hook_scope, run_operation_scope
+from dbt.adapters.silt.records.commit_facts import CommitFacts, find_run_id
+from dbt.adapters.silt.records.journal import CommitJournal
+from dbt.adapters.silt.records.units import StatementScope, Unit, on_run_hook_scope, run_operation_scope
+from dbt.adapters.silt.runs.invocation import Invocation
+from dbt.adapters.silt.runs.node_context import NodeWork, StatementUnits, log_of, scope_of_node, table_of
+from dbt.adapters.silt.runs.query_comments import job_tags, node_tags, without_comment
+from dbt.adapters.silt.runs.recorder import Recorder
+from dbt.adapters.silt.runs.response import SiltResponse
+from dbt.adapters.silt.runs.retry import PreviousResults
+from dbt.adapters.silt.runs.skips import overtaken, skipped
+from dbt.adapters.silt.session.handle import SiltCursor, SiltHandle, environment_of
 
 logger = AdapterLogger("Silt")
 

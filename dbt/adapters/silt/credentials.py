@@ -6,18 +6,17 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from datetime import timedelta
 from typing import Any
 
 from dbt.adapters.contracts.connection import Credentials
 from dbt_common.dataclass_schema import ValidationError
 
-from dbt.adapters.silt import profile_places
 from dbt.adapters.silt.engine.catalog.names import check_identifier
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, InvalidSettingError
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
-from dbt.adapters.silt.missing_results import explain_missing_results
-from dbt.adapters.silt.runs import run_id_text
+from dbt.adapters.silt.records import locations
+from dbt.adapters.silt.runs.missing_results import explain_missing_results
+from dbt.adapters.silt.runs.run_id import parse_duration, run_id_text
 
 
 @dataclass
@@ -40,9 +39,9 @@ class SiltCredentials(Credentials):
         resume: for how long ("2 hours") a plain rerun continues a run that did not finish; by default never.
     """
 
-    database: str = profile_places.DATABASE
-    schema: str = profile_places.SCHEMA
-    warehouse: str = profile_places.WAREHOUSE
+    database: str = locations.DATABASE
+    schema: str = locations.SCHEMA
+    warehouse: str = locations.WAREHOUSE
     master: str | None = None
     remote: str | None = None
     databases: dict[str, str] = field(default_factory=dict)
@@ -169,25 +168,6 @@ def check_names(credentials: SiltCredentials) -> None:
             raise ValidationError(f"`databases` names `{name}` twice: names are case-insensitive")
     if own in databases:
         raise ValidationError(f"`databases` names `{own}` again, which is the profile's own `database`")
-
-
-_UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
-_DURATION = re.compile(r"\s*(\d+)\s*(second|minute|hour|day)s?\s*", re.IGNORECASE)
-
-
-def parse_duration(text: str) -> timedelta:
-    """The length of time that "90 minutes", "2 hours" or "1 day" means.
-
-    Raises:
-        ValidationError: the text is no such length of time.
-    """
-    found = _DURATION.fullmatch(str(text))
-    if not found:
-        raise ValidationError(f"`resume` is a length of time such as `2 hours` or `30 minutes`, not `{text}`")
-    try:
-        return timedelta(seconds=int(found[1]) * _UNITS[found[2].lower()])
-    except OverflowError as error:
-        raise ValidationError(f"`resume` is longer than there are days: `{text}`") from error
 
 
 def isolation_level(text: str) -> str:

@@ -19,12 +19,8 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.impl import SparkAdapter
 
 from dbt.adapters.silt.column import SiltColumn, to_arrow
-from dbt.adapters.silt.commits import SiltResponse
 from dbt.adapters.silt.connections import SiltConnectionManager
-from dbt.adapters.silt.contract_methods import ContractMethods
 from dbt.adapters.silt.credentials import SiltCredentials
-from dbt.adapters.silt.diagnosis import diagnose
-from dbt.adapters.silt.documentation.methods import DocumentationMethods
 from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName, normalize
 from dbt.adapters.silt.engine.commands.spark.types import spark_schema
@@ -33,21 +29,30 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal, unquote
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.external.files import ExternalFiles, ExternalTarget, external_target, write_external
-from dbt.adapters.silt.handle import split_statements
-from dbt.adapters.silt.incremental.config import IncrementalConfig
-from dbt.adapters.silt.incremental.methods import IncrementalMethods
-from dbt.adapters.silt.literals import nested_literal
-from dbt.adapters.silt.model_configs import warnings as config_warnings
-from dbt.adapters.silt.node_work import full_refresh_of
-from dbt.adapters.silt.python_models.errors import ModelSource
-from dbt.adapters.silt.python_models.run import run_python_model
+from dbt.adapters.silt.materializations.external.files import (
+    ExternalFiles,
+    ExternalTarget,
+    external_target,
+    write_external,
+)
+from dbt.adapters.silt.materializations.fixture_values import nested_literal
+from dbt.adapters.silt.materializations.incremental.config import IncrementalConfig
+from dbt.adapters.silt.materializations.model_configs import warnings as config_warnings
+from dbt.adapters.silt.materializations.python_models.errors import ModelSource
+from dbt.adapters.silt.materializations.python_models.run import run_python_model
+from dbt.adapters.silt.materializations.row_comparison import rows_differ
+from dbt.adapters.silt.methods.contracts import ContractMethods
+from dbt.adapters.silt.methods.documentation import DocumentationMethods
+from dbt.adapters.silt.methods.incremental import IncrementalMethods
+from dbt.adapters.silt.methods.rollback import RollbackMethods
+from dbt.adapters.silt.methods.seeds import SeedMethods
+from dbt.adapters.silt.methods.units import UnitMethods
 from dbt.adapters.silt.relation import SiltRelation
-from dbt.adapters.silt.rollback_methods import RollbackMethods
-from dbt.adapters.silt.row_comparison import rows_differ
-from dbt.adapters.silt.seed_methods import SeedMethods
-from dbt.adapters.silt.text_table import text_table
-from dbt.adapters.silt.unit_methods import UnitMethods
+from dbt.adapters.silt.runs.node_context import full_refresh_of
+from dbt.adapters.silt.runs.response import SiltResponse
+from dbt.adapters.silt.runs.text_table import text_table
+from dbt.adapters.silt.session.diagnosis import diagnose
+from dbt.adapters.silt.session.handle import split_statements
 
 logger = AdapterLogger("Silt")
 

@@ -14,7 +14,7 @@ from dbt.adapters.spark.relation import SparkRelation
 
 from dbt.adapters.silt.engine.catalog.names import RelationName, normalize
 from dbt.adapters.silt.engine.kernel.identifiers import quote
-from dbt.adapters.silt.external.sources import external_of
+from dbt.adapters.silt.materializations.external.sources import external_of
 
 
 @dataclass

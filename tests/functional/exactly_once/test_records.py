@@ -11,11 +11,11 @@ import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
 from deltalake import DeltaTable
 
-from dbt.adapters.silt.commit_facts import CommitFacts
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
-from dbt.adapters.silt.journal import CommitJournal, JournalEntry
+from dbt.adapters.silt.records.commit_facts import CommitFacts
+from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
 
 R1 = ["--vars", '{"silt_run_id": "R1"}']
 RERUN = """(`dbt retry`, or the same command with --vars '{"silt_run_id": "R1"}')"""

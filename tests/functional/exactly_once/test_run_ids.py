@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 
-from dbt.adapters.silt.run_registry import RunEntry, RunRegistry
+from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry
 
 FAILING_HOOK = "{% if var('fail', false) %}select raise_error('boom'){% else %}select 1{% endif %}"
 APPENDED = "{{ config(materialized='incremental', post_hook=\"" + FAILING_HOOK + '") }}\nselect id from range(4)'

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
-from dbt.adapters.silt.commit_facts import CommitFacts
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors, statistics, stats_json
@@ -25,6 +24,7 @@ from dbt.adapters.silt.engine.kernel.transaction import commit, restore
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint
+from dbt.adapters.silt.records.commit_facts import CommitFacts
 
 SCHEMA = StructType(
     (

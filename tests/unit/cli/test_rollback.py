@@ -12,9 +12,9 @@ from deltalake import DeltaTable
 
 from dbt.adapters.silt.cli.main import main
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.journal import CommitJournal, JournalEntry
-from dbt.adapters.silt.run_registry import RunEntry, RunRegistry
-from dbt.adapters.silt.units import run_id_of
+from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
+from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry
+from dbt.adapters.silt.records.units import run_id_of
 from tests.unit.cli.house import House, rows
 
 AsJson = Callable[..., Any]

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from dbt.adapters.silt.cli.main import main
-from dbt.adapters.silt.commit_facts import CommitFacts
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
-from dbt.adapters.silt.run_history import histories, runs
+from dbt.adapters.silt.records.commit_facts import CommitFacts
+from dbt.adapters.silt.records.run_history import histories, runs
 from tests.unit.cli.house import House, rows
 
 AsJson = Callable[..., Any]

@@ -19,7 +19,7 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance.file_check import check_files
 from dbt.adapters.silt.engine.kernel.maintenance.log_check import check_log
 from dbt.adapters.silt.engine.kernel.maintenance.problems import Problem, ProblemKind
-from dbt.adapters.silt.run_history import table_names
+from dbt.adapters.silt.records.run_history import table_names
 
 progress = lazily("dbt.adapters.silt.cli.progress")
 

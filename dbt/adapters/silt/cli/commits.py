@@ -7,7 +7,7 @@ from typing import Any
 
 from dbt.adapters.silt.cli.rendering import count, iso
 from dbt.adapters.silt.engine.kernel.table.operation_metrics import RowsChanged
-from dbt.adapters.silt.run_history import LoggedCommit
+from dbt.adapters.silt.records.run_history import LoggedCommit
 
 
 def counts(rows: RowsChanged) -> list[str]:

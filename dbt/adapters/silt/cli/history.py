@@ -10,7 +10,7 @@ from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.places import table_of
 from dbt.adapters.silt.cli.rendering import UNKNOWN, UTC, Answer, Rows, show, utc
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.run_history import LoggedCommit, log_history
+from dbt.adapters.silt.records.run_history import LoggedCommit, log_history
 
 _COLUMNS = ("#version", f"committed {UTC}", "operation", "#inserted", "#updated", "#deleted", "run", "node", "engine")
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from dbt.adapters.silt import profile_places
 from dbt.adapters.silt.cli import profile
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.layout import local_folder
@@ -19,6 +18,7 @@ from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, InvalidS
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.records import locations as profile_places
 
 _BY_PATH = "delta"
 _VERSION = re.compile(r"v?(\d{1,19})")

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbt.adapters.silt.cli.lazily import lazily
-from dbt.adapters.silt.journal import CommitJournal, JournalEntry
-from dbt.adapters.silt.run_history import Run
+from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
+from dbt.adapters.silt.records.run_history import Run
 
 if TYPE_CHECKING:
-    from dbt.adapters.silt.run_registry import RunEntry
+    from dbt.adapters.silt.records.run_registry import RunEntry
 
-run_registry = lazily("dbt.adapters.silt.run_registry")
+run_registry = lazily("dbt.adapters.silt.records.run_registry")
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.rollback import PutBack, Rollback
 from dbt.adapters.silt.engine.kernel.errors import RollbackRefusedError
 from dbt.adapters.silt.engine.kernel.log.history import Commit
-from dbt.adapters.silt.rollback import ProjectRecords, RollbackRequest, RunRollback, author, roll_back_run
-from dbt.adapters.silt.run_registry import RUN_ID_VARIABLE
+from dbt.adapters.silt.records.rollback import ProjectRecords, RollbackRequest, RunRollback, author, roll_back_run
+from dbt.adapters.silt.records.run_registry import RUN_ID_VARIABLE
 
 _COLUMNS = ("table", "#from version", "#to version", "#new version", "#rows", "#discarded commits")
 _DESCRIPTION = """\

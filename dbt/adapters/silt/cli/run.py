@@ -12,8 +12,8 @@ from dbt.adapters.silt.cli.records import Records, read_records
 from dbt.adapters.silt.cli.rendering import UNKNOWN, UTC, Answer, Block, Facts, Rows, count, iso, show, utc
 from dbt.adapters.silt.cli.runs import complain
 from dbt.adapters.silt.engine.kernel.errors import RunNotFoundError
-from dbt.adapters.silt.journal import JournalEntry
-from dbt.adapters.silt.run_history import LoggedCommit, Run, TableHistory, histories, runs
+from dbt.adapters.silt.records.journal import JournalEntry
+from dbt.adapters.silt.records.run_history import LoggedCommit, Run, TableHistory, histories, runs
 
 _COMMITS = (
     f"committed {UTC}",

@@ -12,7 +12,7 @@ from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.places import place_of
 from dbt.adapters.silt.cli.records import Records, read_records
 from dbt.adapters.silt.cli.rendering import UTC, Answer, Rows, count, iso, show, utc
-from dbt.adapters.silt.run_history import Run, TableHistory, histories, runs
+from dbt.adapters.silt.records.run_history import Run, TableHistory, histories, runs
 
 _COLUMNS = (
     "run",

@@ -1,0 +1,232 @@
+"""What an incremental model may configure, and whether what it configures makes sense.
+
+dbt passes on every word of a configuration, misspelt ones too, so a slip would silently change what a model writes.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from dbt.adapters.protocol import AdapterConfig
+from dbt_common.exceptions import CompilationError
+
+from dbt.adapters.silt.materializations.incremental.merge_clause_checks import clause_problems
+from dbt.adapters.silt.materializations.incremental.merge_clauses import is_on
+
+
+@dataclass
+class IncrementalConfig(AdapterConfig):
+    """The configuration of incremental models, in the words of dbt-databricks and of dbt-duckdb.
+
+    Conditions and expressions are Spark SQL. They see the table's rows as `DBT_INTERNAL_DEST` (`target_alias`), the
+    model's as `DBT_INTERNAL_SOURCE` (`source_alias`).
+
+    Attributes:
+        incremental_predicates: conditions on the table's rows that a write looks at; of `replace_where`, those it
+            replaces. `predicates` is dbt's older word.
+        merge_update_columns: the columns that are updated; all if absent.
+        merge_exclude_columns: those that are not.
+
+        matched_condition: which matched rows are updated.
+        not_matched_condition: which rows of the model that match none are inserted.
+        not_matched_by_source_action: `delete`, or `update set column = expression, ...`: what becomes of the table's
+            rows that no row of the model matches.
+        not_matched_by_source_condition: of which of them.
+        skip_matched_step, skip_not_matched_step: whether nothing is updated, or nothing inserted.
+        source_alias, target_alias: other names for the two sides.
+        merge_with_schema_evolution: whether columns that are new in the model are added to the table.
+
+        merge_clauses: `when_matched`, `when_not_matched` and `when_not_matched_by_source`, each a list of clauses with
+            `action`, `condition`, `mode` and what belongs to the action.
+        merge_update_condition, merge_insert_condition: as `matched_condition` and `not_matched_condition`.
+        merge_update_set_expressions: column -> expression that it is updated to.
+        merge_on_using_columns: the columns by which rows match, in place of `unique_key`.
+        merge_returning_columns: accepted, without effect: a run shows no rows.
+    """
+
+    predicates: list[str] | str | None = None
+    incremental_predicates: list[str] | str | None = None
+    merge_update_columns: list[str] | str | None = None
+    merge_exclude_columns: list[str] | str | None = None
+
+    matched_condition: str | None = None
+    not_matched_condition: str | None = None
+    not_matched_by_source_action: str | None = None
+    not_matched_by_source_condition: str | None = None
+    skip_matched_step: bool | str | None = None
+    skip_not_matched_step: bool | str | None = None
+    source_alias: str | None = None
+    target_alias: str | None = None
+    merge_with_schema_evolution: bool | str | None = None
+
+    merge_clauses: dict[str, Any] | None = None
+    merge_update_condition: str | None = None
+    merge_insert_condition: str | None = None
+    merge_update_set_expressions: dict[str, Any] | None = None
+    merge_on_using_columns: list[str] | str | None = None
+    merge_returning_columns: list[str] | str | None = None
+
+
+DATABRICKS = (
+    "matched_condition",
+    "not_matched_condition",
+    "not_matched_by_source_action",
+    "not_matched_by_source_condition",
+    "skip_matched_step",
+    "skip_not_matched_step",
+    "source_alias",
+    "target_alias",
+    "merge_with_schema_evolution",
+)
+DUCKDB = (
+    "merge_clauses",
+    "merge_update_condition",
+    "merge_insert_condition",
+    "merge_update_set_expressions",
+    "merge_on_using_columns",
+)
+_INSTEAD_OF_CLAUSES = (
+    "merge_update_condition",
+    "merge_insert_condition",
+    "merge_update_columns",
+    "merge_exclude_columns",
+    "merge_update_set_expressions",
+)
+_DBT = (
+    "unique_key",
+    "incremental_strategy",
+    "on_schema_change",
+    "event_time",
+    "batch_size",
+    "lookback",
+    "begin",
+    "concurrent_batches",
+    "full_refresh",
+)
+_LIKE_ENOUGH = 0.85
+
+
+def check(config: Mapping[str, Any]) -> None:
+    """Passes where the configuration of an incremental model can be used.
+
+    Args:
+        config: the model's whole configuration, by dbt's names.
+
+    Raises:
+        CompilationError: it cannot; the message lists all that is wrong.
+    """
+    problems = list(_problems(config))
+    if problems:
+        raise CompilationError(
+            "The configuration of this incremental model cannot be used:\n"
+            + "\n".join(f"  - {each}" for each in problems)
+        )
+
+
+def _problems(config: Mapping[str, Any]) -> Iterator[str]:
+    given = {name: value for name, value in config.items() if value not in (None, "")}
+    yield from _misspelt(given)
+    for name, (is_right, what) in _SHAPES.items():
+        if name in given and not is_right(given[name]):
+            yield f"`{name}` must be {what}, and is {given[name]!r}"
+    yield from _mixed(given)
+    if "merge_clauses" in given:
+        yield from clause_problems(given["merge_clauses"])
+
+
+def _misspelt(given: Mapping[str, Any]) -> Iterator[str]:
+    known = {*_DBT, *(field.name for field in fields(IncrementalConfig))}
+    for name in given:
+        alike = [] if name in known else difflib.get_close_matches(name.lower(), sorted(known), 1, _LIKE_ENOUGH)
+        if alike:
+            yield f"`{name}` is not known: is `{alike[0]}` meant?"
+
+
+def _mixed(given: Mapping[str, Any]) -> Iterator[str]:
+    """Words that say two things at once."""
+    ours, theirs = ([name for name in names if _says_something(given, name)] for names in (DATABRICKS, DUCKDB))
+    if ours and theirs:
+        yield (
+            f"{_listed(ours)} of dbt-databricks and {_listed(theirs)} of dbt-duckdb cannot be given together: "
+            "say all in the words of one of them"
+        )
+    if _says_something(given, "merge_update_columns") and _says_something(given, "merge_exclude_columns"):
+        yield "`merge_update_columns` and `merge_exclude_columns` cannot be given together: name one of them"
+    replaced = [name for name in _INSTEAD_OF_CLAUSES if _says_something(given, name)]
+    if _says_something(given, "merge_clauses") and replaced:
+        yield f"{_listed(replaced)} cannot be given beside `merge_clauses`: say it in the clauses"
+    if "not_matched_by_source_condition" in given and "not_matched_by_source_action" not in given:
+        yield "`not_matched_by_source_condition` needs `not_matched_by_source_action`: `delete`, or `update set ...`"
+    if all(is_on(given.get(name)) for name in ("skip_matched_step", "skip_not_matched_step")):
+        if "not_matched_by_source_action" not in given:
+            yield "with `skip_matched_step` and `skip_not_matched_step` nothing is left to do: leave one of them out"
+
+
+def _says_something(given: Mapping[str, Any], name: str) -> bool:
+    """Whether a word is given, and is not the empty or false one that a project gives to take it back."""
+    value = given.get(name)
+    return value not in (None, False, "", [], {}) and str(value).lower() != "false"
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list | tuple) and all(_is_text(each) for each in value))
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool) or str(value).strip().lower() in ("true", "false")
+
+
+def _is_action(value: Any) -> bool:
+    words = value.split() if isinstance(value, str) else []
+    lower = [word.lower() for word in words]
+    return lower == ["delete"] or (lower[:2] == ["update", "set"] and len(words) > 2)
+
+
+def _is_alias(value: Any) -> bool:
+    return isinstance(value, str) and value.isidentifier()
+
+
+def _is_expressions(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(
+        isinstance(name, str) and isinstance(each, str | int | float) for name, each in value.items()
+    )
+
+
+_TEXT = (_is_text, "a condition in SQL")
+_LIST = (_is_list, "a text or a list of texts")
+_FLAG = (_is_flag, "true or false")
+_ALIAS = (_is_alias, "a name")
+
+_SHAPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "unique_key": _LIST,
+    "predicates": _LIST,
+    "incremental_predicates": _LIST,
+    "merge_update_columns": _LIST,
+    "merge_exclude_columns": _LIST,
+    "matched_condition": _TEXT,
+    "not_matched_condition": _TEXT,
+    "not_matched_by_source_action": (_is_action, "`delete` or `update set column = expression, ...`"),
+    "not_matched_by_source_condition": _TEXT,
+    "skip_matched_step": _FLAG,
+    "skip_not_matched_step": _FLAG,
+    "source_alias": _ALIAS,
+    "target_alias": _ALIAS,
+    "merge_with_schema_evolution": _FLAG,
+    "merge_clauses": (lambda value: isinstance(value, Mapping), "a dictionary of lists of clauses"),
+    "merge_update_condition": _TEXT,
+    "merge_insert_condition": _TEXT,
+    "merge_update_set_expressions": (_is_expressions, "a dictionary of columns and their expressions"),
+    "merge_on_using_columns": _LIST,
+    "merge_returning_columns": _LIST,
+}

@@ -1,0 +1,220 @@
+"""The WHEN clauses of a model's MERGE, from its configuration.
+
+Both vocabularies come to one form, that of dbt-duckdb's `merge_clauses`; dbt-databricks' words are short for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dbt_common.exceptions import CompilationError
+
+from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
+from dbt.adapters.silt.materializations.incremental.config_columns import column_named, required_column
+from dbt.adapters.silt.materializations.incremental.merge_clause_checks import (
+    BY_SOURCE,
+    MATCHED,
+    NOT_MATCHED,
+    WORDS,
+    Given,
+    as_list,
+    expressions,
+)
+
+
+@dataclass(frozen=True)
+class MergeClause:
+    """`WHEN match [AND condition] THEN action`, each as Spark SQL."""
+
+    match: str
+    action: str
+    condition: str | None = None
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What the clauses are about.
+
+    Attributes:
+        columns: the table's columns that the model's rows are written to.
+        given: the model's columns, in its own order; they are asked for only where a clause goes by position.
+        target: the alias of the table.
+        source: the alias of the model's rows.
+    """
+
+    columns: Sequence[str]
+    given: Sequence[str] = ()
+    target: str = "DBT_INTERNAL_DEST"
+    source: str = "DBT_INTERNAL_SOURCE"
+
+    def value(self, column: str) -> str:
+        """The model's value of a column."""
+        return f"{self.source}.{quote(column)}"
+
+
+def merge_clauses(config: Given, sides: Sides) -> list[MergeClause]:
+    """The clauses that a checked configuration asks for, in the order that MERGE wants them in.
+
+    Raises:
+        CompilationError: a column is named that is not there, or there is nothing to do.
+    """
+    found = [
+        clause
+        for kind, given in _configured(config).items()
+        for clause in _without_nothing(WORDS[kind], [(each, _action(kind, each, sides)) for each in given])
+    ]
+    if not found:
+        raise CompilationError(
+            "The configuration of this merge leaves nothing to do: no row is updated, added or deleted"
+        )
+    return found
+
+
+def goes_by_position(config: Given) -> bool:
+    """Whether some clause takes the model's columns in their order."""
+    lists = (config.get("merge_clauses") or {}).values()
+    return any(each.get("mode") == "by_position" for given in lists for each in given)
+
+
+def is_on(value: Any) -> bool:
+    """Whether a setting that is on or off, as a truth value or its text, is on."""
+    return str(value).strip().lower() == "true"
+
+
+def _configured(config: Given) -> dict[str, list[Given]]:
+    """The configuration as clauses of each kind."""
+    own = config.get("merge_clauses") or {}
+    kinds: dict[str, list[Given]] = {MATCHED: [], NOT_MATCHED: [], BY_SOURCE: []}
+    kinds[MATCHED] = list(own.get(MATCHED, _default_matched(config)))
+    for each in own.get(NOT_MATCHED, _default_not_matched(config)):
+        kinds[BY_SOURCE if str(each.get("by", "")).lower() == "source" else NOT_MATCHED].append(each)
+    kinds[BY_SOURCE] += own.get(BY_SOURCE, _default_by_source(config))
+    return kinds
+
+
+def _default_matched(config: Given) -> list[Given]:
+    if is_on(config.get("skip_matched_step")):
+        return []
+    update = {
+        "include": as_list(config.get("merge_update_columns")),
+        "exclude": as_list(config.get("merge_exclude_columns")),
+        "set_expressions": config.get("merge_update_set_expressions") or {},
+    }
+    condition = config.get("matched_condition") or config.get("merge_update_condition")
+    given = {"action": "update", "mode": "explicit", "update": update, "condition": condition}
+    return [{**given, "setting": "merge_update_columns"}]
+
+
+def _default_not_matched(config: Given) -> list[Given]:
+    if is_on(config.get("skip_not_matched_step")):
+        return []
+    condition = config.get("not_matched_condition") or config.get("merge_insert_condition")
+    return [{"action": "insert", "condition": condition}]
+
+
+def _default_by_source(config: Given) -> list[Given]:
+    action = config.get("not_matched_by_source_action")
+    return [{"sql": action.strip(), "condition": config.get("not_matched_by_source_condition")}] if action else []
+
+
+def _without_nothing(words: str, clauses: Sequence[tuple[Given, str | None]]) -> Iterator[MergeClause]:
+    """The clauses of a kind without those that do nothing, which SQL has no word for: later ones leave their rows."""
+    left: list[str] = []
+    for given, action in clauses:
+        conditions = as_list(given.get("condition"))
+        if action is not None:
+            yield MergeClause(words, action, _all_of([*left, *conditions]))
+        elif not conditions:
+            return
+        else:
+            left.append(f"not coalesce({_all_of(conditions)}, false)")
+
+
+def _action(kind: str, given: Given, sides: Sides) -> str | None:
+    """The text of a clause's action; None where it does nothing."""
+    if "sql" in given:
+        return str(given["sql"])
+    match given["action"]:
+        case "delete":
+            return "delete"
+        case "insert":
+            return _insert(_inserted(given, sides))
+        case "update":
+            assigned = _assigned(kind, given, sides)
+            return (
+                "update set " + ", ".join(f"{quote(name)} = {value}" for name, value in assigned) if assigned else None
+            )
+        case "error":
+            return _error(kind, given, sides)
+        case _:
+            return None
+
+
+def _assigned(kind: str, given: Given, sides: Sides) -> list[tuple[str, str]]:
+    """The columns that an update sets, with their values."""
+    if given.get("mode") == "by_position":
+        return _by_position(sides)
+    values = {
+        required_column(name, sides.columns, "set_expressions"): _literal(each)
+        for name, each in expressions(given).items()
+    }
+    if kind == BY_SOURCE:
+        return list(values.items())
+    update = given.get("update", {})
+    setting = given.get("setting", "update.include")
+    included = [required_column(each, sides.columns, setting) for each in as_list(update.get("include"))]
+    excluded = {column_named(each, sides.columns) for each in as_list(update.get("exclude"))}
+    columns = [each for each in included or sides.columns if each not in excluded and each not in values]
+    return [*values.items(), *((each, sides.value(each)) for each in columns)]
+
+
+def _inserted(given: Given, sides: Sides) -> list[tuple[str, str]]:
+    """The columns that an insert gives, with their values."""
+    match given.get("mode"):
+        case "explicit":
+            columns = [
+                required_column(each, sides.columns, "insert.columns") for each in as_list(given["insert"]["columns"])
+            ]
+            return list(zip(columns, map(_literal, as_list(given["insert"]["values"])), strict=True))
+        case "by_position":
+            return _by_position(sides)
+        case _:
+            return [(each, sides.value(each)) for each in sides.columns]
+
+
+def _by_position(sides: Sides) -> list[tuple[str, str]]:
+    if len(sides.columns) != len(sides.given):
+        raise CompilationError(
+            f"A clause of `merge_clauses` goes `by_position`, and the model gives {len(sides.given)} columns for the "
+            f"table's {len(sides.columns)}: give as many, or take `mode: by_name`"
+        )
+    return [(column, sides.value(name)) for column, name in zip(sides.columns, sides.given, strict=True)]
+
+
+def _insert(values: Sequence[tuple[str, str]]) -> str:
+    return f"insert ({', '.join(quote(name) for name, _ in values)}) values ({', '.join(value for _, value in values)})"
+
+
+def _error(kind: str, given: Given, sides: Sides) -> str:
+    """A clause that fails: a column is given the value of `raise_error`."""
+    message = (
+        given.get("error_message") or f"a row was found that is {WORDS[kind]}, which `merge_clauses` calls an error"
+    )
+    raised = f"raise_error({string_literal(str(message))})"
+    first, *others = sides.columns
+    if kind == NOT_MATCHED:
+        return _insert([(first, raised), *((each, sides.value(each)) for each in others)])
+    return f"update set {quote(first)} = {raised}"
+
+
+def _all_of(conditions: Sequence[str]) -> str | None:
+    return " and ".join(f"({each})" for each in conditions) if conditions else None
+
+
+def _literal(value: Any) -> str:
+    """A configured value as SQL: a text is an expression, what YAML read as something else is itself."""
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)

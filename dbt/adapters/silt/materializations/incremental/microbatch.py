@@ -1,0 +1,81 @@
+"""The window of a microbatch, as a condition on the rows of its model.
+
+dbt counts batches in UTC. So does the condition, whatever the session's time zone is: an instant is compared with an
+instant, and a date or a time without a zone is taken for UTC's, as dbt's own filter on a batch's inputs takes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from dbt_common.exceptions import CompilationError
+
+from dbt.adapters.silt.column import SiltColumn
+from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.materializations.incremental.config_columns import column_named
+
+REMEDY = (
+    "A batch may give rows of its own window alone: configure `event_time` on what the model reads, or filter by "
+    "`model.batch.event_time_start` and `model.batch.event_time_end`"
+)
+
+_KINDS = ("timestamp", "timestamp_ntz", "date")
+
+
+def batch_window(
+    model: Mapping[str, Any], columns: Sequence[SiltColumn], schema_of: Callable[[str], list[SiltColumn]], query: str
+) -> str:
+    """The condition that is true for the rows of the window of a model's batch.
+
+    Args:
+        model: the node, with its `batch` and its configuration.
+        columns: of the model's table.
+        schema_of: gives the columns of a query.
+        query: the model's own; asked for the type of an `event_time` that is no column but an expression.
+
+    Raises:
+        CompilationError: there is no batch or no `event_time`, it is no time, or a date where batches are of hours.
+    """
+    config, batch = model["config"], model.get("batch")
+    event_time = config.get("event_time")
+    if not batch or not event_time:
+        raise CompilationError("The incremental strategy `microbatch` needs `event_time`, and is run batch by batch")
+    text, kind = _typed(str(event_time), columns, schema_of, query)
+    if kind not in _KINDS:
+        raise CompilationError(
+            f"`event_time` names {event_time}, which is of type {kind}: cast it to a timestamp or a date"
+        )
+    if kind == "date" and str(getattr(config.get("batch_size"), "value", config.get("batch_size"))) == "hour":
+        raise CompilationError(
+            f"`event_time` names {event_time}, which is a date: take `batch_size: day`, or a timestamp for `event_time`"
+        )
+    start, end = (_literal(kind, batch[bound]) for bound in ("event_time_start", "event_time_end"))
+    return f"{text} >= {start} and {text} < {end}"
+
+
+def _typed(
+    event_time: str, columns: Sequence[SiltColumn], schema_of: Callable[[str], list[SiltColumn]], query: str
+) -> tuple[str, str]:
+    """The text of `event_time` and its type."""
+    types = {each.name: each.dtype for each in columns}
+    name = column_named(event_time, types)
+    if name is not None:
+        return quote(name), types[name]
+    [found] = schema_of(f"select {event_time} as event_time from (\n{query}\n)")
+    return f"({event_time})", found.dtype
+
+
+def _literal(kind: str, moment: datetime | str) -> str:
+    at = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    utc = at.replace(tzinfo=timezone.utc) if at.tzinfo is None else at.astimezone(timezone.utc)
+    match kind:
+        case "timestamp":
+            return f"timestamp '{utc.isoformat(sep=' ')}'"
+        case "timestamp_ntz":
+            return f"timestamp_ntz '{utc.replace(tzinfo=None).isoformat(sep=' ')}'"
+        case _:
+            # A date is its midnight, so the first date at or after the moment.
+            whole = utc.replace(hour=0, minute=0, second=0, microsecond=0)
+            return f"date '{(whole if whole == utc else whole + timedelta(days=1)).date().isoformat()}'"

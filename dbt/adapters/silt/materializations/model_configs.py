@@ -1,0 +1,152 @@
+"""The configs of other warehouses that projects carry: taken, and said to be without effect, once in a run.
+
+What a model's rows are never hangs on a config that is in here. One that a model's rows could hang on is honoured, or
+refused before anything is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.silt.runs.once import is_first
+
+_OPTIMIZE = "to have them ordered, add the post_hook `{{ silt_optimize(this, zorder_by=[...]) }}`"
+_SIZES = "files are left out by their statistics instead"
+_ACCESS = "whoever can read the warehouse's folder can read the table"
+_ENGINE = "every model runs on the profile's Spark"
+_BESIDE_DBT = "a python model imports what is installed beside dbt"
+_FOREIGN = "it belongs to another warehouse"
+
+UNUSED: Mapping[str, str] = {
+    # Spark and Databricks
+    "location_root": "the warehouse decides where a table's folder is",
+    "buckets": f"Delta tables have no buckets; {_SIZES}",
+    "clustered_by": f"Delta tables have no buckets; {_SIZES}",
+    "cluster_by": f"files are not clustered as they are written; {_OPTIMIZE}",
+    "liquid_clustered_by": f"files are not clustered as they are written; {_OPTIMIZE}",
+    "auto_liquid_cluster": f"files are not clustered as they are written; {_OPTIMIZE}",
+    "zorder": f"a table is not rewritten after each run; {_OPTIMIZE}",
+    "options": "a Delta table has no options; what readers are to know stands in `tblproperties`",
+    "merge_schema": "`on_schema_change` says what becomes of new columns",
+    "incremental_apply_config_changes": "an incremental table's properties change with --full-refresh",
+    "databricks_tags": "only `tblproperties` and comments are kept with a table",
+    "databricks_compute": _ENGINE,
+    "submission_method": _ENGINE,
+    "job_cluster_config": _ENGINE,
+    "cluster_id": _ENGINE,
+    **dict.fromkeys(
+        (
+            "access_control_list",
+            "create_notebook",
+            "environment_key",
+            "http_path",
+            "notebook_access_control_list",
+            "notebook_scoped_libraries",
+            "python_job_config",
+            "timeout",
+            "user_folder_for_python",
+        ),
+        _ENGINE,
+    ),
+    **dict.fromkeys(("additional_libs", "environment_dependencies", "index_url"), _BESIDE_DBT),
+    "row_filter": _ACCESS,
+    "column_masks": _ACCESS,
+    # Snowflake
+    "transient": _FOREIGN,
+    "automatic_clustering": _FOREIGN,
+    "copy_grants": _FOREIGN,
+    "secure": _ACCESS,
+    "snowflake_warehouse": _ENGINE,
+    "use_anonymous_sproc": _ENGINE,
+    "python_version": _BESIDE_DBT,
+    "target_lag": _FOREIGN,
+    "tmp_relation_type": _FOREIGN,
+    "table_tag": _FOREIGN,
+    "row_access_policy": _ACCESS,
+    # BigQuery
+    "labels": _FOREIGN,
+    "resource_tags": _FOREIGN,
+    "kms_key_name": _FOREIGN,
+    "hours_to_expiration": "a table stays until it is dropped",
+    "partition_expiration_days": "rows stay until they are deleted",
+    "require_partition_filter": _FOREIGN,
+    "enable_refresh": _FOREIGN,
+    # Redshift and Postgres
+    "sort": f"{_FOREIGN}; {_SIZES}",
+    "sort_type": f"{_FOREIGN}; {_SIZES}",
+    "dist": _FOREIGN,
+    "bind": _FOREIGN,
+    "backup": _FOREIGN,
+    "auto_refresh": _FOREIGN,
+    "indexes": f"{_FOREIGN}; {_SIZES}",
+    "unlogged": _FOREIGN,
+    # Athena, Glue, Trino
+    "s3_data_dir": "the warehouse decides where a table's folder is",
+    "s3_data_naming": "the warehouse decides where a table's folder is",
+    "external_root": "the warehouse decides where a table's folder is",
+    "bucketed_by": f"Delta tables have no buckets; {_SIZES}",
+    "bucket_count": f"Delta tables have no buckets; {_SIZES}",
+    "lf_tags_config": _ACCESS,
+    "lf_grants": _ACCESS,
+    "table_properties": "what readers are to know stands in `tblproperties`",
+    # DuckDB
+    "merge_returning_columns": "a run shows no rows; what a merge did stands in its `adapter_response`",
+}
+"""Why each has no effect, and what has."""
+
+_FORMAT_CONFIGS = ("file_format", "table_format", "table_type")
+_FORMATS = frozenset(("parquet", "orc", "csv", "json", "text", "avro", "hive", "hudi", "iceberg", "hiveserde"))
+_DELTA = frozenset(("delta", "default"))
+_NAMED_MODELS = 5
+
+
+def warnings(model: Mapping[str, Any], others: Collection[Mapping[str, Any]]) -> list[str]:
+    """A sentence for each config of the model that has no effect here, where there was none in this run yet.
+
+    Args:
+        model: the node that is about to run.
+        others: all nodes of the run; those that have the config too are named with it.
+
+    Raises:
+        DbtRuntimeError: a config has a value that nothing could be meant by, or rows could hang on.
+    """
+    check(model["config"])
+    found = dict(_unused(model["config"]))
+    fresh = [name for name in found if is_first(f"the config {name} has no effect")]
+    return [_sentence(name, found[name], _names(name, model, others)) for name in fresh]
+
+
+def check(config: Mapping[str, Any]) -> None:
+    """Raise DbtRuntimeError for a value that no table can be made with."""
+    for name in _FORMAT_CONFIGS:
+        value = str(config.get(name) or "delta").lower()
+        if name != "table_type" and value not in _FORMATS | _DELTA:
+            known = ", ".join(sorted(_FORMATS | _DELTA))
+            raise DbtRuntimeError(f"`{name}: {config[name]}` is no format; silt makes Delta tables, and takes {known}")
+    if isinstance(config.get("partition_by"), Mapping):
+        raise DbtRuntimeError("`partition_by` is a list of columns' names here: name one that holds the day, say")
+
+
+def _unused(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The names of those that have a value and no effect, each with the reason."""
+    for name in _FORMAT_CONFIGS:
+        value = str(config.get(name) or "delta").lower()
+        if value in _FORMATS:
+            yield name, "tables here are Delta tables"
+    for name, reason in UNUSED.items():
+        if config.get(name):
+            yield name, reason
+
+
+def _names(name: str, model: Mapping[str, Any], others: Collection[Mapping[str, Any]]) -> list[str]:
+    same = [each["name"] for each in others if name in dict(_unused(each.get("config") or {}))]
+    return [model["name"], *sorted(set(same) - {model["name"]})]
+
+
+def _sentence(name: str, reason: str, models: list[str]) -> str:
+    shown = ", ".join(models[:_NAMED_MODELS])
+    rest = len(models) - _NAMED_MODELS
+    return f"The config `{name}` has no effect: {reason} ({shown}{f' and {rest} more' if rest > 0 else ''})"

@@ -1,0 +1,121 @@
+"""Python models: run in this process, on the connection's own session; the rows that they return become a view."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+from typing import Any
+
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark import cloudpickle
+
+from dbt.adapters.silt.materializations.python_models.errors import ModelSource
+from dbt.adapters.silt.materializations.python_models.output import printed
+from dbt.adapters.silt.materializations.python_models.packages import check_packages
+from dbt.adapters.silt.materializations.python_models.results import register, to_frame
+from dbt.adapters.silt.materializations.python_models.session import Inputs, ModelSession, by_written_names
+from dbt.adapters.silt.session.handle import SiltHandle
+
+logger = AdapterLogger("Silt")
+
+VIEW_VARIABLE = "__silt_view__"
+"""The name under which the code that `macros/` writes says which temporary view its rows go to."""
+
+BATCH_VARIABLE = "__silt_batch__"
+"""The same for what a microbatch reads in the place of its inputs: SQL name -> query."""
+
+_numbers = itertools.count()
+
+
+def run_python_model(handle: SiltHandle, model: Mapping[str, Any], code: str, source: ModelSource) -> str:
+    """Run a python model's compiled code and register its result.
+
+    The user's `model(dbt, session)` is called with a `dbt` whose `ref` and `source` give Spark DataFrames over pinned
+    snapshots, all of one moment. What it may return is said in `python_results.to_frame`.
+
+    Args:
+        handle: the connection.
+        model: the node.
+        code: the code, with dbt's own part behind the user's, and VIEW_VARIABLE and BATCH_VARIABLE set at its end.
+        source: where the user's part comes from.
+
+    Returns:
+        The name of the temporary view that holds the result.
+
+    Raises:
+        DbtRuntimeError: the code fails, or returns something else than rows.
+    """
+    name = str(model["name"])
+    packages = model["config"].get("packages") or []
+    check_packages([packages] if isinstance(packages, str) else packages)
+    with (
+        printed(lambda line: logger.info(f"{name}: {line}"), lambda line: logger.warning(f"{name}: {line}")),
+        _module(name, source) as module,
+    ):
+        try:
+            with handle.busy():
+                return _run(handle, model, "\n" * source.lines_before + code, module)
+        except (Exception, SystemExit) as error:  # an exit would end dbt's thread, and dbt wait for it for ever
+            raise source.error(error) from error
+
+
+def _run(handle: SiltHandle, model: Mapping[str, Any], code: str, module: ModuleType) -> str:
+    _refuse_ephemeral(model)
+    space = module.__dict__
+    session = ModelSession(handle)
+    space["spark"] = session  # as in the notebooks that models are written in
+    # Without this module's own `from __future__`.
+    exec(compile(code, str(module.__file__), "exec", dont_inherit=True), space)
+    function = space.get("model")
+    if function is None:
+        raise DbtRuntimeError("The file has no function `model`: write `def model(dbt, session)`, which returns rows")
+    inputs = Inputs(handle, _names_of_inputs(model, module), space[BATCH_VARIABLE])
+    dbt = space["dbtObj"](inputs.frame)
+    dbt.ref, dbt.source = by_written_names(dbt.ref, "dbt.ref"), by_written_names(dbt.source, "dbt.source")
+    rows = function(dbt, session)
+    expected = handle.warehouse.schema_of(f"select * from {dbt.this}") if dbt.is_incremental else None
+    view = str(space[VIEW_VARIABLE])
+    register(handle.session, to_frame(handle.session, rows, expected), view)
+    return view
+
+
+def _refuse_ephemeral(model: Mapping[str, Any]) -> None:
+    """An ephemeral model is a piece of SQL, which dbt has then put before the code."""
+    pieces = [str(each["id"]).rpartition(".")[2] for each in model.get("extra_ctes") or []]
+    if pieces:
+        raise DbtRuntimeError(
+            f"The model reads `{pieces[0]}`, which is ephemeral, and a python model reads tables and views: "
+            "materialize it as a view"
+        )
+
+
+def _names_of_inputs(model: Mapping[str, Any], module: ModuleType) -> Iterator[str]:
+    """The SQL name of each relation that the model's text refers to, as dbt's part of the code has them."""
+
+    def name(relation: str) -> str:
+        return relation
+
+    for each in model["refs"]:
+        names = [each["package"]] if each.get("package") else []
+        yield module.ref(*names, each["name"], v=each.get("version"), dbt_load_df_function=name)
+    for each in model["sources"]:
+        yield module.source(*each, dbt_load_df_function=name)
+
+
+@contextlib.contextmanager
+def _module(name: str, source: ModelSource) -> Iterator[ModuleType]:
+    """A module for the code: found by its name, as data classes must be, and sent whole to Spark's workers."""
+    module = ModuleType(f"silt_python_model_{next(_numbers)}_{re.sub(r'[^0-9a-zA-Z]', '_', name)}")
+    module.__file__ = source.file
+    sys.modules[module.__name__] = module
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+    try:
+        yield module
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
+        del sys.modules[module.__name__]

@@ -1,0 +1,153 @@
+"""What a python model is given to read with: dbt's refs and sources as of one moment, and a session that knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.errors import RelationNotFoundError, SchemaNotFoundError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.sql.tokens import identifiers
+from dbt.adapters.silt.session.handle import SiltHandle
+
+
+class ModelSession:
+    """The connection's Spark session, to which the tables of the warehouse are known by their names too.
+
+    They are to `sql`, `table`, `read.table` and `catalog.tableExists`. What `sql` changes of them is committed at once,
+    as a unit of work that a rerun does not repeat. All else is the session's own, and knows Spark's tables alone.
+    """
+
+    def __init__(self, handle: SiltHandle) -> None:
+        self._handle = handle
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """The session's own, so that it passes where a session is asked for."""
+        return type(self._handle.session)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._handle.session, name)
+
+    @property
+    def read(self) -> Any:
+        return _With(self._handle.session.read, table=self.table)
+
+    @property
+    def catalog(self) -> Any:
+        return _With(self._handle.session.catalog, tableExists=self._exists)
+
+    def sql(self, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:
+        """The rows of a query; none of a statement that changes something.
+
+        Raises:
+            DbtRuntimeError: the text has places for DataFrames.
+            SiltError: see the warehouse.
+        """
+        if kwargs:
+            raise DbtRuntimeError(
+                f"`session.sql` takes no DataFrames here ({', '.join(kwargs)}): name them in the text, after "
+                "`createOrReplaceTempView`"
+            )
+        if args:
+            return self._handle.warehouse.query(str(sqlQuery), args)
+        result, _ = self._handle.runner.run(self._handle.warehouse, str(sqlQuery))
+        if result.dataframe is not None:
+            return result.dataframe
+        return self._handle.session.createDataFrame([], StructType([]))
+
+    def table(self, tableName: Any) -> DataFrame:
+        """The rows of a table or view, by its SQL name."""
+        return self.sql(f"select * from {tableName}")
+
+    def stop(self) -> None:
+        """Refused: the other models use the same Spark.
+
+        Raises:
+            DbtRuntimeError: always.
+        """
+        raise DbtRuntimeError("The Spark session is that of all models, and ends with dbt: do not stop it")
+
+    def _exists(self, tableName: Any, dbName: str | None = None) -> bool:
+        try:
+            self.table(tableName if dbName is None else f"{quote(dbName)}.{tableName}").columns  # noqa: B018
+        except (RelationNotFoundError, SchemaNotFoundError):
+            return False
+        except AnalysisException:
+            return self._handle.session.catalog.tableExists(str(tableName), dbName)
+        return True
+
+
+class _With:
+    """An object with some methods of its own, and for the rest the one below it."""
+
+    def __init__(self, below: Any, **methods: Callable[..., Any]) -> None:
+        self._below = below
+        self.__dict__.update(methods)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._below, name)
+
+
+class Inputs:
+    """The tables and views that `dbt.ref` and `dbt.source` give: all as of the moment when the first is asked for.
+
+    Args:
+        handle: the connection.
+        names: all of them, by their SQL names.
+        batch: what is read instead of some: the rows of a microbatch.
+    """
+
+    def __init__(self, handle: SiltHandle, names: Iterable[str], batch: Mapping[str, str]) -> None:
+        self._handle = handle
+        self._names = list(dict.fromkeys(names))
+        self._batch = batch
+        self._frames: dict[str, DataFrame] | None = None
+        self._given: set[str] = set()
+
+    def frame(self, name: str) -> DataFrame:
+        """The rows of one; each time with columns of their own, so that it can be joined with itself.
+
+        Raises:
+            SiltError: it is not there, or cannot be read.
+        """
+        if self._frames is None:
+            # What is not there may stand in a branch that is not reached.
+            there = [each for each in self._names if self._is_there(each)]
+            frames = self._handle.warehouse.tables([self._batch.get(each, each) for each in there])
+            self._frames = dict(zip(there, frames, strict=True))
+        frame = self._frames.get(name)
+        if frame is None:
+            return self._handle.warehouse.table(name)
+        if name in self._given:
+            return frame.toDF(*frame.columns)
+        self._given.add(name)
+        return frame
+
+    def _is_there(self, name: str) -> bool:
+        parts = identifiers(name)
+        catalog = self._handle.warehouse.catalog
+        if len(parts) != 3 or parts[0].lower() not in catalog.databases():
+            return True  # Spark's own, or a file
+        return catalog.find(RelationName(*parts)) is not None
+
+
+def by_written_names(function: Callable[..., Any], called: str) -> Callable[..., Any]:
+    """`dbt.ref` or `dbt.source`, with an error that says which names they know."""
+
+    def call(*names: str, **version: Any) -> Any:
+        try:
+            return function(*names, **version)
+        except KeyError as error:
+            raise DbtRuntimeError(
+                f"{called} does not know {error}: dbt finds what a model reads in its text, "
+                f"where it must be written as `{called}(...)` with the names themselves"
+            ) from error
+
+    return call

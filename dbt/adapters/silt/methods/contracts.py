@@ -1,0 +1,71 @@
+"""What a table's definition asks of the adapter: contracts, constraints, and comments of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from dbt.adapters.base.impl import ConstraintSupport
+from dbt.adapters.base.meta import AdapterMeta, available
+from dbt.adapters.events.types import ConstraintNotEnforced
+from dbt_common.contracts.constraints import ColumnLevelConstraint, ConstraintType, ModelLevelConstraint
+from dbt_common.events.functions import warn_or_error
+
+from dbt.adapters.silt.column import SiltColumn
+from dbt.adapters.silt.materializations.comments import Documented, all_comments, comment_changes, documented_comments
+from dbt.adapters.silt.materializations.contracts import constraint_sql, table_elements
+from dbt.adapters.silt.runs.once import is_first
+
+
+class ContractMethods(metaclass=AdapterMeta):
+    """The part of the adapter that says what tables are made with."""
+
+    CONSTRAINT_SUPPORT: ClassVar = {
+        ConstraintType.check: ConstraintSupport.ENFORCED,
+        ConstraintType.not_null: ConstraintSupport.ENFORCED,
+        ConstraintType.unique: ConstraintSupport.NOT_ENFORCED,
+        ConstraintType.primary_key: ConstraintSupport.NOT_ENFORCED,
+        ConstraintType.foreign_key: ConstraintSupport.NOT_ENFORCED,
+    }
+
+    @available.parse(lambda *a, **k: [])
+    def documentable_names(self, columns: list[SiltColumn]) -> list[str]:
+        """The names of columns, and the dotted paths of the fields inside of them."""
+        return list(all_comments(columns))
+
+    @available.parse(lambda *a, **k: {})
+    def documented_comments(self, columns: list[SiltColumn], documented: Documented) -> dict[str, str]:
+        """What is documented of columns, by name."""
+        return documented_comments(columns, documented)
+
+    @available.parse(lambda *a, **k: [])
+    def comment_changes(self, columns: list[SiltColumn], documented: Documented) -> list[str]:
+        """What there is to alter for a table's comments to be the documented ones."""
+        return comment_changes(columns, documented)
+
+    @available.parse(lambda *a, **k: [])
+    def table_elements(self, model: Mapping[str, Any], with_comments: bool) -> list[str]:
+        """The columns and constraints of a model's contract, as CREATE TABLE takes them."""
+        render: Callable[[dict[str, Any]], str | None] = self.render_raw_model_constraint  # type: ignore[attr-defined]
+        return table_elements(model["columns"], model.get("constraints") or [], render, with_comments)
+
+    @classmethod
+    def render_model_constraint(cls, constraint: ModelLevelConstraint) -> str | None:
+        return constraint_sql(constraint)
+
+    @classmethod
+    def process_parsed_constraint(
+        cls,
+        parsed_constraint: ColumnLevelConstraint | ModelLevelConstraint,
+        render_func: Callable[[Any], str | None],
+    ) -> str | None:
+        """As dbt's own, but that keys are not enforced is said once in a command, not for each key of each model."""
+        is_key = cls.CONSTRAINT_SUPPORT.get(parsed_constraint.type) is ConstraintSupport.NOT_ENFORCED
+        if is_key and parsed_constraint.warn_unenforced and is_first("keys are not enforced"):
+            warn_or_error(ConstraintNotEnforced(constraint="primary_key, foreign_key and unique", adapter="silt"))
+        return render_func(parsed_constraint)
+
+    @available.parse(lambda *a, **k: False)
+    def is_first(self, subject: str) -> bool:
+        """Whether this command says something of the subject for the first time."""
+        return is_first(subject)

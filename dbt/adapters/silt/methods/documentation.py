@@ -1,0 +1,132 @@
+"""What `dbt docs generate` and `dbt source freshness` ask of the adapter."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
+from datetime import datetime, timezone
+from typing import Any
+
+import agate
+from dbt.adapters.base.impl import FreshnessResponse
+from dbt.adapters.base.meta import AdapterMeta
+from dbt.adapters.contracts.connection import AdapterResponse
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.contracts.metadata import CatalogTable
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.silt.column import SiltColumn
+from dbt.adapters.silt.connections import SiltConnectionManager
+from dbt.adapters.silt.engine.catalog.catalog import RelationEntry
+from dbt.adapters.silt.engine.kernel.errors import FilesNotFoundError
+from dbt.adapters.silt.engine.kernel.log.freshness import last_data_change
+from dbt.adapters.silt.materializations.docs_catalog import RelationDocs, catalog_rows, changed_at, describe
+from dbt.adapters.silt.materializations.external.sources import read_files
+from dbt.adapters.silt.relation import SiltRelation
+from dbt.adapters.silt.runs.response import SiltResponse
+
+logger = AdapterLogger("Silt")
+
+
+class DocumentationMethods(metaclass=AdapterMeta):
+    """The part of the adapter that describes relations, and says when they last changed."""
+
+    config: Any
+    connections: SiltConnectionManager
+    Relation: type[SiltRelation]
+    _create_freshness_response: Callable[[datetime | None, datetime | None], FreshnessResponse]
+
+    @property
+    @abstractmethod
+    def _own_database(self) -> str:
+        """The database of a relation that names none."""
+
+    @abstractmethod
+    def _find(self, relation: SiltRelation) -> RelationEntry | None:
+        """The table or view of that name."""
+
+    @abstractmethod
+    def _columns(self, entry: RelationEntry) -> list[SiltColumn]:
+        """The columns of a table or view."""
+
+    @abstractmethod
+    def _columns_of_query(self, sql: str) -> list[SiltColumn]:
+        """The columns of a query."""
+
+    def get_catalog(
+        self, relation_configs: Iterable[Any], used_schemas: frozenset[tuple[str, str]]
+    ) -> tuple[agate.Table, list[Exception]]:
+        """What the documentation shows of the project's relations; others of their schemas are not looked at."""
+        relations = {self.Relation.create_from(self.config, each) for each in relation_configs}
+        return self.get_catalog_by_relations(used_schemas, relations)
+
+    def get_catalog_by_relations(
+        self, used_schemas: frozenset[tuple[str, str]], relations: Iterable[SiltRelation]
+    ) -> tuple[agate.Table, list[Exception]]:
+        """What the documentation shows of relations; one that cannot be described is told of, and hides no other."""
+        found: list[RelationDocs | None] = []
+        errors: list[Exception] = []
+        for relation in sorted(relations, key=str):
+            try:
+                found.append(self._described(relation))
+            except DbtRuntimeError as error:
+                logger.warning(f"{relation} is not in the catalog: {error}")
+                errors.append(error)
+        return catalog_rows([each for each in found if each is not None]), errors
+
+    def get_catalog_for_single_relation(self, relation: SiltRelation) -> CatalogTable | None:
+        described = self._described(relation)
+        return None if described is None else described.catalog_table()
+
+    def calculate_freshness_from_metadata_batch(
+        self, sources: list[SiltRelation], macro_resolver: Any = None
+    ) -> tuple[list[AdapterResponse | None], dict[SiltRelation, FreshnessResponse]]:
+        """When rows of each source table last changed, from its log; a source without an answer is left out."""
+        found = {}
+        for source in sources:
+            try:
+                found[source] = self._freshness(source)
+            except DbtRuntimeError as error:
+                logger.debug(f"{source} is left out: {error}")  # dbt asks again for it alone
+        return [SiltResponse("OK", code="OK")], found
+
+    def calculate_freshness_from_metadata(
+        self, source: SiltRelation, macro_resolver: Any = None
+    ) -> tuple[AdapterResponse | None, FreshnessResponse]:
+        """When rows of a source table last changed.
+
+        Raises:
+            DbtRuntimeError: there is no such table, or it is a view.
+        """
+        return SiltResponse("OK", code="OK"), self._freshness(source)
+
+    def _described(self, relation: SiltRelation) -> RelationDocs | None:
+        with self.connections.exception_handler(f"describe {relation}"):
+            if relation.external:
+                return self._described_files(relation)
+            entry = self._find(relation)
+            return None if entry is None else describe(self.connections.catalog, entry, self._columns(entry))
+
+    def _described_files(self, source: SiltRelation) -> RelationDocs | None:
+        try:
+            columns = self._columns_of_query(f"select * from {source.render()}")
+        except FilesNotFoundError:
+            return None  # as where there is no table
+        return RelationDocs(source.relation_name(self._own_database), "external", None, columns)
+
+    def _freshness(self, source: SiltRelation) -> FreshnessResponse:
+        with self.connections.exception_handler(f"get the freshness of {source}"):
+            changed = self._changed_at(source)
+        return self._create_freshness_response(changed, datetime.now(timezone.utc))
+
+    def _changed_at(self, source: SiltRelation) -> datetime:
+        """When rows of a source last changed; of files, when the newest was written."""
+        if source.external_location is None:
+            return changed_at(self.connections.catalog, source.relation_name(self._own_database))
+        if source.external_format == "delta":
+            changed_ms = last_data_change(self.connections.catalog.table_at(source.external_location))
+        else:
+            files = read_files(source.external_location, {"format": "binaryFile"}, f"freshness of {source.identifier}")
+            rows = self.connections.handle.warehouse.sql(f"select unix_millis(max(modificationTime)) from {files}")
+            changed_ms = int(rows.collect()[0][0])
+        return datetime.fromtimestamp(changed_ms / 1000, timezone.utc)

@@ -1,0 +1,47 @@
+"""What the seed materialization asks of the adapter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import agate
+from dbt.adapters.base import BaseRelation
+from dbt.adapters.base.meta import AdapterMeta, available
+from dbt.adapters.contracts.connection import AdapterResponse
+from dbt_common.exceptions import DbtDatabaseError
+
+from dbt.adapters.silt.connections import SiltConnectionManager
+from dbt.adapters.silt.materializations.seeds import StagedSeed, check_file, stage
+from dbt.adapters.silt.records.units import Unit
+
+
+class SeedMethods(metaclass=AdapterMeta):
+    """The part of the adapter that brings the rows of files in."""
+
+    connections: SiltConnectionManager
+    write_unit: Callable[[str, Unit | None], AdapterResponse]
+
+    @available.parse_none
+    def check_seed_file(self, model: Mapping[str, Any]) -> None:
+        """Refuse a seed's file that dbt could say nothing of."""
+        with self.connections.exception_handler(f"look at the file of {model['name']}"):
+            check_file(model)
+
+    @available.parse_none
+    def stage_seed(
+        self, name: str, table: agate.Table, relation: BaseRelation, types: Mapping[str, str] | None
+    ) -> StagedSeed:
+        """Register a seed's rows as a temporary view of the session."""
+        with self.connections.exception_handler(f"stage {relation}"):
+            return stage(self.connections.handle.session, name, relation.render(), table, types or {})
+
+    @available.parse(lambda *a, **k: None)
+    def write_seed(self, sql: str, unit: Unit | None, seed: StagedSeed) -> AdapterResponse:
+        """Run a seed's own write as its unit of work; where that fails for a value, say which."""
+        try:
+            return self.write_unit(sql, unit)
+        except DbtDatabaseError:
+            with self.connections.exception_handler(f"check {seed.view}"):
+                seed.check_values(self.connections.handle.session)
+            raise

@@ -1,0 +1,163 @@
+"""What materializations ask of the adapter about units of work: which one a write is, whether it is done, its doing."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import agate
+from dbt.adapters.base import BaseRelation
+from dbt.adapters.base.meta import AdapterMeta, available
+from dbt.adapters.contracts.connection import AdapterResponse
+from dbt_common.exceptions import DbtDatabaseError
+
+from dbt.adapters.silt.connections import SiltConnectionManager
+from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, ReplaceWhereMismatchError
+from dbt.adapters.silt.engine.statements.execute.written import Effect, Written
+from dbt.adapters.silt.materializations.incremental.microbatch import REMEDY
+from dbt.adapters.silt.materializations.seeds import seed_file
+from dbt.adapters.silt.records.units import Unit, clone_unit, main_unit, model_hook_scope
+from dbt.adapters.silt.runs.node_context import is_rebuilt, table_of
+from dbt.adapters.silt.runs.response import SiltResponse
+from dbt.adapters.silt.runs.skips import skipped
+from dbt.adapters.silt.session.handle import split_statements
+
+
+class UnitMethods(metaclass=AdapterMeta):
+    """The part of the adapter that writes, each unit of work once."""
+
+    config: Any
+    connections: SiltConnectionManager
+    execute: Callable[[str], tuple[AdapterResponse, agate.Table]]
+
+    @abstractmethod
+    def _find(self, relation: BaseRelation) -> RelationEntry | None:
+        """The table or view of that name."""
+
+    @available.parse_none
+    def main_unit(self, model: Mapping[str, Any], full_refresh: bool) -> Unit | None:
+        """The unit of work of a node's own write; None in a command whose writes are none."""
+        if not self.connections.invocation.writes:
+            return None
+        with self.connections.exception_handler("name the unit of work"):
+            return main_unit(self.connections.invocation.context, model, full_refresh, _checksum(model))
+
+    @available.parse_none
+    def clone_unit(self, model: Mapping[str, Any], full_refresh: bool) -> Unit:
+        """The unit of work of the clone of a node."""
+        with self.connections.exception_handler("name the unit of work"):
+            return clone_unit(self.connections.invocation.context, model, full_refresh)
+
+    @available.parse_none
+    def applied(self, unit: Unit | None, relation: BaseRelation) -> SiltResponse | None:
+        """What is reported of a unit of work that the table holds already; None if it is still to be done."""
+        if unit is None:
+            return None
+        with self.connections.exception_handler(f"look for earlier work in {relation}"):
+            entry = self._find(relation)
+            if entry is None or entry.kind is not RelationKind.TABLE:
+                return None
+            response = skipped(self.connections.catalog.table(entry.name), unit)
+        if response is not None:
+            self.connections.handle.warehouse.forget_reads(entry.name)
+            self.connections.note_skip(response, unit)
+        return response
+
+    @available.parse(lambda *a, **k: None)
+    def write_unit(self, sql: str, unit: Unit | None) -> AdapterResponse:
+        """Run a node's own write as its unit of work; of several statements, the last is the unit, the others parts."""
+        if unit is None:
+            return self.execute(sql)[0]
+        *earlier, last = split_statements(sql) or [sql]
+        for number, statement in enumerate(earlier, 1):
+            self._write(statement, unit.part(number))
+        return self._write(last, unit)
+
+    def _write(self, sql: str, unit: Unit) -> AdapterResponse:
+        with self.connections.doing(unit):
+            try:
+                return self.execute(sql)[0]
+            except DbtDatabaseError as error:
+                if isinstance(error.__cause__, RelationExistsError):
+                    raise DbtDatabaseError(_made_meanwhile(error.__cause__)) from error.__cause__
+                if isinstance(error.__cause__, ReplaceWhereMismatchError) and unit.is_batch:
+                    raise DbtDatabaseError(f"{error.msg.rstrip('.')}. {REMEDY}") from error.__cause__
+                raise
+
+    @available.parse(lambda *a, **k: None)
+    def write_view(self, sql: str, existing: BaseRelation | None) -> AdapterResponse:
+        """Make a view, in one step also in the place of the table that the run saw there."""
+        if existing is None or not existing.is_table:
+            return self.execute(sql)[0]
+        with self.connections.replacing_tables():
+            return self.execute(sql)[0]
+
+    @available.parse_none
+    def enter_hook(self, model: Mapping[str, Any], role: str, relation: BaseRelation, full_refresh: bool) -> None:
+        """From here to `leave_hook`, each statement is a unit of work of the node's hook."""
+        if self.connections.invocation.writes:
+            context = self.connections.invocation.context
+            name = ".".join(part for part in (relation.database, relation.schema, relation.identifier) if part)
+            rebuilt = full_refresh and model["resource_type"] != "snapshot"
+            self.connections.work.scope = model_hook_scope(context, model, role, name, rebuilt)
+
+    @available.parse_none
+    def leave_hook(self) -> None:
+        self.connections.work.scope = None
+
+    @available.parse_none
+    def enter_main(self, sql: str) -> None:
+        """The text that is run next, the result `main` of a materialization of the project's own, is the node's write.
+
+        Of several statements, the last that writes the node's table is the write, or else the last that writes any.
+        """
+        work = self.connections.work
+        if not self.connections.invocation.writes or not work.is_writing_node or work.has_own_materialization:
+            return
+        with self.connections.exception_handler(sql):
+            statements = split_statements(sql)
+            written = [self.connections.handle.warehouse.written(each) for each in statements]
+            place = _place_of_write(written, table_of(work.node, self.config.credentials.database))
+        if place is not None and work.scope is None:
+            full_refresh = is_rebuilt(work.node, self.connections.invocation.full_refresh)
+            unit = self.main_unit(work.node.to_dict(omit_none=True), full_refresh)
+            work.named = [unit if number == place else None for number in range(len(statements))]
+
+    @available.parse_none
+    def leave_main(self) -> None:
+        self.connections.work.named = []
+
+    @available.parse_none
+    def begin_own_materialization(self) -> None:
+        """The node is run by a materialization of this adapter, which names its write itself."""
+        self.connections.work.has_own_materialization = True
+
+    def pre_model_hook(self, config: Any) -> None:
+        self.connections.begin_node(config)
+
+    def post_model_hook(self, config: Any, context: Any) -> None:
+        self.connections.leave_node()
+
+
+def _place_of_write(written: Sequence[Written | None], table: RelationName) -> int | None:
+    """Which of several statements is a node's own write."""
+    rows = [(number, each.table) for number, each in enumerate(written) if each and each.effect is Effect.ROWS]
+    own = [number for number, name in rows if name == table]
+    return own[-1] if own else rows[-1][0] if rows else None
+
+
+def _checksum(model: Mapping[str, Any]) -> str | None:
+    """Of the node's raw code; of a seed's file, because dbt keeps no checksum of a large one."""
+    if model["resource_type"] == "seed":
+        return hashlib.sha256(seed_file(model).read_bytes()).hexdigest()
+    return model["checksum"]["checksum"] if model.get("checksum") else None
+
+
+def _made_meanwhile(error: RelationExistsError) -> str:
+    """A model is only created where there was no table when the run looked."""
+    happened = "another run has made it since this run looked for it"
+    return f"[{error.code}] {error.table}: {happened}. Nothing was written: run it again."

@@ -1,0 +1,181 @@
+"""The way back from a logical run: which commits and units of work are its, and all that it changed undone.
+
+Nothing here needs dbt or Spark.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dbt.adapters.silt.engine.catalog import rollback, rollback_plan
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.rollback import Rollback, RollbackSettings
+from dbt.adapters.silt.engine.catalog.rollback_plan import Work
+from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, RelationNotFoundError, RunNotFoundError
+from dbt.adapters.silt.engine.kernel.log.history import Commit
+from dbt.adapters.silt.records.commit_facts import CommitFacts
+from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
+from dbt.adapters.silt.records.run_history import TableHistory, histories
+from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry
+from dbt.adapters.silt.records.units import run_id_of
+
+_TEMPORARY = "__dbt_"
+_OPERATION = "run-operation"
+
+
+@dataclass(frozen=True)
+class RollbackRequest:
+    """What to undo, and how.
+
+    Attributes:
+        run_id: the logical run.
+        dry_run: whether only to look.
+        discard_later_commits: whether what others have changed since is undone, too.
+        drop_created: whether the tables that the run made are dropped.
+        exclude: tables that are left as they are.
+        invocation_id, target: of the dbt command that asks, if one does.
+    """
+
+    run_id: str
+    dry_run: bool = False
+    discard_later_commits: bool = False
+    drop_created: bool = False
+    exclude: frozenset[RelationName] = field(default_factory=frozenset)
+    invocation_id: str | None = None
+    target: str | None = None
+
+    def settings(self) -> RollbackSettings:
+        facts = CommitFacts(self.invocation_id, self.target, rolled_back_run_id=self.run_id)
+        return RollbackSettings(
+            f"run {self.run_id}", author, self.discard_later_commits, self.drop_created, facts.commit_info()
+        )
+
+
+@dataclass(frozen=True)
+class ProjectRecords:
+    """What a dbt project keeps of its runs; nothing where there is no project.
+
+    Attributes:
+        entries: its runs.
+        journal: what they committed.
+    """
+
+    entries: Sequence[RunEntry] = ()
+    journal: Sequence[JournalEntry] = ()
+
+    @classmethod
+    def of(cls, target_path: Path) -> ProjectRecords:
+        """Read from the project's folder of artifacts."""
+        return cls(RunRegistry(target_path).entries(), CommitJournal(target_path).read().entries)
+
+
+@dataclass(frozen=True)
+class RunRollback:
+    """What the rollback of a run did, or would do.
+
+    Attributes:
+        done: to tables.
+        not_found: the tables that the run wrote, as the project's records tell, and that have no such name any more:
+            they were dropped or renamed since, or are named by their path.
+        command: the command line that runs it again; None where the project's records do not tell.
+    """
+
+    done: Rollback
+    not_found: tuple[str, ...] = ()
+    command: str | None = None
+
+
+def roll_back_run(catalog: Catalog, request: RollbackRequest, records: ProjectRecords) -> RunRollback:
+    """Puts all tables that a run changed back to the version before it, or with `dry_run` says what that would do.
+
+    Raises:
+        RunNotFoundError: nothing shows that there ever was such a run.
+        RelationNotFoundError: a table that is to be left out is not there.
+        ConcurrentModificationError: the run is still running; or as `rollback.roll_back`.
+        RollbackRefusedError: a table cannot go back, or others have changed one since; nothing was changed.
+    """
+    run_id = request.run_id
+    _check_not_running(request, records.entries)
+    _check_excluded(catalog, request.exclude)
+    found = histories(catalog)
+    searched = [each.table for each in found if each.table not in request.exclude and _may_hold(each, run_id)]
+    work, settings = work_of(run_id), request.settings()
+    findings = rollback_plan.find(catalog, searched, work)
+    if not (findings.known or findings.problems or any(each.of_run(run_id) for each in found)):
+        raise RunNotFoundError(f"no commit of a run `{run_id}` is in a table of this warehouse")
+    if request.dry_run:
+        rollback.check(findings, settings)
+        done = rollback.planned(findings, settings)
+    else:
+        done = rollback.roll_back(catalog, findings, work, settings)
+    return RunRollback(done, _not_found(found, run_id, records.journal), _command(records.entries, run_id))
+
+
+def work_of(run_id: str) -> Work:
+    """What the logs show of a logical run."""
+    return Work(
+        is_commit=lambda commit: _run_id(CommitFacts.of(commit)) == run_id,
+        is_unit=lambda app_id: run_id_of(app_id) == run_id,
+        undoes=lambda commit: (CommitFacts.of(commit) or CommitFacts()).rolled_back_run_id == run_id,
+    )
+
+
+def author(commit: Commit) -> str:
+    """Who made a commit, in words."""
+    facts, engine = CommitFacts.of(commit), commit.info.engine_info or "another writer"
+    if facts is None:
+        return engine
+    run_id = _run_id(facts)
+    node = f" ({facts.node_id})" if facts.node_id else ""
+    return f"run {run_id}{node}" if run_id else f"{engine}{node}"
+
+
+def _not_found(found: Sequence[TableHistory], run_id: str, journal: Iterable[JournalEntry]) -> tuple[str, ...]:
+    """The tables that a run wrote and that have no such name any more; dbt's own temporary ones are left out."""
+    there = {str(each.table) for each in found}
+    written = {each.table for each in journal if each.run_id == run_id and not each.skipped}
+    return tuple(sorted(name for name in written - there if _TEMPORARY not in name))
+
+
+def _command(entries: Iterable[RunEntry], run_id: str) -> str | None:
+    """The newest command of the run that was no operation, such as a rollback of it."""
+    commands = [each for each in entries if each.run_id == run_id and _OPERATION not in each.command.split()]
+    return commands[-1].continuing_command(os.getcwd()) if commands else None
+
+
+def _may_hold(history: TableHistory, run_id: str) -> bool:
+    """Whether a table may hold work of the run: where the first lines of its commits do not rule it out.
+
+    They do not where they cannot be read, nor where the log no longer goes back to its beginning.
+    """
+    if history.problem is not None or not history.commits:
+        return True
+    return history.commits[0].version > 0 or bool(history.of_run(run_id))
+
+
+def _run_id(facts: CommitFacts | None) -> str | None:
+    """The run that a commit belongs to; what undoes a run's work belongs to none."""
+    if facts is None or facts.rolled_back_run_id is not None:
+        return None
+    return facts.run_id or facts.invocation_id
+
+
+def _check_excluded(catalog: Catalog, names: Iterable[RelationName]) -> None:
+    """A name that was mistyped would leave its table to be changed."""
+    for name in names:
+        if catalog.find(name) is None:
+            raise RelationNotFoundError("there is no such table to leave out", table=str(name))
+
+
+def _check_not_running(request: RollbackRequest, entries: Iterable[RunEntry]) -> None:
+    for entry in entries:
+        if entry.run_id == request.run_id and entry.running and entry.invocation_id != request.invocation_id:
+            raise ConcurrentModificationError(
+                f"run {entry.run_id} is still running: `{entry.command}`, since {entry.started_at} on {entry.host}, "
+                f"in process {entry.process}",
+                remedy="Nothing was changed: wait until it has ended, or end it first",
+            )

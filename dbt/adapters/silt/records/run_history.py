@@ -1,0 +1,264 @@
+"""What runs did to a warehouse, from the logs of its tables, which are the truth of it.
+
+A commit of a dbt command says which logical run it belongs to (`commit_facts`). Commits of other writers are kept too:
+who changed a table after a run is told by them. What was dropped has no log any more, and is in no answer here.
+Nothing here needs dbt or Spark.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationKind
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.errors import NotATableError, RelationNotFoundError, SchemaNotFoundError, SiltError
+from dbt.adapters.silt.engine.kernel.log.commit_heads import CommitHead, read_heads
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.table.actions import Json
+from dbt.adapters.silt.engine.kernel.table.operation_metrics import RowsChanged
+from dbt.adapters.silt.engine.kernel.transaction.changes import RESTORE_OPERATION
+from dbt.adapters.silt.records.commit_facts import CommitFacts
+
+_READERS: Final = 8
+
+
+@dataclass(frozen=True)
+class LoggedCommit:
+    """One commit of one table.
+
+    Attributes:
+        table: the table's full name of today.
+        version: the one that the commit made.
+        timestamp_ms: when, milliseconds since 1970-01-01 UTC.
+        operation: as in `commitInfo`; None where the commit does not say.
+        rows: what it changed.
+        facts: of the dbt command that made it; None where another writer did.
+        user_metadata: the writer's note on it.
+        engine: the writer's program, as it names itself.
+        parameters: of the operation.
+        commit_attempts: how often the commit was tried; None where the writer does not say.
+        statement_attempts: how often the whole statement was run; likewise.
+        read_versions: of each table that the statement read, by its name, the versions.
+    """
+
+    table: str
+    version: int
+    timestamp_ms: int
+    operation: str | None
+    rows: RowsChanged
+    facts: CommitFacts | None
+    user_metadata: str | None = None
+    engine: str | None = None
+    parameters: Mapping[str, Json] = field(default_factory=dict)
+    commit_attempts: int | None = None
+    statement_attempts: int | None = None
+    read_versions: Mapping[str, Sequence[int]] = field(default_factory=dict)
+
+    @property
+    def run_id(self) -> str | None:
+        """The logical run that it belongs to; None where another writer made it."""
+        return None if self.facts is None else self.facts.run_id or self.facts.invocation_id
+
+
+@dataclass(frozen=True)
+class TableHistory:
+    """The commits of one table that its log still has.
+
+    Attributes:
+        commits: oldest first.
+        problem: why they could not be read; there are no commits then.
+    """
+
+    table: RelationName
+    commits: tuple[LoggedCommit, ...] = ()
+    problem: SiltError | None = None
+
+    def of_run(self, run_id: str) -> tuple[LoggedCommit, ...]:
+        """The commits of a run, oldest first."""
+        return tuple(commit for commit in self.commits if commit.run_id == run_id)
+
+    def after(self, version: int) -> tuple[LoggedCommit, ...]:
+        """The commits after a version, oldest first."""
+        return tuple(commit for commit in self.commits if commit.version > version)
+
+    def undone_by(self) -> dict[int, LoggedCommit]:
+        """By version, of those that the newest one holds nothing of any more: the RESTORE that put the table back."""
+        undone: dict[int, LoggedCommit] = {}
+        left: int | None = None
+        restore: LoggedCommit | None = None
+        for commit in reversed(self.commits):
+            if restore is not None and left is not None and commit.version > left:
+                undone[commit.version] = restore
+            elif (back_to := self._restored(commit)) is not None:
+                left, restore = back_to, commit
+        return undone
+
+    def _restored(self, commit: LoggedCommit) -> int | None:
+        """The version that a commit put the table back to; None where it is no RESTORE, or the log does not say."""
+        if commit.operation != RESTORE_OPERATION:
+            return None
+        version, time = commit.parameters.get("version"), commit.parameters.get("timestamp")
+        if isinstance(version, int):
+            return version
+        moment = _moment_ms(time)
+        earlier = [each.version for each in self.commits if each.version < commit.version]
+        times = {each.version: each.timestamp_ms for each in self.commits}
+        return max((each for each in earlier if moment is not None and times[each] <= moment), default=None)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A logical run, by what it committed.
+
+    Attributes:
+        commits: in the order of their times; one at least.
+    """
+
+    run_id: str
+    commits: tuple[LoggedCommit, ...]
+
+    @property
+    def first_ms(self) -> int:
+        """When its first commit was made, milliseconds since 1970-01-01 UTC."""
+        return self.commits[0].timestamp_ms
+
+    @property
+    def last_ms(self) -> int:
+        """When its last commit was made, milliseconds since 1970-01-01 UTC."""
+        return self.commits[-1].timestamp_ms
+
+    @property
+    def rows(self) -> RowsChanged:
+        return RowsChanged.total(commit.rows for commit in self.commits)
+
+    @property
+    def commit_retries(self) -> int:
+        """How often a commit was tried again, because other writers' commits came first."""
+        return _again(commit.commit_attempts for commit in self.commits)
+
+    @property
+    def statement_reruns(self) -> int:
+        """How often a whole statement was run again, because another writer had changed what it read."""
+        return _again(commit.statement_attempts for commit in self.commits)
+
+    @property
+    def tables(self) -> list[str]:
+        """Sorted by name."""
+        return sorted({commit.table for commit in self.commits})
+
+    @property
+    def nodes(self) -> list[str]:
+        """dbt's unique ids, in the order of their first commits."""
+        return _distinct(commit.facts.node_id for commit in self.commits if commit.facts)
+
+    @property
+    def invocations(self) -> list[str]:
+        """dbt's ids of the commands that worked under it, in the order of their first commits."""
+        return _distinct(commit.facts.invocation_id for commit in self.commits if commit.facts)
+
+    @property
+    def targets(self) -> list[str]:
+        """The profile's targets, likewise."""
+        return _distinct(commit.facts.target for commit in self.commits if commit.facts)
+
+
+def table_history(catalog: Catalog, table: RelationName) -> TableHistory:
+    """The commits of one table.
+
+    Raises:
+        RelationNotFoundError, SchemaNotFoundError: there is no such table.
+        NotATableError, TableDamagedError, StorageError: its log cannot be read.
+    """
+    return TableHistory(table, tuple(log_history(catalog.table(table))))
+
+
+def log_history(log: DeltaLog) -> list[LoggedCommit]:
+    """The commits that a table's log still has, oldest first; raises as `table_history`."""
+    return [_commit(log.name, head) for head in read_heads(log.store, log.name)]
+
+
+def histories(catalog: Catalog) -> list[TableHistory]:
+    """The commits of every table of every database, by the tables' names; a table that goes away meanwhile is left out.
+
+    Raises:
+        StorageError: the storage failed.
+    """
+    names = table_names(catalog)
+    with ThreadPoolExecutor(_READERS) as pool:
+        found = pool.map(functools.partial(_history, catalog), names)
+        return [history for history in found if history is not None]
+
+
+def table_names(catalog: Catalog) -> list[RelationName]:
+    """The names of every table of every database, sorted."""
+    return [
+        entry.name
+        for database in catalog.databases()
+        for schema in catalog.schemas(database)
+        for entry in catalog.relations(database, schema)
+        if entry.kind is RelationKind.TABLE
+    ]
+
+
+def runs(found: Iterable[TableHistory]) -> list[Run]:
+    """The runs of these histories, the one with the newest commit first."""
+    commits: dict[str, list[LoggedCommit]] = defaultdict(list)
+    for history in found:
+        for commit in history.commits:
+            if commit.run_id is not None:
+                commits[commit.run_id].append(commit)
+    made = [Run(run_id, tuple(sorted(of_run, key=_when))) for run_id, of_run in commits.items()]
+    return sorted(made, key=lambda run: (run.last_ms, run.run_id), reverse=True)
+
+
+def _history(catalog: Catalog, table: RelationName) -> TableHistory | None:
+    try:
+        return table_history(catalog, table)
+    except (RelationNotFoundError, SchemaNotFoundError):
+        return None
+    except SiltError as error:
+        gone = isinstance(error, NotATableError) and catalog.find(table) is None
+        return None if gone else TableHistory(table, problem=error)
+
+
+def _commit(table: str, head: CommitHead) -> LoggedCommit:
+    return LoggedCommit(
+        table,
+        head.version,
+        head.timestamp_ms,
+        head.info.operation,
+        RowsChanged.of(head.info),
+        CommitFacts.of_info(head.info),
+        head.info.user_metadata,
+        head.info.engine_info,
+        head.info.operation_parameters,
+        head.info.commit_attempts,
+        head.info.statement_attempts,
+        head.info.read_versions or {},
+    )
+
+
+def _moment_ms(text: Json) -> int | None:
+    """A time as RESTORE writes it down, in milliseconds since 1970-01-01 UTC."""
+    try:
+        return round(datetime.fromisoformat(str(text)).timestamp() * 1000)
+    except ValueError:
+        return None
+
+
+def _when(commit: LoggedCommit) -> tuple[int, str, int]:
+    return commit.timestamp_ms, commit.table, commit.version
+
+
+def _again(attempts: Iterable[int | None]) -> int:
+    return sum(attempt - 1 for attempt in attempts if attempt is not None)
+
+
+def _distinct(names: Iterable[str | None]) -> list[str]:
+    return list(dict.fromkeys(name for name in names if name))

@@ -1,0 +1,58 @@
+"""What dbt's results lack after Ctrl-C: the nodes that had not come to their end.
+
+`dbt retry` repeats what `run_results.json` says has failed or was skipped. Where `--fail-fast` stops a run, dbt enters
+the nodes that are left as skipped; where Ctrl-C does, it leaves them out, and a retry would end well without them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from dbt.adapters.silt.runs.retry import RESULTS_FILE
+
+
+def enter_unfinished(folder: Path, invocation_id: str, selected: Iterable[str]) -> bool:
+    """Enter the nodes without a result as skipped.
+
+    Args:
+        folder: dbt's target folder.
+        invocation_id: the command that is interrupted.
+        selected: the unique ids of the nodes that it was to run.
+
+    Returns:
+        Whether dbt has written the results of that command, so that they are whole now.
+    """
+    path = folder / RESULTS_FILE
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return False
+    if document["metadata"]["invocation_id"] != invocation_id:
+        return False
+    known = {result["unique_id"] for result in document["results"]}
+    document["results"] += [_skipped(unique_id) for unique_id in selected if unique_id not in known]
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    temporary.write_text(json.dumps(document), encoding="utf-8")
+    os.replace(temporary, path)
+    return True
+
+
+def _skipped(unique_id: str) -> dict[str, Any]:
+    return {
+        "status": "skipped",
+        "timing": [],
+        "thread_id": "",
+        "execution_time": 0.0,
+        "adapter_response": {},
+        "message": "Skipped because the run was interrupted",
+        "failures": None,
+        "unique_id": unique_id,
+        "compiled": False,
+        "compiled_code": None,
+        "relation_name": None,
+        "batch_results": None,
+    }

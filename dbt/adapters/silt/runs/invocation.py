@@ -1,0 +1,275 @@
+"""One dbt command as a logical run: what `runs` needs, gathered from dbt's flags, arguments and configuration."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import timezone
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+from dbt.adapters.events.logging import AdapterLogger
+from dbt.flags import get_flags
+from dbt_common.events.base_types import EventMsg
+from dbt_common.events.event_manager_client import add_callback_to_manager
+from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.invocation import get_invocation_id, get_invocation_started_at
+
+from dbt import selected_resources
+from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.engine.statements.execute.effects import changes_something
+from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry, variables_text
+from dbt.adapters.silt.records.units import RunContext
+from dbt.adapters.silt.runs.dbt_command import RETRY, DbtCommand
+from dbt.adapters.silt.runs.interrupted_results import enter_unfinished
+from dbt.adapters.silt.runs.retry import PreviousResults, Retry
+from dbt.adapters.silt.runs.run_id import LogicalRun, Origin, RunSources, choose_run, parse_duration, resumable
+
+logger = AdapterLogger("Silt")
+
+OPERATION = "run-operation"
+WRITING_COMMANDS = frozenset(("run", "build", "seed", "snapshot", "clone", OPERATION))
+"""The commands whose writes are units of work, as dbt's `which` names them; a retry has the name of what it repeats."""
+
+QUERYING_COMMANDS = (WRITING_COMMANDS - {OPERATION}) | {"test", "show"}
+"""The commands that surely need Spark."""
+
+_FAILED = 1
+"""dbt's exit code of a command that came to its end, with failures; that of one that an error broke off is another."""
+
+
+class Invocation:
+    """This dbt command. It is made on dbt's main thread, where dbt's command line can be seen.
+
+    Args:
+        config: dbt's configuration: of a project, or of a profile alone (`dbt debug`).
+        of_commits: finds the run id of a retried run in the commits that it left.
+
+    Raises:
+        DbtRuntimeError: this is `dbt retry`, and it would repeat less than the last run, or an older one.
+    """
+
+    def __init__(self, config: Any, of_commits: Callable[[PreviousResults], str | None]) -> None:
+        self._config = config
+        self._of_commits = of_commits
+        self._lock = threading.RLock()
+        self._run: LogicalRun | None = None
+        self._entered: str | None = None
+        self._ended = False
+        self._is_over = False
+        self._around = sys.exc_info()[1]
+        # `dbt debug` knows the project by its flag alone.
+        given = getattr(config, "project_root", None) or getattr(get_flags(), "PROJECT_DIR", None)
+        self.project_root = Path(given or os.getcwd())
+        self.target_path = Path(getattr(config, "project_target_path", None) or self.project_root / "target")
+        self._registry = RunRegistry(self.target_path)
+        self._typed = DbtCommand.current(str(self._flag("which")))
+        if self._typed.announces_end:
+            add_callback_to_manager(self._hear)
+        self._state = None if self._typed.state is None else self.project_root / self._typed.state
+        self._retry = self._retried() if self.writes and self._typed.name == RETRY else None
+
+    @property
+    def id(self) -> str:
+        """dbt's id of the command."""
+        return str(get_invocation_id())
+
+    @property
+    def writes(self) -> bool:
+        """Whether writes of this command are units of work."""
+        return self._flag("which") in WRITING_COMMANDS
+
+    @property
+    def is_operation(self) -> bool:
+        """Whether this is `dbt run-operation`, which may also only look at something."""
+        return self._flag("which") == OPERATION
+
+    @property
+    def operation(self) -> str | None:
+        """The macro that `dbt run-operation` runs, as it is named on the command line; None in any other command."""
+        return str(self._flag("macro")) if self.is_operation else None
+
+    @property
+    def queries(self) -> bool:
+        """Whether this command surely needs Spark."""
+        return self._flag("which") in QUERYING_COMMANDS
+
+    @property
+    def full_refresh(self) -> bool:
+        return bool(self._flag("full_refresh"))
+
+    @property
+    def context(self) -> RunContext:
+        """What the units of work of this command have in common.
+
+        Raises:
+            InvalidSettingError: see `run`.
+        """
+        return RunContext(
+            project=str(getattr(self._config, "project_name", "")),
+            target=str(getattr(self._config, "target_name", "")),
+            run_id=self.run.run_id,
+            empty=bool(self._flag("empty")),
+            sample=bool(self._flag("sample")),
+        )
+
+    @property
+    def run(self) -> LogicalRun:
+        """The logical run, chosen at the first call.
+
+        Raises:
+            InvalidSettingError: a run id is given that is none, or that of what `dbt retry` repeats cannot be found.
+        """
+        with self._lock:
+            if self._run is None:
+                self._run = choose_run(self._sources())
+            return self._run
+
+    @property
+    def has_started(self) -> bool:
+        """Whether this command is a run by now: an operation that has only looked is none."""
+        return self.writes and self._run is not None
+
+    @property
+    def run_id(self) -> str | None:
+        """The run id of what is written now; None before the run starts, and in a command that is none."""
+        return self.run.run_id if self.has_started else None
+
+    def connect(self) -> None:
+        """A connection is asked for: the run starts, unless it is an operation, which may only look at something."""
+        if not self.is_operation:
+            self.start()
+
+    def reach(self, statement: str) -> None:
+        """A statement is about to be run: an operation is a run from the first that changes something."""
+        if self.is_operation and not self._entered and changes_something(statement):
+            self.start()
+
+    def start(self) -> None:
+        """Enter the run and show its id, once, if this command writes.
+
+        Raises:
+            InvalidSettingError: see `run`.
+            NotWrittenError: the target folder cannot be written.
+        """
+        with self._lock:
+            if self._entered or self._ended or not self.writes:
+                return
+            entry = self._entry(self.run.run_id)
+            self._registry.enter(entry)
+            self._entered = entry.invocation_id
+        for line in self._announcement(self.run):
+            logger.info(line)
+
+    def finish(self) -> None:
+        """The connections are closed: mark the run as one that came to its end, unless an error or Ctrl-C ends it.
+
+        dbt closes them before it writes its results, and again when the command is over. A run that is killed between
+        the two must not look finished: nothing would continue it.
+        """
+        with self._lock:
+            self._ended = True
+            if self._typed.announces_end and not self._is_over:
+                return
+            entered, self._entered = self._entered, None
+        if entered is not None:
+            error = sys.exc_info()[1]
+            failed = isinstance(error, click.ClickException) and error.exit_code == _FAILED
+            finished = error is self._around or failed
+            cause = getattr(error, "exception", error)  # dbt wraps what ends a command
+            interrupted = not finished and isinstance(cause, (KeyboardInterrupt, SystemExit))
+            self._mark(entered, finished, interrupted and self._enter_unfinished())
+
+    def _hear(self, event: EventMsg) -> None:
+        self._is_over = self._is_over or event.info.name == "CommandCompleted"
+
+    def _enter_unfinished(self) -> bool:
+        """Make the results that dbt has written at Ctrl-C whole; whether it has."""
+        selected = selected_resources.SELECTED_RESOURCES if self._retry is None else self._retry.previous.unfinished
+        try:
+            return enter_unfinished(self.target_path, self.id, selected)
+        except OSError as error:
+            logger.warning(f"The nodes that had not run are not in dbt's results, so `dbt retry` will refuse: {error}")
+            return False
+
+    def _mark(self, entered: str, finished: bool, has_results: bool) -> None:
+        """What the run has done stands, and dbt has its results still to write: no reason to fail here."""
+        try:
+            self._registry.end(entered, finished, has_results)
+        except SiltError as error:
+            logger.warning(
+                f"The end of this run is not on record, so `dbt retry` will take it for a killed one: {error}"
+            )
+
+    def _sources(self) -> RunSources:
+        credentials = self._config.credentials
+        retried, unfinished = None, None
+        if self._retry is not None:
+            retried = partial(self._retry.run_id, self._known_entries(), self._of_commits)
+        elif credentials.resume and self.writes:
+            unfinished = resumable(self._registry.entries(), self._entry(""), parse_duration(credentials.resume))
+        return RunSources(self.id, self._variables(), retried, credentials.run_id, unfinished)
+
+    def _known_entries(self) -> tuple[RunEntry, ...]:
+        """Those beside the results that are retried come first."""
+        beside = () if self._state is None else RunRegistry(self._state).entries()
+        return (*beside, *self._registry.entries())
+
+    def _announcement(self, run: LogicalRun) -> list[str]:
+        lines = []
+        if run.continued is not None:
+            lines.append(
+                f"Continuing `{run.continued.command}`, started at {run.continued.started_at}, which did not finish: "
+                "what it committed is skipped"
+            )
+        profile = self._config.credentials.run_id
+        unused = run.origin is Origin.RETRY and profile and profile != run.run_id
+        note = f"; the profile's run_id {profile} is not that run's" if unused else ""
+        return [*lines, f"Run id {run.run_id} ({run.origin.value}{note})"]
+
+    def _entry(self, run_id: str) -> RunEntry:
+        """This command as it is entered: a retry is continued by the command that it retries."""
+        own = self._own(run_id)
+        if self._retry is None:
+            return own
+        own = replace(own, repeats=self._retry.previous.invocation_id)
+        repeated = None if self._retry.from_state else self._registry.find(self._retry.previous.invocation_id)
+        return own if repeated is None else replace(own, command=repeated.command, directory=repeated.directory)
+
+    def _own(self, run_id: str) -> RunEntry:
+        return RunEntry(
+            invocation_id=self.id,
+            run_id=run_id,
+            command=self._typed.line,
+            directory=self._typed.directory,
+            started_at=get_invocation_started_at().replace(tzinfo=timezone.utc).isoformat(),
+            variables=variables_text(self._variables()),
+            target=str(getattr(self._config, "target_name", "")),
+        )
+
+    def _retried(self) -> Retry | None:
+        """The retry that this command is, checked where the user has not said which results to repeat."""
+        previous = PreviousResults.read(self.target_path if self._state is None else self._state)
+        if previous is None:
+            return None
+        from_state = self._state is not None and self._state.resolve() != self.target_path.resolve()
+        suggested = self._config.credentials.run_id or previous.invocation_id
+        retry = Retry(previous, self._own(suggested), from_state)
+        if self._state is None:
+            try:
+                retry.check(self._registry.entries(), str(self.target_path))
+            except SiltError as error:
+                raise DbtRuntimeError(str(error)) from error
+        return retry
+
+    def _variables(self) -> Mapping[str, Any]:
+        return getattr(self._config, "cli_vars", None) or {}
+
+    def _flag(self, name: str) -> Any:
+        """A flag of the command; None where dbt gives no such flag."""
+        return getattr(getattr(self._config, "args", None), name, None)

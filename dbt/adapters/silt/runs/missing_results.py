@@ -1,0 +1,58 @@
+"""`dbt retry` where no run has left results: dbt refuses before it makes an adapter, and does not say what to type."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.events.base_types import EventMsg
+from dbt_common.events.event_manager_client import add_callback_to_manager
+
+from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.records.run_registry import RunRegistry
+from dbt.adapters.silt.runs.dbt_command import RETRY
+from dbt.adapters.silt.runs.retry import RESULTS_FILE
+
+logger = AdapterLogger("Silt")
+
+
+def explain_missing_results() -> None:
+    """If this is `dbt retry`, and it fails for want of results, show the command that continues the last run.
+
+    To be called when dbt has read the profile: nothing else of an adapter is made before the refusal.
+    """
+    context = click.get_current_context(silent=True)
+    if context is not None and context.info_name == RETRY:
+        add_callback_to_manager(_hear)
+
+
+def continuing_advice(target: Path, directory: str) -> str | None:
+    """What to do where a project's only results would have been those of a run that was stopped; else None.
+
+    Args:
+        target: dbt's target folder.
+        directory: the folder that the command is typed in.
+
+    Raises:
+        InvalidSettingError: the registry of runs is damaged.
+        StorageError: it cannot be read.
+    """
+    last = max(RunRegistry(target).entries(), key=lambda each: each.started, default=None)
+    if last is None or last.finished or (target / RESULTS_FILE).exists():
+        return None
+    return f"Run {last.run_id}, started at {last.started_at}, {last.ending}. {last.remedy(directory)}"
+
+
+def _hear(event: EventMsg) -> None:
+    if event.info.name != "MainEncounteredError":
+        return
+    seen = click.get_current_context().obj
+    config = seen.get("runtime_config")
+    if config is not None and seen["flags"].STATE is None:
+        try:
+            advice = continuing_advice(Path(config.project_target_path), str(Path.cwd()))
+        except SiltError as error:
+            advice = str(error)
+        if advice is not None:
+            logger.error(advice)

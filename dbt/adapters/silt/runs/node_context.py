@@ -1,0 +1,131 @@
+"""What one thread's node is at, and what that makes of a statement which is not the node's own write by name."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationKind
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.statements.execute.written import Effect, Written
+from dbt.adapters.silt.records.units import RunContext, StatementScope, Unit, node_scope
+from dbt.adapters.silt.runs.committed_work import Landed
+
+_WRITING_NODES = frozenset(("model", "seed", "snapshot", "function"))
+
+
+@dataclass
+class NodeWork:
+    """What one thread's node is at.
+
+    Attributes:
+        node: what dbt runs or compiles; None between nodes, in hooks of a run and in operations.
+        unit: the unit of work that each next statement is.
+        named: of each of the next statements, in order, the unit of work that it is by name, or None.
+        scope: the hook whose statements are units of their own.
+        has_own_materialization: whether one of this adapter runs the node. It names its write itself, and what it
+            changes of the table's shape follows from how the table is, so that it may be done again.
+        replace_tables: whether the view that the next statement makes may take the place of a table.
+        landed: the units of work that are done so far.
+        tags: the node's.
+        batch_id: of the batch, where the node is one of a microbatch model.
+        ended: whether its materialization came to its end.
+    """
+
+    node: Any = None
+    unit: Unit | None = None
+    named: list[Unit | None] = field(default_factory=list)
+    scope: StatementScope | None = None
+    has_own_materialization: bool = False
+    replace_tables: bool = False
+    landed: Landed = field(default_factory=Landed)
+    tags: tuple[str, ...] = ()
+    batch_id: str | None = None
+    ended: bool = False
+
+    @property
+    def is_writing_node(self) -> bool:
+        """Whether it makes something of the warehouse; a test of any kind looks at what is there now."""
+        return self.node is not None and str(self.node.resource_type) in _WRITING_NODES
+
+    def is_unit(self, written: Written) -> bool:
+        """Whether a statement with this effect is a unit of work."""
+        return written.effect is Effect.ROWS or self.scope is not None or not self.has_own_materialization
+
+
+class StatementUnits:
+    """The units of one dbt command that are units by their text: how often each text came, and what it met of all."""
+
+    def __init__(self) -> None:
+        self._occurrences: Counter[str] = Counter()
+        self._met: set[str] = set()
+        self._lock = threading.Lock()
+
+    def next(self, scope: StatementScope, statement: str) -> Unit:
+        """The unit that a statement is, which has come once more."""
+        key = scope.key(statement)
+        with self._lock:
+            self._occurrences[key] += 1
+            return scope.unit(statement, self._occurrences[key])
+
+    def meet(self, unit: Unit) -> None:
+        """This command has done the unit, or found it done."""
+        with self._lock:
+            self._met.add(unit.app_id)
+
+    def overtaken_by(self, unit: Unit, scope: StatementScope, log: DeltaLog) -> str | None:
+        """The node's own write, where the table holds it from before and the statement comes before it.
+
+        Such a statement is late: run now, it would change what the write has made. Where a node first finds no table
+        and later one, its statements differ; so they do where their text has the time in it.
+        """
+        recorded = {app_id: each.version for app_id, each in log.snapshot().transactions.items()}
+        if scope.own_write is None or recorded.get(unit.app_id, 0) >= unit.version:
+            return None
+        with self._lock:
+            earlier = {app_id: version for app_id, version in recorded.items() if app_id not in self._met}
+        return scope.own_write.among(earlier)
+
+
+def scope_of_node(context: RunContext, node: Any, full_refresh: bool, database: str) -> StatementScope:
+    """The scope of a node's statements that are neither its own write nor a hook's.
+
+    Args:
+        node: dbt's.
+        full_refresh: whether the command has the flag.
+        database: the name of one that the node does not name.
+    """
+    batch = getattr(node, "batch", None)
+    model = {
+        "unique_id": node.unique_id,
+        "batch": {"id": batch.id, "event_time_end": batch.event_time_end} if batch else None,
+    }
+    return node_scope(context, model, str(table_of(node, database)), is_rebuilt(node, full_refresh))
+
+
+def table_of(node: Any, database: str) -> RelationName:
+    """The node's own table."""
+    return RelationName(node.database or database, node.schema, getattr(node, "alias", None) or node.name)
+
+
+def is_rebuilt(node: Any, full_refresh: bool) -> bool:
+    """Whether `--full-refresh` is meant for the node: its own setting goes first, and a snapshot is never rebuilt."""
+    if str(node.resource_type) == "snapshot":
+        return False
+    return full_refresh_of(node.config, full_refresh)
+
+
+def full_refresh_of(config: Mapping[str, Any], full_refresh: bool) -> bool:
+    """A node's own setting, else the command's."""
+    own = config.get("full_refresh")
+    return full_refresh if own is None else bool(own)
+
+
+def log_of(catalog: Catalog, name: RelationName | None) -> DeltaLog | None:
+    """The log of a table, if there is one of that name."""
+    entry = None if name is None else catalog.find(name)
+    return catalog.table(entry.name) if entry is not None and entry.kind is RelationKind.TABLE else None

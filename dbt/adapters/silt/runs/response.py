@@ -1,0 +1,127 @@
+"""What dbt is told of a commit: the adapter response, and the line in `silt_commits.jsonl`.
+
+dbt drops the adapter response of a node that fails after its commit, and of every microbatch model. The line in the
+file, the line in dbt's log and the commit's own commitInfo (see `commit_facts`) are where the facts stay.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Final
+
+from dbt.adapters.contracts.connection import AdapterResponse
+
+from dbt.adapters.silt.engine.commands.target import Outcome
+from dbt.adapters.silt.records.commit_facts import CommitFacts
+from dbt.adapters.silt.records.journal import JournalEntry
+from dbt.adapters.silt.records.units import Unit
+
+_COUNTS: Final = (
+    "rows_affected",
+    "rows_inserted",
+    "rows_updated",
+    "rows_deleted",
+    "files_added",
+    "files_removed",
+    "files_skipped",
+    "attempts",
+    "statement_attempts",
+)
+
+
+@dataclass
+class SiltResponse(AdapterResponse):
+    """What a statement did, as it stands in `run_results.json`.
+
+    Attributes:
+        run_id, app_id, txn_version: the unit of work, where the statement was one.
+        table, table_version, operation: what was committed, where.
+        attempts, statement_attempts: how often the commit, and the whole statement, was tried.
+        skipped: whether an earlier commit had done this unit of work; `table_version` is then that commit's.
+    """
+
+    run_id: str | None = None
+    app_id: str | None = None
+    txn_version: int | None = None
+    table: str | None = None
+    table_version: int | None = None
+    operation: str | None = None
+    rows_inserted: int | None = None
+    rows_updated: int | None = None
+    rows_deleted: int | None = None
+    files_added: int | None = None
+    files_removed: int | None = None
+    files_skipped: int | None = None
+    attempts: int | None = None
+    statement_attempts: int | None = None
+    skipped: bool | None = None
+
+    @classmethod
+    def of(cls, outcome: Outcome | None, unit: Unit | None) -> SiltResponse:
+        """The response of a statement; `outcome` is None for one that changes no table."""
+        if outcome is None:
+            return cls("OK", code="OK")
+        changes = (outcome.rows_inserted, outcome.rows_updated, outcome.rows_deleted)
+        known = [rows for rows in changes if rows is not None]
+        return cls(
+            _message=_skip_message(outcome, unit) if outcome.skipped else _message(outcome),
+            code=outcome.operation,
+            rows_affected=sum(known) if known else None,
+            run_id=unit.run_id if unit else None,
+            app_id=unit.app_id if unit else None,
+            txn_version=unit.version if unit else None,
+            table=outcome.table,
+            table_version=outcome.version,
+            operation=outcome.operation,
+            rows_inserted=outcome.rows_inserted,
+            rows_updated=outcome.rows_updated,
+            rows_deleted=outcome.rows_deleted,
+            files_added=outcome.files_added,
+            files_removed=outcome.files_removed,
+            files_skipped=outcome.files_skipped,
+            attempts=outcome.attempts,
+            statement_attempts=outcome.statement_attempts,
+            skipped=outcome.skipped,
+        )
+
+
+def journal_entry(response: SiltResponse, facts: CommitFacts) -> JournalEntry:
+    """The line of a commit, or of a unit of work that was skipped, whose counts are left out: it did nothing."""
+    assert response.table is not None
+    told = ("txn_version", "table_version", "operation", *(() if response.skipped else _COUNTS))
+    who = ("invocation_id", "target", "run_id", "node_id", "batch_id", "app_id")
+    return JournalEntry(
+        time=datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
+        table=response.table,
+        skipped=bool(response.skipped),
+        **{name: getattr(facts, name) for name in who},
+        **{name: getattr(response, name) for name in told},
+    )
+
+
+def _message(outcome: Outcome) -> str:
+    """Such as "v12: 4,120 inserted, 310 updated in 3 files"."""
+    rows = [
+        f"{count:,} {verb}"
+        for count, verb in (
+            (outcome.rows_inserted, "inserted"),
+            (outcome.rows_updated, "updated"),
+            (outcome.rows_deleted, "deleted"),
+        )
+        if count
+    ]
+    files = f" in {outcome.files_added:,} file{'' if outcome.files_added == 1 else 's'}" if outcome.files_added else ""
+    version = "" if outcome.version is None else f"v{outcome.version}: "
+    counted = any(each is not None for each in (outcome.rows_inserted, outcome.rows_updated, outcome.rows_deleted))
+    what = (", ".join(rows) or "no row changed") if counted else outcome.operation.lower()
+    return f"{version}{what}{files}"
+
+
+def _skip_message(outcome: Outcome, unit: Unit | None) -> str:
+    run = f" by run {unit.run_id}" if unit else ""
+    version = "" if outcome.version is None else f"@v{outcome.version}"
+    since = (
+        "" if outcome.emptied_at is None else f"; all rows were taken out of the table since, by v{outcome.emptied_at}"
+    )
+    return f"skipped: already applied{run} as {outcome.table}{version}{since}"

@@ -1,0 +1,140 @@
+"""`dbt retry`: under which run id it works, and when it would not do what its reader expects.
+
+dbt repeats what `run_results.json` says. After a kill that file is of an older run: that is refused, with the command
+that continues the killed one. After Ctrl-C it is made whole (see `interrupted_results`).
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NoReturn
+
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
+from dbt.adapters.silt.records.run_registry import REGISTRY_FILE, RUN_ID_VARIABLE, RunEntry, parse_time
+from dbt.adapters.silt.runs.run_id import run_id_text
+
+RESULTS_FILE = "run_results.json"
+_REPEATED = frozenset(("error", "fail", "skipped", "runtime error", "partial success"))
+
+
+@dataclass(frozen=True)
+class PreviousResults:
+    """What `run_results.json` says of the command that `dbt retry` repeats.
+
+    Attributes:
+        command: dbt's name of it ("run", "run-operation").
+        run_ids: those in the adapter responses of its nodes.
+        relations: what its nodes write, by their quoted names.
+        variables: its `--vars`, which a retry's own replace.
+        unfinished: the unique ids of the nodes that are repeated.
+    """
+
+    invocation_id: str
+    generated_at: datetime
+    started_at: datetime
+    command: str = ""
+    run_ids: tuple[str, ...] = ()
+    relations: tuple[str, ...] = ()
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    unfinished: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> PreviousResults:
+        metadata, arguments, results = document["metadata"], document.get("args", {}), document.get("results", ())
+        responses = [result.get("adapter_response") or {} for result in results]
+        return cls(
+            invocation_id=metadata["invocation_id"],
+            generated_at=parse_time(metadata["generated_at"]),
+            started_at=parse_time(metadata.get("invocation_started_at") or metadata["generated_at"]),
+            command=str(arguments.get("which", "")),
+            run_ids=tuple(dict.fromkeys(each["run_id"] for each in responses if each.get("run_id"))),
+            relations=tuple(result["relation_name"] for result in results if result.get("relation_name")),
+            variables=arguments.get("vars") or {},
+            unfinished=tuple(each["unique_id"] for each in results if each.get("status") in _REPEATED),
+        )
+
+    @classmethod
+    def read(cls, folder: Path) -> PreviousResults | None:
+        """What the results in a target folder say, or None where there are none (dbt itself then says so)."""
+        try:
+            return cls.of(json.loads((folder / RESULTS_FILE).read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return None
+
+
+@dataclass(frozen=True)
+class Retry:
+    """One `dbt retry`.
+
+    Attributes:
+        previous: the results that it repeats.
+        own: its own entry, with the run id that is suggested where none can be found.
+        from_state: whether the results are not those of the project's target folder: then they are the user's choice.
+    """
+
+    previous: PreviousResults
+    own: RunEntry
+    from_state: bool = False
+
+    def check(self, entries: Sequence[RunEntry], results: str) -> None:
+        """Refuse where it would repeat less than the last run, or an older one.
+
+        Args:
+            entries: the runs of the project.
+            results: the folder that the results lie in.
+
+        Raises:
+            InvalidSettingError: the last run is still running, or was stopped; the message holds the command that
+                continues it.
+        """
+        for entry in entries:
+            if entry.invocation_id == self.previous.invocation_id and not (entry.finished or entry.has_results):
+                self._refuse(entry, results, "which was stopped: its results lack the nodes that had not run")
+        later = [each for each in entries if each.started > self.previous.generated_at]
+        for entry in sorted(later, key=lambda each: each.started, reverse=True):
+            # A retry of the same results that was killed has left them as they were.
+            if self.previous.invocation_id != entry.repeats and self.own.invocation_id != entry.invocation_id:
+                self._refuse(
+                    entry, results, f"but run {entry.run_id}, started later at {entry.started_at}, {entry.ending}"
+                )
+
+    def run_id(self, entries: Sequence[RunEntry], of_commits: Callable[[PreviousResults], str | None]) -> str:
+        """The run id of what is retried.
+
+        Args:
+            entries: the runs in the registries that may know it.
+            of_commits: finds the id in the commits that the run left; asked only if nothing else knows it.
+
+        Raises:
+            InvalidSettingError: it cannot be found; the message holds the command that names one.
+        """
+        for entry in entries:
+            if entry.invocation_id == self.previous.invocation_id:
+                return entry.run_id
+        recorded = run_id_text(self.previous.variables.get(RUN_ID_VARIABLE), f"the recorded `{RUN_ID_VARIABLE}`")
+        found = next(iter(self.previous.run_ids), None) or recorded or of_commits(self.previous)
+        if found:
+            return found
+        if self.previous.command == "run-operation" and not self.from_state:
+            return self.previous.invocation_id  # it is entered before it changes something, so it has changed nothing
+        raise InvalidSettingError(
+            f"the run id of invocation {self.previous.invocation_id}, which `dbt retry` repeats, is not in "
+            f"{REGISTRY_FILE}, not in its results and not in the commits of this warehouse",
+            remedy="If it had a run id of its own, give that one; else name it with "
+            f"`{self.own.continuing_command(self.own.directory)}`",
+        )
+
+    def _refuse(self, entry: RunEntry, results: str, why: str) -> NoReturn:
+        if entry.running:
+            why = f"but run {entry.run_id} {entry.ending}"
+        otherwise = f"add `--state {shlex.quote(results)}` to repeat what the results say all the same"
+        raise InvalidSettingError(
+            f"`dbt retry` would repeat run {self.previous.invocation_id}, {why}",
+            remedy=f"{entry.remedy(self.own.directory)}, or {otherwise}",
+            details={"run_id": entry.run_id},
+        )

@@ -1,0 +1,56 @@
+"""What is said of work that is not done, because it had been done: quietly, unless it may surprise."""
+
+from __future__ import annotations
+
+from dbt.adapters.events.logging import AdapterLogger
+
+from dbt.adapters.silt.engine.commands.target import Outcome
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.records.commit_facts import EarlierCommit, find_unit
+from dbt.adapters.silt.records.units import Unit
+from dbt.adapters.silt.runs.response import SiltResponse
+
+logger = AdapterLogger("Silt")
+
+
+def skipped(log: DeltaLog, unit: Unit) -> SiltResponse | None:
+    """What is reported of a unit of work that the table holds already, with a warning where that may surprise.
+
+    None if it is still to be done.
+    """
+    recorded = log.snapshot().transaction_version(unit.app_id)
+    if recorded is None or recorded < unit.version:
+        return None
+    earlier = find_unit(log, unit.app_id)
+    version, emptied_at = (earlier.version, earlier.emptied_at) if earlier else (None, None)
+    outcome = Outcome("SKIP", log.name, version, skipped=True, emptied_at=emptied_at)
+    response = SiltResponse.of(outcome, unit)
+    _warn(str(response), unit, recorded, earlier)
+    return response
+
+
+def overtaken(log: DeltaLog, unit: Unit, own_write: str) -> SiltResponse:
+    """What is reported of a statement that comes before its node's own write, which the table holds already."""
+    found = find_unit(log, own_write)
+    version = None if found is None else found.version
+    place = log.name if version is None else f"{log.name}@v{version}"
+    response = SiltResponse.of(Outcome("SKIP", log.name, version, skipped=True), unit)
+    logger.warning(
+        f"skipped: a statement on {log.name} that comes before the node's own write, which run {unit.run_id} has "
+        f"applied already, as {place}; to do both again, give a new run id"
+    )
+    return response
+
+
+def _warn(response: str, unit: Unit, recorded: int, earlier: EarlierCommit | None) -> None:
+    """Say so where a skip may surprise: the node changed since, or a later kind of run had done the work."""
+    remedy = "to build it again, give a new run id"
+    was = earlier.facts.node_checksum if earlier else None
+    if recorded > unit.version:
+        logger.warning(f"{response}; that run was a full refresh; {remedy}")
+    elif was is not None and unit.checksum is not None and was != unit.checksum:
+        logger.warning(f"{response}; the node was changed since; {remedy}")
+    elif earlier is not None and earlier.emptied_at is not None:
+        logger.warning(f"{response}; {remedy}")
+    else:
+        logger.debug(response)

@@ -1,0 +1,326 @@
+"""How a SparkSession is had: embedded, on a cluster's master, or from a Spark Connect server.
+
+A process has one Spark. It is started by the first session that is asked for, quietly and with nothing left in the
+working directory; a Spark that the program itself has started is used as it is. Every connection gets a session of its
+own, with its own temporary views and settings: a new one costs less than cleaning a used one (`docs/decisions`).
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib.util
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import urlsplit
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.logger import PySparkLogger
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.engine.commands.spark import required_settings
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
+from dbt.adapters.silt.session.java import archive_path, default_memory, driver_options, find_java
+
+
+@dataclass(frozen=True)
+class SessionSettings:
+    """Which Spark to use, and how.
+
+    Attributes:
+        master: where an embedded driver runs its tasks: `local[*]`, `spark://host:port`, `yarn` ...
+        remote: a Spark Connect server, `sc://host:port`; then `master` is not used.
+        spark_conf: the user's Spark settings; they win over the defaults here, not over what correctness rests on.
+    """
+
+    master: str = "local[*]"
+    remote: str | None = None
+    spark_conf: Mapping[str, object] = field(default_factory=dict)
+
+
+def open_session(settings: SessionSettings) -> SparkSession:
+    """A new session of this process's Spark, which is started if it does not run yet.
+
+    Raises:
+        InvalidSettingError: `spark_conf` contradicts what correctness rests on or asks the running Spark for what only
+            a new one can have.
+        SparkUnavailableError: there is no Java that will do, Spark does not start, or the server cannot be reached.
+    """
+    required_settings.check(settings.spark_conf)
+    _silence_query_contexts()
+    with _lock:
+        session = _connect(settings.remote) if settings.remote else _embedded(settings).newSession()
+        if _running is None or _running.settings != settings:
+            _apply(session, settings)
+    return session
+
+
+def stop_spark() -> None:
+    """Ends the Spark that this module has started, and waits for its Java to be gone. Open sessions end with it."""
+    global _running
+    with _lock:
+        if _running is not None:
+            running, _running = _running, None
+            running.stop()
+
+
+class SessionPool:
+    """Sessions for the connections of one profile, each used by one connection at a time. Safe for threads."""
+
+    def __init__(self, settings: SessionSettings) -> None:
+        self._settings = settings
+
+    def acquire(self) -> SparkSession:
+        """A session without temporary views, functions or settings of others; raises as `open_session` does."""
+        return open_session(self._settings)
+
+    def release(self, session: SparkSession) -> None:
+        """Takes a session back: it is not used again, and a server is told so."""
+        if self._settings.remote is not None:
+            with contextlib.suppress(PySparkException):  # the server ends idle sessions by itself
+                session.stop()
+
+
+@dataclass(frozen=True)
+class _Running:
+    """The Spark that this module has started.
+
+    Attributes:
+        java: its process; None where the program had started Java before.
+        temporary: the folder of its log and of what it would else leave in the working directory.
+    """
+
+    settings: SessionSettings
+    context: SparkContext
+    java: subprocess.Popen[bytes] | None
+    temporary: str
+
+    def stop(self) -> None:
+        self.context.stop()
+        if self.java is not None:
+            _end_java(self.java)
+        shutil.rmtree(self.temporary, ignore_errors=True)
+
+
+_lock = threading.Lock()
+_running: _Running | None = None
+
+
+def _silence_query_contexts() -> None:
+    """Spark prints a page of JSON for every statement that fails; the error itself says what happened."""
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
+
+
+# An embedded Spark
+
+
+def _embedded(settings: SessionSettings) -> SparkSession:
+    global _running
+    context = SparkContext._active_spark_context
+    if context is not None:
+        _check_running(context, settings)
+        return SparkSession(context)
+    _running = _start(settings)
+    return SparkSession(_running.context)
+
+
+def _check_running(context: SparkContext, settings: SessionSettings) -> None:
+    ours = _running is not None and _running.context is context
+    if ours and context.master != settings.master:
+        raise InvalidSettingError(
+            f"this process already runs Spark on {context.master}, so it cannot run it on {settings.master} as well",
+            remedy="Use one `master` in a process",
+        )
+
+
+def _start(settings: SessionSettings) -> _Running:
+    archive = archive_path(find_java())
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    temporary = tempfile.mkdtemp(prefix="silt-spark-")
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    options = driver_options(temporary, archive if archive is not None and archive.is_file() else None)
+    conf = SparkConf(loadDefaults=False).setAll(list(_launch_conf(settings, temporary, options).items()))
+    log = Path(temporary, "spark.log")
+    started = None
+    try:
+        if SparkContext._gateway is None:
+            with log.open("wb") as output:
+                started = launch_gateway(conf, popen_kwargs=_java_output(settings, output))
+        context = SparkContext(conf=conf, gateway=started)
+        return _Running(settings, context, None if started is None else started.proc, temporary)
+    except (PySparkException, Py4JError) as error:
+        failure = _did_not_start(settings.master, error, log)
+        if started is not None:
+            _end_java(started.proc)
+        raise failure from error
+
+
+def _launch_conf(settings: SessionSettings, temporary: str, options: list[str]) -> dict[str, str]:
+    """Everything that Spark is started with."""
+    user = _texts(settings.spark_conf)
+    user_options = user.pop("spark.driver.extraJavaOptions", None)
+    return {
+        "spark.app.name": "dbt-silt",
+        "spark.master": settings.master,
+        "spark.driver.extraJavaOptions": " ".join([*options, *([user_options] if user_options else [])]),
+        "spark.driver.memory": default_memory(),
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": Path(temporary, "spark-warehouse").as_uri(),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        **_local_conf(settings.master),
+        **_SESSION_DEFAULTS,
+        **required_settings.required(),
+        **user,
+    }
+
+
+_SESSION_DEFAULTS: Mapping[str, str] = {"spark.sql.execution.arrow.pyspark.enabled": "true"}
+
+_LOCAL_MASTER = re.compile(r"local(?:\[(?P<cores>\d+|\*)(?:,\d+)?\])?")
+_PARTITIONS_PER_CORE = 8
+
+
+def _local_conf(master: str) -> dict[str, str]:
+    """What is right only where driver and executors are one process on this machine."""
+    match = _LOCAL_MASTER.fullmatch(master)
+    if match is None:
+        return {}
+    named = match["cores"] or "1"
+    cores = (os.cpu_count() or 1) if named == "*" else int(named)
+    return {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.shuffle.partitions": str(min(200, max(16, _PARTITIONS_PER_CORE * cores))),
+    }
+
+
+def _java_output(settings: SessionSettings, log: IO[bytes]) -> dict[str, Any]:
+    """Java's standard error goes to a file that a failed start is explained from, unless the user asked for logs."""
+    return {} if "spark.log.level" in settings.spark_conf else {"stderr": log}
+
+
+_END_SECONDS = 600  # writing a class-data archive, which Java does last, takes its time on a busy machine
+
+
+def _end_java(process: subprocess.Popen[bytes]) -> None:
+    """Java ends when its standard input does; pyspark would else go on with the one that has ended."""
+    gateway = SparkContext._gateway
+    SparkContext._gateway = SparkContext._jvm = None
+    if gateway is not None:
+        gateway.shutdown()
+    if process.stdin is not None:
+        process.stdin.close()
+    process.wait(timeout=_END_SECONDS)
+
+
+_THROWN = re.compile(r'Exception in thread "[^"]*" [\w.$]+: ')
+_NOISE = ("WARNING", "NOTE", "Using ", "SLF4J", "Picked up")
+
+
+def _did_not_start(master: str, error: Exception, log: Path) -> SparkUnavailableError:
+    said = log.read_text(errors="replace").splitlines() if log.exists() else []
+    reasons = [line.strip() for line in said if line.strip() and not line.startswith(_NOISE)]
+    if isinstance(error, Py4JJavaError):
+        reasons.insert(0, str(error.java_exception.getMessage()))
+    reason = _THROWN.sub("", reasons[0] if reasons else str(error).strip())
+    return SparkUnavailableError(
+        f"Spark did not start on {master} ({reason})",
+        remedy="Check `master` and `spark_conf` in the profile, and that the machine has memory left",
+        details={"log": "\n".join(said)},
+    )
+
+
+# A Spark Connect server
+
+
+_CONNECT_PACKAGES = ("grpc", "google.rpc", "grpc_status", "pandas")
+_CONNECT_PORT = 15002
+_CONNECT_SECONDS = 10
+
+
+def _connect(remote: str) -> SparkSession:
+    _check_reachable(remote)
+    missing = [package for package in _CONNECT_PACKAGES if not _is_installed(package)]
+    if missing:
+        raise SparkUnavailableError(
+            f"Spark Connect needs Python packages that are not installed ({', '.join(missing)})",
+            remedy="Run `pip install 'dbt-silt[connect]'`",
+        )
+    try:
+        session = SparkSession.builder.remote(remote).create()
+        session.version  # noqa: B018 -- the first call that reaches the server
+    except Exception as error:  # the channel's errors are of packages that need not be installed
+        raise _not_reached(remote, error) from error
+    return session
+
+
+def _check_reachable(remote: str) -> None:
+    """Passes where something listens there: the client itself would try again for minutes."""
+    try:
+        url = urlsplit(remote)
+        if url.scheme != "sc" or url.hostname is None:
+            raise InvalidSettingError(f"`remote` is {remote}, and a Spark Connect server is named as sc://host:port")
+        socket.create_connection((url.hostname, url.port or _CONNECT_PORT), _CONNECT_SECONDS).close()
+    except (OSError, ValueError) as error:
+        raise _not_reached(remote, error) from error
+
+
+def _not_reached(remote: str, error: Exception) -> SparkUnavailableError:
+    return SparkUnavailableError(
+        f"the Spark Connect server {remote} cannot be reached ({type(error).__name__}: {error})",
+        remedy="Check `remote` in the profile, and that the server runs",
+    )
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ModuleNotFoundError:  # of the package above it
+        return False
+
+
+# Settings of a session
+
+
+def _apply(session: SparkSession, settings: SessionSettings) -> None:
+    """Gives a new session its settings, whatever Spark was started with."""
+    local = _local_conf(settings.master) if settings.remote is None else {}
+    defaults = {key: value for key, value in {**local, **_SESSION_DEFAULTS}.items() if session.conf.isModifiable(key)}
+    user = _texts(settings.spark_conf)
+    for key, value in {**defaults, **required_settings.required(), **user}.items():
+        if session.conf.isModifiable(key):
+            session.conf.set(key, value)
+        else:
+            _check_fixed(session, key, value)
+
+
+def _texts(conf: Mapping[str, object]) -> dict[str, str]:
+    """Settings as Spark spells them: YAML's `true` is a bool in Python."""
+    return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in conf.items()}
+
+
+def _check_fixed(session: SparkSession, key: str, value: str) -> None:
+    """A setting of the running Spark is as the profile asks, or cannot be had."""
+    current = session.conf.get(key, None)
+    appended = key.endswith("JavaOptions") and value in (current or "")
+    if current != value and not appended:
+        raise InvalidSettingError(
+            f"`spark_conf` sets {key} to {value}, and the Spark that runs already has {current}",
+            remedy="Set it where that Spark is started, or remove the setting",
+            details={"setting": key, "value": value, "current": current},
+        )

@@ -1,0 +1,30 @@
+"""What runs that write the same external files at the same time leave."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.silt.materializations.external.files import external_target, put_in_place
+from tests.unit.engine.house import side_by_side
+
+
+@pytest.mark.parametrize("place", ["folder", "one.parquet"])
+def test_eight_runs_at_once_leave_what_one_leaves(place: str, tmp_path: Path) -> None:
+    model = {"unique_id": "model.shop.exported", "config": {}}
+    (tmp_path / "out").mkdir()
+
+    def write() -> None:
+        for _ in range(30):
+            target = external_target(model, f"out/{place}", str(tmp_path), [])
+            written = tmp_path / uuid.uuid4().hex
+            written.mkdir()
+            (written / "part-0.parquet").write_bytes(b"rows")
+            put_in_place(written, target)
+
+    side_by_side([write] * 8)
+    found = tmp_path / "out" / place
+    assert (found / "part-0.parquet" if found.is_dir() else found).read_bytes() == b"rows"
+    assert [each.name for each in (tmp_path / "out").iterdir()] == [place], "nothing is left beside it"

@@ -1,0 +1,88 @@
+"""What a source's `external_location` becomes: the text that reads its files, or the reason why it cannot be used."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.silt.materializations.external.sources import external_of
+
+
+def source(meta: dict[str, Any], **given: Any) -> Any:
+    columns = {name: SimpleNamespace(name=name, data_type=kind) for name, kind in given.pop("columns", {}).items()}
+    fields = {
+        "name": "orders",
+        "identifier": "orders_v2",
+        "schema": "landing",
+        "database": "silt",
+        "source_name": "raw",
+        "source_meta": {},
+        "config": SimpleNamespace(extra={}, meta={}),
+    }
+    return SimpleNamespace(**{**fields, **given}, meta=meta, columns=columns)
+
+
+@pytest.mark.parametrize(
+    ("meta", "text"),
+    [
+        ({"external_location": "in/{name}.parquet"}, "read_files('/p/in/orders.parquet', format => 'parquet'"),
+        ({"external_location": "/x/{identifier}/*.csv.gz"}, "read_files('/x/orders_v2/*.csv.gz', format => 'csv'"),
+        ({"external_location": "/x/{a,b}.json"}, "read_files('/x/{a,b}.json', format => 'json'"),
+        ({"external_location": "s3://b/{day}", "day": 7, "format": "orc"}, "read_files('s3://b/7', format => 'orc'"),
+        ({"external_location": "/x/%(schema)s.txt", "formatter": "oldstyle"}, "read_files('/x/landing.txt', format =>"),
+        ({"external_location": "/x/$schema.txt", "formatter": "template"}, "read_files('/x/landing.txt', format =>"),
+        ({"external_location": "/it's.parquet"}, r"read_files('/it\'s.parquet', format => 'parquet'"),
+        ({"external_location": "file:///x/`t`", "format": "delta"}, "delta.`/x/``t```"),
+    ],
+)
+def test_a_location_is_filled_in_and_read_as_its_format(meta: dict[str, Any], text: str) -> None:
+    found = external_of(source(meta), "/p")
+    assert found is not None
+    assert found.text.startswith(text)
+
+
+def test_options_and_declared_types_are_part_of_the_text() -> None:
+    meta = {"external_location": "/x.csv", "options": {"sep": ";", "maxColumns": 9, "multi.line": True}}
+    found = external_of(source(meta, columns={"id": "bigint", "a b": "string", "untyped": None}), "/p")
+    assert found is not None
+    assert found.text == (
+        "read_files('/x.csv', format => 'csv', header => true, schemaHints => '`id` bigint, `a b` string', sep => ';', "
+        "maxColumns => 9, `multi.line` => true /* source raw.orders */)"
+    )
+    plain = external_of(source({**meta, "options": {"HEADER": False, "schema": "id int"}}, columns={"id": "int"}), "/p")
+    assert plain is not None
+    assert plain.text == (
+        "read_files('/x.csv', format => 'csv', HEADER => false, schema => 'id int' /* source raw.orders */)"
+    )
+    nameless = external_of(source({**meta, "options": {"header": False}}, columns={"id": "int", "b": "date"}), "/p")
+    assert nameless is not None
+    assert "header => false" in nameless.text
+    assert "schema => '`id` int, `b` date'" in nameless.text
+
+
+def test_the_tables_settings_win_over_the_sources_and_config_over_meta() -> None:
+    config = SimpleNamespace(extra={"format": "json"}, meta={"external_location": "/of/config"})
+    given = source({"external_location": "/of/table"}, source_meta={"format": "orc"}, config=config)
+    found = external_of(given, "/p")
+    assert found is not None
+    assert (found.location, found.format) == ("/of/config", "json")
+    assert external_of(source({}), "/p") is None
+
+
+@pytest.mark.parametrize(
+    ("meta", "reason"),
+    [
+        ({"external_location": "/x/{day}.csv"}, "cannot be filled in"),
+        ({"external_location": "/x/orders"}, "give `format`"),
+        ({"external_location": "read_parquet('/x/*.parquet')"}, "give the path alone"),
+        ({"external_location": "/x.csv", "options": "sep=;"}, "`options` are names and values"),
+        ({"external_location": "/x.csv", "formatter": "jinja"}, "newstyle, oldstyle or template"),
+    ],
+)
+def test_what_cannot_be_used_is_said_with_the_source(meta: dict[str, Any], reason: str) -> None:
+    with pytest.raises(DbtRuntimeError, match=reason) as raised:
+        external_of(source(meta), "/p")
+    assert "source raw.orders" in str(raised.value)

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dbt_common.exceptions import CompilationError
+
+from dbt.adapters.silt.materializations.incremental.config import check
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"unique_key": ["a", "b"], "merge_update_columns": "name", "incremental_predicates": "a > 1"},
+        {"skip_matched_step": "False", "skip_not_matched_step": True},
+        {"not_matched_by_source_action": "\n  UPDATE  SET t.a = 1", "target_alias": "t"},
+        {"merge_update_set_expressions": {"a": "1", "b": 2}, "merge_exclude_columns": ["c"]},
+        {"merge_clauses": {"when_matched": [{"action": "update"}]}, "merge_update_columns": [], "unique_key": "a"},
+        {"materialized": "incremental", "matched_condition": "", "owner": "me", "merged_by": "us", "keys": 1},
+        {"skip_matched_step": False, "merge_update_condition": "a > 1"},
+    ],
+)
+def test_a_configuration_that_can_be_used_passes(config: dict[str, Any]) -> None:
+    check(config)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"merge_update_colums": ["a"]}, "`merge_update_colums` is not known: is `merge_update_columns` meant?"),
+        ({"skip_non_matched_step": True}, "`skip_non_matched_step` is not known: is `skip_not_matched_step` meant?"),
+        ({"lookbak": 2}, "is `lookback` meant?"),
+        ({"matched_condition": ["a"]}, "`matched_condition` must be a condition in SQL, and is ['a']"),
+        ({"skip_matched_step": "yes"}, "`skip_matched_step` must be true or false, and is 'yes'"),
+        ({"merge_update_columns": {"a": 1}}, "`merge_update_columns` must be a text or a list of texts"),
+        ({"not_matched_by_source_action": "remove"}, "must be `delete` or `update set column = expression, ...`"),
+        ({"not_matched_by_source_action": "delete where x"}, "must be `delete` or"),
+        ({"not_matched_by_source_condition": "a = 1"}, "needs `not_matched_by_source_action`"),
+        ({"target_alias": "my table"}, "`target_alias` must be a name, and is 'my table'"),
+        (
+            {"matched_condition": "a = 1", "merge_clauses": {"when_matched": [{"action": "delete"}]}},
+            "`matched_condition` of dbt-databricks and `merge_clauses` of dbt-duckdb cannot be given together",
+        ),
+        ({"merge_update_columns": ["a"], "merge_exclude_columns": ["b"]}, "cannot be given together: name one of them"),
+        ({"skip_matched_step": True, "skip_not_matched_step": True}, "nothing is left to do"),
+        (
+            {"merge_update_condition": "a", "merge_clauses": {"when_matched": [{"action": "delete"}]}},
+            "`merge_update_condition` cannot be given beside `merge_clauses`: say it in the clauses",
+        ),
+        ({"merge_clauses": ["a"]}, "`merge_clauses` must be a dictionary of lists of clauses"),
+        ({"merge_clauses": {"when_merged": []}}, "`merge_clauses` has `when_merged`, and may have `when_matched`"),
+        ({"merge_clauses": {"when_matched": []}}, "must be a list of at least one clause"),
+        (
+            {"merge_clauses": {"when_matched": ["delete"]}},
+            "clause 1 of `merge_clauses.when_matched` must be a dictionary",
+        ),
+        ({"merge_clauses": {"when_matched": [{"action": "insert"}]}}, "has the action 'insert', and matched takes"),
+        (
+            {"merge_clauses": {"when_not_matched": [{"action": "delete"}]}},
+            "not matched takes `insert`, `do_nothing`, `error` (rows of the table that match none are `by: source`)",
+        ),
+        ({"merge_clauses": {"when_not_matched": [{"action": "insert", "by": "me"}]}}, "`source` or `target`"),
+        (
+            {"merge_clauses": {"when_not_matched": [{"action": "update", "by": "source"}]}},
+            "and needs `set_expressions`",
+        ),
+        ({"merge_clauses": {"when_matched": [{"action": "update", "mode": "all"}]}}, "has the mode 'all'"),
+        ({"merge_clauses": {"when_matched": [{"action": "delete", "conditions": "a"}]}}, "has `conditions`"),
+        (
+            {"merge_clauses": {"when_matched": [{"action": "delete", "condition": 1}]}},
+            "has a `condition` that is no SQL",
+        ),
+        (
+            {"merge_clauses": {"when_matched": [{"action": "update", "update": {"include": ["a"]}}]}},
+            "names what to update, and needs `mode: explicit` for that",
+        ),
+        (
+            {
+                "merge_clauses": {
+                    "when_not_matched": [
+                        {"action": "insert", "mode": "explicit", "insert": {"columns": ["a", "b"], "values": ["1"]}}
+                    ]
+                }
+            },
+            "inserts 1 `values` into 2 `columns`",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_in_the_users_words(config: dict[str, Any], message: str) -> None:
+    with pytest.raises(CompilationError) as raised:
+        check(config)
+    assert message in str(raised.value)
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    with pytest.raises(CompilationError) as raised:
+        check({"target_alias": 1, "source_alias": 2})
+    assert str(raised.value).count("  - ") == 2

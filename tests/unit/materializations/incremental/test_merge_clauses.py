@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dbt_common.exceptions import CompilationError
+
+from dbt.adapters.silt.materializations.incremental.config_columns import about_columns, column_named, qualified
+from dbt.adapters.silt.materializations.incremental.merge_clauses import MergeClause, Sides, merge_clauses
+
+SIDES = Sides(("id", "Na`me"), given=("b", "a"), target="t", source="s")
+UPDATE_ALL = "update set `id` = s.`id`, `Na``me` = s.`Na``me`"
+INSERT_ALL = "insert (`id`, `Na``me`) values (s.`id`, s.`Na``me`)"
+
+
+def clauses(**config: Any) -> list[MergeClause]:
+    return merge_clauses(config, SIDES)
+
+
+def test_without_configuration_rows_are_updated_and_inserted() -> None:
+    assert clauses() == [MergeClause("matched", UPDATE_ALL), MergeClause("not matched", INSERT_ALL)]
+
+
+def test_conditions_and_steps_of_dbt_databricks() -> None:
+    found = clauses(
+        skip_matched_step="true",
+        not_matched_condition="s.id > 1",
+        not_matched_by_source_action=" delete ",
+        not_matched_by_source_condition="t.id < 9",
+    )
+    assert found == [
+        MergeClause("not matched", INSERT_ALL, "(s.id > 1)"),
+        MergeClause("not matched by source", "delete", "(t.id < 9)"),
+    ]
+
+
+def test_nothing_to_update_is_no_clause() -> None:
+    assert clauses(merge_exclude_columns=["ID", "na`me"]) == [MergeClause("not matched", INSERT_ALL)]
+
+
+def test_expressions_take_the_place_of_the_models_values() -> None:
+    [matched, _] = clauses(merge_update_set_expressions={"ID": "t.id + 1"})
+    assert matched.action == "update set `id` = t.id + 1, `Na``me` = s.`Na``me`"
+
+
+def test_rows_that_a_clause_leaves_alone_are_not_the_later_clauses() -> None:
+    found = clauses(
+        merge_clauses={
+            "when_matched": [
+                {"action": "do_nothing", "condition": ["a", "b"]},
+                {"action": "delete", "condition": "c"},
+                {"action": "do_nothing"},
+                {"action": "update"},
+            ],
+            "when_not_matched": [{"action": "do_nothing"}],
+        }
+    )
+    assert found == [MergeClause("matched", "delete", "(not coalesce((a) and (b), false)) and (c)")]
+
+
+def test_an_error_is_raised_by_the_row_that_is_one() -> None:
+    given = [{"action": "error", "error_message": "it's there"}, {"action": "error", "by": "source"}]
+    found = clauses(merge_clauses={"when_matched": given[:1], "when_not_matched": given})
+    texts = [each.action for each in found]
+    assert texts[0] == r"update set `id` = raise_error('it\'s there')"
+    assert texts[1] == r"insert (`id`, `Na``me`) values (raise_error('it\'s there'), s.`Na``me`)"
+    assert texts[2].startswith("update set `id` = raise_error('a row was found that is not matched by source")
+
+
+def test_columns_are_taken_by_position_where_a_clause_says_so() -> None:
+    given = {
+        "when_matched": [{"action": "update", "mode": "by_position"}],
+        "when_not_matched": [{"action": "do_nothing"}],
+    }
+    [matched] = clauses(merge_clauses=given)
+    assert matched.action == "update set `id` = s.`b`, `Na``me` = s.`a`"
+
+
+def test_values_that_yaml_has_read_are_written_as_sql() -> None:
+    insert = {"columns": ["id", "na`me"], "values": [None, True]}
+    [_, found] = clauses(
+        merge_clauses={"when_not_matched": [{"action": "insert", "mode": "explicit", "insert": insert}]}
+    )
+    assert found.action == "insert (`id`, `Na``me`) values (null, true)"
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"merge_update_columns": ["nme"]}, "`merge_update_columns` names nme, which is none of the columns id, Na`me"),
+        ({"merge_update_set_expressions": {"x": "1"}}, "`set_expressions` names x"),
+        (
+            {
+                "merge_clauses": {
+                    "when_matched": [{"action": "do_nothing"}],
+                    "when_not_matched": [{"action": "do_nothing"}],
+                }
+            },
+            "leaves nothing to do",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_refused(config: dict[str, Any], message: str) -> None:
+    with pytest.raises(CompilationError) as raised:
+        clauses(**config)
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize("text", ["group by", "`group by`", '"Group By"', " GROUP BY "])
+def test_a_column_is_known_however_it_is_quoted(text: str) -> None:
+    assert column_named(text, ["id", "group by"]) == "group by"
+    assert qualified(text, ["id", "group by"], "s", "unique_key") == "s.`group by`"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("key.id", "(`s`.key.id)"),
+        ("date_trunc('day', at)", "(date_trunc('day', `s`.at))"),
+        ("cast(at as date) || key", "(cast(`s`.at as date) || `s`.key)"),
+    ],
+)
+def test_an_expressions_columns_are_qualified(text: str, expected: str) -> None:
+    assert qualified(text, ["key", "at", "date"], "s", "unique_key") == expected
+
+
+def test_a_text_without_a_column_is_no_key() -> None:
+    with pytest.raises(CompilationError, match="`unique_key` names nowhere, which is none of the columns id"):
+        qualified("nowhere", ["id"], "s", "unique_key")
+
+
+def test_columns_by_position_are_as_many_as_the_tables() -> None:
+    given = {"when_matched": [{"action": "update", "mode": "by_position"}]}
+    with pytest.raises(CompilationError, match="the model gives 1 columns for the table's 2: give as many"):
+        merge_clauses({"merge_clauses": given}, Sides(("id", "name"), given=("id",)))
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("size > 5 and DBT_INTERNAL_DEST.id = 1", "`t`.size > 5 and DBT_INTERNAL_DEST.id = 1"),
+        ("s.id = 1 or id in (select id from other)", "s.id = 1 or `t`.id in (select id from other)"),
+        ("1 = 1", "1 = 1"),
+    ],
+)
+def test_bare_columns_of_a_condition_are_the_tables(condition: str, expected: str) -> None:
+    assert about_columns(condition, ["id", "size"], "t") == expected

@@ -1,0 +1,44 @@
+"""Which comments of a table's columns differ from what the project says of them."""
+
+from __future__ import annotations
+
+from dbt.adapters.silt.column import SiltColumn
+from dbt.adapters.silt.materializations.comments import comment_changes, documented_comments
+
+COLUMNS = [
+    SiltColumn("Id", "bigint", comment="the key"),
+    SiltColumn("from", "string"),
+    SiltColumn("a.b", "int"),
+    SiltColumn(
+        "items",
+        "array<struct<price:int>>",
+        field_comments={"items.element.price": "in euros", "items.element.a`b": None},
+    ),
+]
+
+
+def described(**descriptions: str) -> dict[str, dict[str, object]]:
+    return {name: {"name": name, "description": text} for name, text in descriptions.items()}
+
+
+def test_a_name_is_found_in_any_case_unless_it_is_to_be_taken_as_it_is_written() -> None:
+    documented = {**described(ID="x"), "FROM": {"description": "y", "quote": True}}
+    assert documented_comments(COLUMNS, documented) == {"Id": "x"}
+    documented = {"Id": {"description": "x", "quote": True}, **described(FROM="y")}
+    assert documented_comments(COLUMNS, documented) == {"Id": "x", "from": "y"}
+
+
+def test_only_what_differs_is_changed_and_an_empty_description_takes_a_comment_away() -> None:
+    assert comment_changes(COLUMNS, described(id="the key", gone="x")) == []
+    assert comment_changes(COLUMNS, described(id="")) == ["`Id` comment ''"]
+    assert comment_changes(COLUMNS, {"from": {"name": "from"}}) == []
+
+
+def test_fields_inside_of_columns_are_named_by_their_path_and_a_dot_in_a_name_is_none() -> None:
+    documented = {"items.element.PRICE": {"description": "it's"}, "a.b": {"description": "é\\n"}}
+    changes = comment_changes(COLUMNS, documented)
+    assert sorted(changes) == [
+        "`a.b` comment 'é\\\\n'",
+        "`items`.`element`.`PRICE` comment 'it\\'s'".replace("PRICE", "price"),
+    ]
+    assert comment_changes(COLUMNS, described(**{"items.element.a`b": "x"})) == ["`items`.`element`.`a``b` comment 'x'"]

@@ -1,0 +1,29 @@
+"""Fixtures' values of types that no text can be cast to."""
+
+from __future__ import annotations
+
+import pytest
+
+from dbt.adapters.silt.materializations.fixture_values import nested_literal
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "expression"),
+    [
+        ("null", "array<int>", "try_cast(null as array<int>)"),
+        ("tags", "array<int>", "try_cast(tags as array<int>)"),
+        (r"'array(\'a\', \'it\\\'s\')'", "array<string>", r"try_cast(array('a', 'it\'s') as array<string>)"),
+        ("'map(1, 2)'", "map<int,int>", "try_cast(map(1, 2) as map<int,int>)"),
+        ("'[1, 2]'", "array<int>", "from_json('[1, 2]', 'array<int>', map('mode', 'FAILFAST'))"),
+        (
+            ["it's"],
+            "array<string>",
+            r"from_json('[\"it\'s\"]', 'array<string>', map('mode', 'FAILFAST'))".replace('\\"', '"'),
+        ),
+        ({"a": None}, "struct<a:int>", "from_json('{\"a\": null}', 'struct<a:int>', map('mode', 'FAILFAST'))"),
+        ("'{\"a\": 1}'", "variant", "parse_json('{\"a\": 1}')"),
+        (7, "variant", "parse_json('7')"),
+    ],
+)
+def test_a_fixtures_value_becomes_an_expression_of_the_columns_type(value: object, kind: str, expression: str) -> None:
+    assert nested_literal(value, kind) == expression

@@ -1,0 +1,156 @@
+"""The registry of a project's runs: entered when they start, known as alive, and marked when they end."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import date
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError, StorageError
+from dbt.adapters.silt.records.run_registry import REGISTRY_FILE, RunEntry, RunRegistry, variables_text
+
+
+def entry(invocation: str, run: str) -> RunEntry:
+    return RunEntry(invocation, run, "dbt run", "/shop", "2026-03-01T12:00:00+00:00")
+
+
+def test_is_empty_where_there_is_no_file(tmp_path: Path) -> None:
+    assert RunRegistry(tmp_path / "target").entries() == ()
+
+
+def test_keeps_what_was_entered_and_finished(tmp_path: Path) -> None:
+    registry = RunRegistry(tmp_path / "target")
+    registry.enter(entry("I1", "R1"))
+    registry.enter(entry("I2", "R2"))
+    registry.end("I1", finished=True)
+    registry.end("I2", finished=False)
+    states = [(each.run_id, each.finished, each.running) for each in registry.entries()]
+    assert states == [("R1", True, False), ("R2", False, False)]
+    assert registry.find("I2") == registry.entries()[1]
+    assert registry.find("I3") is None
+
+
+def test_enters_an_invocation_once(tmp_path: Path) -> None:
+    registry = RunRegistry(tmp_path)
+    registry.enter(entry("I1", "R1"))
+    registry.enter(entry("I1", "R1"))
+    assert len(registry.entries()) == 1
+
+
+def test_forgets_the_oldest_runs(tmp_path: Path) -> None:
+    registry = RunRegistry(tmp_path)
+    for number in range(205):
+        registry.enter(entry(f"I{number}", f"R{number}"))
+        registry.end(f"I{number}", finished=True)
+    assert [registry.entries()[0].run_id, registry.entries()[-1].run_id] == ["R5", "R204"]
+
+
+def test_a_damaged_file_is_an_error_and_never_an_empty_answer(tmp_path: Path) -> None:
+    (tmp_path / REGISTRY_FILE).write_text('{"runs": [')
+    with pytest.raises(InvalidSettingError, match=REGISTRY_FILE):
+        RunRegistry(tmp_path).entries()
+    with pytest.raises(InvalidSettingError, match="Remove it"):
+        RunRegistry(tmp_path).enter(entry("I1", "R1"))
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / REGISTRY_FILE).mkdir()
+    with pytest.raises(StorageError, match=f"{REGISTRY_FILE} cannot be read: Is a directory"):
+        RunRegistry(tmp_path).entries()
+
+
+def test_reads_what_a_later_version_has_noted_besides(tmp_path: Path) -> None:
+    registry = RunRegistry(tmp_path)
+    registry.enter(entry("I1", "R1"))
+    registry.end("I1", finished=True)
+    document = json.loads((tmp_path / REGISTRY_FILE).read_text())
+    document["runs"][0]["colour"] = "green"
+    (tmp_path / REGISTRY_FILE).write_text(json.dumps(document))
+    assert registry.entries()[0].run_id == "R1"
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("a file")
+    with pytest.raises(NotWrittenError, match="--target-path"):
+        RunRegistry(tmp_path / "target").enter(entry("I1", "R1"))
+
+
+def test_loses_no_entry_of_two_processes(tmp_path: Path) -> None:
+    processes = [get_context("fork").Process(target=_enter_some, args=(tmp_path, name)) for name in "AB"]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert len(RunRegistry(tmp_path).entries()) == 40
+
+
+def _enter_some(folder: Path, name: str) -> None:
+    for number in range(20):
+        RunRegistry(folder).enter(entry(f"{name}{number}", "R"))
+
+
+_ENTER_AND_WAIT = """
+import subprocess, sys, time
+from pathlib import Path
+from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry
+registry = RunRegistry(Path(sys.argv[1]))
+registry.enter(RunEntry("I1", "R1", "dbt run", "/shop", "2026-03-01T12:00:00+00:00"))
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+print(child.pid, flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_run_is_alive_as_long_as_its_process_and_no_longer(tmp_path: Path) -> None:
+    registry = RunRegistry(tmp_path)
+    with subprocess.Popen([sys.executable, "-c", _ENTER_AND_WAIT, str(tmp_path)], stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        child = int(other.stdout.readline())
+        registry.enter(entry("I2", "R2"))
+        assert [each.running for each in registry.entries()] == [True, True]
+        assert registry.entries()[0].process == other.pid
+        other.send_signal(signal.SIGKILL)
+        other.wait()
+    os.kill(child, 0)  # as Spark's JVM, it outlives the process that started it, and does not count
+    assert [each.running for each in registry.entries()] == [False, True]
+    os.kill(child, signal.SIGKILL)
+    # In a container the next dbt may have the same process id on the same host; this is that dbt.
+    document = json.loads((tmp_path / REGISTRY_FILE).read_text())
+    document["runs"][0]["process"] = os.getpid()
+    (tmp_path / REGISTRY_FILE).write_text(json.dumps(document))
+    assert [each.running for each in registry.entries()] == [False, True]
+    registry.end("I2", finished=True)
+    registry.enter(entry("I3", "R3"))
+    assert [path.stem for path in (tmp_path / "silt_runs").iterdir()] == ["I3"], "locks of the dead are swept"
+    registry.end("I3", finished=True)
+
+
+class TestContinuingCommand:
+    def test_keeps_the_variables_with_their_types(self) -> None:
+        killed = replace(entry("I2", "R2"), variables=variables_text({"day": date(2026, 1, 1), "name": "it's"}))
+        *command, value = shlex.split(killed.continuing_command("/shop"))
+        assert command == ["dbt", "run", "--vars"]
+        assert yaml.safe_load(value) == {"day": date(2026, 1, 1), "name": "it's", "silt_run_id": "R2"}
+
+    def test_goes_to_the_folder_that_the_run_was_started_in(self) -> None:
+        killed = replace(entry("I2", "R2"), directory="/my shop")
+        assert killed.continuing_command("/") == "cd '/my shop' && dbt run --vars '{silt_run_id: R2}'"
+
+    @pytest.mark.parametrize("given", [{"text": "a\nb: c # d 夜"}, {"n": {"list": [1, 2.5, None, True]}}, {}])
+    def test_of_any_variables_is_one_line_that_reads_the_same(self, given: dict[str, object]) -> None:
+        text = variables_text(given)
+        assert "\n" not in text
+        assert yaml.safe_load(text) == given
+
+    def test_takes_values_that_a_program_gave_and_yaml_does_not_have(self) -> None:
+        assert yaml.safe_load(variables_text({"where": Path("/data")})) == {"where": "/data"}

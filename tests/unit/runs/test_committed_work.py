@@ -1,0 +1,51 @@
+"""What an error says of the work that had landed before it."""
+
+from __future__ import annotations
+
+from dbt.adapters.silt.runs.committed_work import Landed, LandedBatches, landed_message
+from dbt.adapters.silt.runs.response import SiltResponse
+
+
+def response(table: str, version: int | None, run_id: str = "R1") -> SiltResponse:
+    return SiltResponse("OK", run_id=run_id, table=table, table_version=version)
+
+
+def test_names_the_versions_and_what_to_type() -> None:
+    found = landed_message([response("silt.main.orders", 12), response("silt.main.audit", 3, "R1")])
+    assert found == (
+        "already committed as silt.main.orders@v12, silt.main.audit@v3; a rerun with this run id is a no-op "
+        """(`dbt retry`, or the same command with --vars '{"silt_run_id": "R1"}')"""
+    )
+    assert landed_message([]) is None
+
+
+def test_of_many_places_the_first_are_named_and_of_one_that_comes_twice_one() -> None:
+    found = landed_message([response("silt.main.orders", version // 2) for version in range(2000)])
+    assert found is not None
+    assert "silt.main.orders@v7 and 992 more; a rerun" in found
+
+
+def test_a_place_whose_commit_was_cleaned_up_is_the_table() -> None:
+    assert "already committed as silt.main.orders; a rerun" in str(landed_message([response("silt.main.orders", None)]))
+
+
+def test_an_error_tells_of_its_own_node_and_each_thing_once() -> None:
+    landed = Landed()
+    landed.note("operation.shop.first", response("a", 1))
+    landed.note("operation.shop.second", response("b", 2))
+    assert "as b@v2;" in str(landed.told("operation.shop.second"))
+    assert landed.told("operation.shop.second") is None
+    assert "as a@v1;" in str(landed.told_all())
+    assert landed.told_all() is None
+
+
+def test_batches_are_told_of_where_one_of_their_model_failed() -> None:
+    batches = LandedBatches()
+    for model in ("model.shop.whole", "model.shop.partly"):
+        batches.note(model, response(model, 0))
+    batches.fail("model.shop.partly")
+    batches.fail("model.shop.nothing")
+    assert batches.ended("model.shop.whole") is None
+    assert batches.ended("model.shop.nothing") is None
+    assert "as model.shop.partly@v0;" in str(batches.ended("model.shop.partly"))
+    assert batches.ended("model.shop.partly") is None

@@ -1,0 +1,38 @@
+"""What is entered into dbt's results when Ctrl-C ends a run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.silt.runs.interrupted_results import enter_unfinished
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    path = tmp_path / "run_results.json"
+    done = {"unique_id": "model.shop.orders", "status": "success"}
+    path.write_text(json.dumps({"metadata": {"invocation_id": "I1"}, "args": {"which": "run"}, "results": [done]}))
+    return path
+
+
+def statuses(path: Path) -> dict[str, str]:
+    return {each["unique_id"]: each["status"] for each in json.loads(path.read_text())["results"]}
+
+
+def test_nodes_without_a_result_are_entered_as_skipped(results: Path) -> None:
+    assert enter_unfinished(results.parent, "I1", ["model.shop.orders", "model.shop.days"])
+    assert statuses(results) == {"model.shop.orders": "success", "model.shop.days": "skipped"}
+    assert json.loads(results.read_text())["args"] == {"which": "run"}
+
+
+def test_the_results_of_another_command_stay_as_they_are(results: Path) -> None:
+    assert not enter_unfinished(results.parent, "I2", ["model.shop.days"])
+    assert statuses(results) == {"model.shop.orders": "success"}
+
+
+def test_results_that_were_not_written_are_not_made(tmp_path: Path) -> None:
+    assert not enter_unfinished(tmp_path, "I1", ["model.shop.days"])
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,241 @@
+"""A dbt command as a logical run: gathered from dbt's configuration and command line, entered and marked."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import click
+import pytest
+from dbt.events.types import CommandCompleted
+from dbt_common.events.event_manager_client import cleanup_event_logger
+from dbt_common.events.functions import fire_event
+from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.invocation import get_invocation_id, reset_invocation_id
+
+from dbt.adapters.silt.credentials import SiltCredentials
+from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry
+from dbt.adapters.silt.runs.invocation import Invocation
+
+LONG_AGO = "2020-01-01T00:00:00+00:00"
+KILLED = "2020-01-02T00:00:00+00:00"
+
+
+@pytest.fixture(autouse=True)
+def fresh_invocation() -> Iterator[None]:
+    reset_invocation_id()
+    yield
+
+
+def config(project: Path, which: str = "run", **fields: Any) -> SimpleNamespace:
+    """What an adapter reads of dbt's configuration."""
+    credentials = {name: fields.pop(name) for name in ("run_id", "resume") if name in fields}
+    return SimpleNamespace(
+        credentials=SiltCredentials(**credentials),
+        project_root=str(project),
+        project_target_path=str(project / "target"),
+        project_name="shop",
+        target_name="dev",
+        cli_vars=fields.pop("cli_vars", {}),
+        args=Namespace(which=which, **fields),
+    )
+
+
+def invocation(given: SimpleNamespace) -> Invocation:
+    return Invocation(given, lambda previous: None)
+
+
+def entered(project: Path) -> list[tuple[str, bool]]:
+    return [(each.run_id, each.finished) for each in RunRegistry(project / "target").entries()]
+
+
+def write_results(project: Path, invocation_id: str) -> None:
+    folder = project / "target"
+    folder.mkdir(exist_ok=True)
+    document = {"metadata": {"invocation_id": invocation_id, "generated_at": LONG_AGO}, "results": []}
+    (folder / "run_results.json").write_text(json.dumps(document))
+
+
+@contextlib.contextmanager
+def typed(*arguments: str, state: str | None = None) -> Iterator[None]:
+    """The command line as click has it on dbt's main thread."""
+    seen = {"dbt_runner_command_args": list(arguments), "flags": Namespace(STATE=state and Path(state))}
+    with click.Context(click.Command(arguments[0]), info_name=arguments[0], obj=seen):
+        yield
+
+
+@pytest.fixture
+def retry() -> Iterator[None]:
+    with typed("retry"):
+        yield
+
+
+def enter(project: Path, invocation_id: str, run_id: str, command: str, started_at: str, finished: bool = True) -> None:
+    registry = RunRegistry(project / "target")
+    registry.enter(RunEntry(invocation_id, run_id, command, str(project), started_at))
+    registry.end(invocation_id, finished)
+
+
+@pytest.fixture
+def info(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The lines that are shown."""
+    lines: list[str] = []
+    monkeypatch.setattr("dbt.adapters.silt.runs.invocation.logger.info", lines.append)
+    return lines
+
+
+def test_a_run_is_entered_and_shown_when_it_starts_and_marked_when_it_ends(tmp_path: Path, info: list[str]) -> None:
+    run = invocation(config(tmp_path))
+    assert run.run_id is None
+    run.connect()
+    run.connect()
+    assert entered(tmp_path) == [(get_invocation_id(), False)]
+    assert info == [f"Run id {get_invocation_id()} (dbt's invocation id)"]
+    assert run.run_id == get_invocation_id()
+    reset_invocation_id()  # the next dbt command in this process begins before the last one's connections are closed
+    run.finish()
+    run.finish()
+    run.connect()
+    assert [finished for _, finished in entered(tmp_path)] == [True]
+
+
+def test_a_run_that_an_error_ends_is_not_finished(tmp_path: Path) -> None:
+    run = invocation(config(tmp_path))
+    run.start()
+    with pytest.raises(KeyboardInterrupt):
+        try:
+            raise KeyboardInterrupt
+        finally:
+            run.finish()
+    [entry] = RunRegistry(tmp_path / "target").entries()
+    assert (entry.finished, entry.has_results, entry.running) == (False, False, False)
+
+
+@pytest.fixture
+def command_is_over() -> Iterator[Callable[[], None]]:
+    """What dbt fires at the end of each command."""
+    yield lambda: fire_event(CommandCompleted(command="run", success=True))
+    cleanup_event_logger()
+
+
+def test_a_run_of_dbts_command_is_finished_when_its_results_are_written_and_not_before(
+    tmp_path: Path, command_is_over: Callable[[], None]
+) -> None:
+    with typed("run"):
+        run = invocation(config(tmp_path))
+        run.start()
+    run.finish()
+    [entry] = RunRegistry(tmp_path / "target").entries()
+    assert (entry.finished, entry.running) == (False, True), "a kill now would leave no results"
+    command_is_over()
+    run.finish()
+    assert entered(tmp_path) == [(get_invocation_id(), True)]
+
+
+def test_a_run_within_a_programs_own_error_handling_is_finished(tmp_path: Path) -> None:
+    try:
+        raise ValueError("the program's")
+    except ValueError:
+        run = invocation(config(tmp_path))
+        run.start()
+        run.finish()
+    assert entered(tmp_path) == [(get_invocation_id(), True)]
+
+
+def test_a_run_whose_end_cannot_be_marked_fails_no_more_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    warnings: list[str] = []
+    monkeypatch.setattr("dbt.adapters.silt.runs.invocation.logger.warning", warnings.append)
+    run = invocation(config(tmp_path))
+    run.start()
+    (tmp_path / "target" / "silt_runs.json").write_text("{")
+    run.finish()
+    assert "not on record" in warnings[0] and "silt_runs.json" in warnings[0]
+
+
+def test_an_operation_is_a_run_from_its_first_statement_that_changes_something(tmp_path: Path, info: list[str]) -> None:
+    operation = invocation(config(tmp_path, "run-operation", run_id="R1"))
+    operation.connect()
+    for looking in ("select 1", "describe history main.orders", "show tables", "vacuum main.orders dry run"):
+        operation.reach(looking)
+    assert (info, entered(tmp_path), operation.run_id) == ([], [], None)
+    operation.reach("optimize main.orders")
+    operation.reach("vacuum main.orders")
+    assert info == ["Run id R1 (the profile's run_id)"]
+    assert entered(tmp_path) == [("R1", False)]
+
+
+@pytest.mark.parametrize("which", ["test", "compile", "show", "generate"])
+def test_a_command_that_builds_nothing_is_no_run(tmp_path: Path, which: str) -> None:
+    command = invocation(config(tmp_path, which))
+    command.connect()
+    command.reach("insert into main.orders values (1)")
+    command.start()
+    command.finish()
+    assert not command.writes
+    assert command.run_id is None
+    assert entered(tmp_path) == []
+
+
+def test_units_carry_the_profiles_run_id_and_the_commands_flags(tmp_path: Path) -> None:
+    context = invocation(config(tmp_path, run_id="R1", empty=True)).context
+    assert (context.project, context.target, context.run_id, context.suffix) == ("shop", "dev", "R1", "+empty")
+
+
+def test_a_plain_rerun_says_first_what_it_continues(tmp_path: Path, info: list[str]) -> None:
+    with typed("run", "-s", "orders"):
+        killed = invocation(config(tmp_path, resume="2 hours"))
+        killed.start()
+        killed._registry.end(killed.id, finished=False)  # its process is gone
+    first = killed.id
+    reset_invocation_id()
+    info.clear()
+    with typed("run", "-s", "orders"):
+        rerun = invocation(config(tmp_path, resume="2 hours"))
+        rerun.start()
+    assert rerun.run_id == first
+    assert info[0].startswith("Continuing `") and "run -s orders`" in info[0]
+    assert info[1] == f"Run id {first} (a run that did not finish)"
+
+
+def test_a_retry_works_under_the_id_of_what_it_repeats_and_says_that_the_profiles_is_not_taken(
+    tmp_path: Path, retry: None, info: list[str]
+) -> None:
+    enter(tmp_path, "I1", "R1", "dbt run", LONG_AGO)
+    write_results(tmp_path, "I1")
+    again = invocation(config(tmp_path, run_id="P"))
+    again.start()
+    assert info == ["Run id R1 (the run that is retried; the profile's run_id P is not that run's)"]
+    entry = RunRegistry(tmp_path / "target").entries()[-1]
+    assert (entry.run_id, entry.command, entry.repeats) == ("R1", "dbt run", "I1")
+
+
+def test_a_retry_after_a_kill_is_refused_with_the_command_that_continues(tmp_path: Path, retry: None) -> None:
+    enter(tmp_path, "I1", "R1", "dbt run", "2019-12-31T00:00:00+00:00")
+    enter(tmp_path, "I2", "R2", "dbt run -s orders", KILLED, finished=False)
+    write_results(tmp_path, "I1")
+    with pytest.raises(DbtRuntimeError, match=r"dbt run -s orders --vars '\{silt_run_id: R2\}'"):
+        invocation(config(tmp_path))
+
+
+def test_a_retry_from_a_state_folder_takes_the_id_that_is_noted_there(tmp_path: Path) -> None:
+    enter(tmp_path, "I1", "R1", "dbt run", LONG_AGO)
+    write_results(tmp_path, "I1")
+    (tmp_path / "target").rename(tmp_path / "state")
+    enter(tmp_path, "I2", "R2", "dbt run", KILLED, finished=False)
+    with typed("retry", "--state", "state", state="state"):
+        assert invocation(config(tmp_path)).run.run_id == "R1"
+        assert invocation(config(tmp_path, cli_vars={"silt_run_id": "V"})).run.run_id == "V"
+
+
+def test_a_profile_without_a_project_is_enough_to_connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    # dbt's flags are the process's: those of the last command that ran in it.
+    monkeypatch.setattr("dbt.adapters.silt.runs.invocation.get_flags", Namespace)
+    run = invocation(SimpleNamespace(credentials=SiltCredentials()))
+    assert run.project_root == tmp_path
+    assert not run.writes

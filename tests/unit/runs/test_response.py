@@ -1,0 +1,77 @@
+"""What dbt is told of a commit."""
+
+from __future__ import annotations
+
+import pytest
+
+from dbt.adapters.silt.engine.commands.target import Outcome
+from dbt.adapters.silt.records.commit_facts import CommitFacts
+from dbt.adapters.silt.records.units import Unit
+from dbt.adapters.silt.runs.response import SiltResponse, journal_entry
+
+UNIT = Unit("silt/shop/model.shop.orders/R1/main", 1, "R1", checksum="c0ffee")
+
+
+class TestResponse:
+    def test_of_a_change_says_what_it_did_and_where(self) -> None:
+        outcome = Outcome("MERGE", "silt.main.orders", 12, 4120, 310, 0, files_added=3, attempts=2)
+        response = SiltResponse.of(outcome, UNIT)
+        assert str(response) == "v12: 4,120 inserted, 310 updated in 3 files"
+        assert response.rows_affected == 4430
+        assert response.to_dict(omit_none=True) == {
+            "_message": "v12: 4,120 inserted, 310 updated in 3 files",
+            "code": "MERGE",
+            "rows_affected": 4430,
+            "run_id": "R1",
+            "app_id": UNIT.app_id,
+            "txn_version": 1,
+            "table": "silt.main.orders",
+            "table_version": 12,
+            "operation": "MERGE",
+            "rows_inserted": 4120,
+            "rows_updated": 310,
+            "rows_deleted": 0,
+            "files_added": 3,
+            "files_removed": 0,
+            "files_skipped": 0,
+            "attempts": 2,
+            "statement_attempts": 1,
+            "skipped": False,
+        }
+
+    @pytest.mark.parametrize(
+        ("outcome", "message"),
+        [
+            (Outcome("WRITE", "t", 3, 1, files_added=1), "v3: 1 inserted in 1 file"),
+            (Outcome("DELETE", "t", 3, rows_deleted=0), "v3: no row changed"),
+            (Outcome("SET TBLPROPERTIES", "t", 4), "v4: set tblproperties"),
+            (Outcome("DROP TABLE", "t", None), "drop table"),
+        ],
+    )
+    def test_is_short_where_there_is_little_to_say(self, outcome: Outcome, message: str) -> None:
+        assert str(SiltResponse.of(outcome, None)) == message
+
+    def test_of_a_skipped_unit_says_which_commit_did_it(self) -> None:
+        response = SiltResponse.of(Outcome("SKIP", "silt.main.orders", 12, skipped=True), UNIT)
+        assert str(response) == "skipped: already applied by run R1 as silt.main.orders@v12"
+        assert response.skipped
+
+    def test_of_a_statement_that_changes_no_table_is_ok(self) -> None:
+        assert SiltResponse.of(None, None).to_dict(omit_none=True) == {"_message": "OK", "code": "OK"}
+
+
+class TestJournalEntry:
+    FACTS = CommitFacts("I1", "dev", "R1", "model.shop.orders", "20260301", UNIT.app_id, "c0ffee")
+
+    def test_of_a_commit_says_who_made_it_and_what_it_did(self) -> None:
+        outcome = Outcome("MERGE", "silt.main.orders", 12, 4120, 310, 0, files_added=3, attempts=2)
+        entry = journal_entry(SiltResponse.of(outcome, UNIT), self.FACTS)
+        assert (entry.invocation_id, entry.run_id, entry.node_id) == ("I1", "R1", "model.shop.orders")
+        assert (entry.target, entry.batch_id, entry.app_id, entry.txn_version) == ("dev", "20260301", UNIT.app_id, 1)
+        assert (entry.table, entry.table_version, entry.operation) == ("silt.main.orders", 12, "MERGE")
+        assert (entry.rows_affected, entry.rows_inserted, entry.attempts, entry.skipped) == (4430, 4120, 2, False)
+
+    def test_of_skipped_work_counts_nothing(self) -> None:
+        entry = journal_entry(SiltResponse.of(Outcome("SKIP", "silt.main.orders", 12, skipped=True), UNIT), self.FACTS)
+        assert (entry.skipped, entry.table_version, entry.run_id) == (True, 12, "R1")
+        assert {entry.rows_affected, entry.files_added, entry.attempts, entry.statement_attempts} == {None}

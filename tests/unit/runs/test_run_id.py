@@ -1,0 +1,133 @@
+"""Which run id a dbt command works under, and which run `resume` continues."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
+from dbt.adapters.silt.records.run_registry import RunEntry
+from dbt.adapters.silt.runs.run_id import (
+    LogicalRun,
+    Origin,
+    RunSources,
+    choose_run,
+    parse_duration,
+    resumable,
+    run_id_text,
+)
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=timezone.utc)
+
+
+def entry(invocation: str, run: str, minutes_ago: int = 10, **fields: Any) -> RunEntry:
+    started = (NOW - timedelta(minutes=minutes_ago)).isoformat()
+    return replace(RunEntry(invocation, run, "dbt run", "/shop", started), **fields)
+
+
+OWN = entry("I9", "", minutes_ago=0)
+
+
+def chosen(**fields: Any) -> LogicalRun:
+    return choose_run(RunSources(**{"invocation_id": "I9", "variables": {}, **fields}))
+
+
+class TestChoice:
+    def test_a_variable_comes_before_everything(self) -> None:
+        given = chosen(variables={"silt_run_id": "V"}, profile_run_id="P", retried=lambda: "R1")
+        assert given == LogicalRun("V", Origin.VARIABLE)
+
+    def test_a_retry_takes_the_id_of_the_run_it_repeats_before_the_profiles(self) -> None:
+        assert chosen(profile_run_id="P", retried=lambda: "R1") == LogicalRun("R1", Origin.RETRY)
+
+    @pytest.mark.parametrize("unset", [None, "", "  "])
+    def test_an_unset_profile_field_is_none(self, unset: str | None) -> None:
+        assert chosen(profile_run_id=unset) == LogicalRun("I9", Origin.INVOCATION)
+
+    def test_the_profiles_id_comes_before_an_unfinished_run(self) -> None:
+        assert chosen(profile_run_id="P", unfinished=entry("I1", "R1")) == LogicalRun("P", Origin.PROFILE)
+
+    def test_an_unfinished_run_is_continued_where_there_is_one(self) -> None:
+        killed = entry("I1", "R1")
+        assert chosen(unfinished=killed) == LogicalRun("R1", Origin.RESUME, killed)
+
+    def test_every_other_run_is_new_work(self) -> None:
+        assert chosen() == LogicalRun("I9", Origin.INVOCATION)
+
+
+class TestResume:
+    def test_continues_the_same_command_that_did_not_finish(self) -> None:
+        killed = entry("I1", "R1", variables="{day: 2026-01-01, silt_run_id: R1}")
+        assert resumable((killed,), replace(OWN, variables="{day: 2026-01-01}"), timedelta(hours=2)) == killed
+
+    @pytest.mark.parametrize(
+        "found",
+        [
+            entry("I1", "R1", minutes_ago=121),
+            entry("I1", "R1", finished=True),
+            entry("I1", "R1", running=True),
+            entry("I9", "R9"),
+            entry("I1", "R1", command="dbt seed"),
+            entry("I1", "R1", variables="{day: 2026-01-01}"),
+            entry("I1", "R1", target="prod"),
+        ],
+        ids=["too old", "finished", "running", "itself", "another command", "other variables", "another target"],
+    )
+    def test_a_run_is_not_continued(self, found: RunEntry) -> None:
+        assert resumable((found,), OWN, timedelta(hours=2)) is None
+
+    def test_only_the_newest_run_of_the_command_counts(self) -> None:
+        killed, whole = entry("I1", "R1", minutes_ago=20), entry("I2", "R2", finished=True)
+        assert resumable((killed, whole), OWN, timedelta(hours=2)) is None
+        assert resumable((killed, replace(whole, command="dbt seed")), OWN, timedelta(hours=2)) == killed
+
+
+class TestRunIdText:
+    @pytest.mark.parametrize(
+        ("given", "text"),
+        [
+            (None, ""),
+            (" scheduled__2026-01-01T00:00:00+00:00 ", "scheduled__2026-01-01T00:00:00+00:00"),
+            ("a/b c+d%2F", "a/b c+d%2F"),
+            ("läuft-夜", "läuft-夜"),
+            (0, "0"),
+            (20260101, "20260101"),
+            (date(2026, 1, 1), "2026-01-01"),
+            (datetime(2026, 1, 1, tzinfo=timezone.utc), "2026-01-01T00:00:00+00:00"),
+            ("x" * 500, "x" * 500),
+        ],
+    )
+    def test_is_what_was_given(self, given: Any, text: str) -> None:
+        assert run_id_text(given, "it") == text
+
+    @pytest.mark.parametrize(
+        ("given", "problem"),
+        [
+            ({"a": 1}, "a text or a number"),
+            (["a"], "a text or a number"),
+            (True, "a text or a number"),
+            ("x" * 501, "501 characters"),
+            ("a\nb", "cannot be seen"),
+            ("a\u200bb", "cannot be seen"),
+        ],
+    )
+    def test_of_anything_else_is_refused(self, given: Any, problem: str) -> None:
+        with pytest.raises(InvalidSettingError, match=problem) as refusal:
+            run_id_text(given, "the variable `silt_run_id`")
+        assert "the variable `silt_run_id`" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "length"),
+    [
+        ("2 hours", timedelta(hours=2)),
+        ("1 day", timedelta(days=1)),
+        ("90 minutes", timedelta(minutes=90)),
+        ("30 Seconds", timedelta(seconds=30)),
+    ],
+)
+def test_durations_are_written_in_words(text: str, length: timedelta) -> None:
+    assert parse_duration(text) == length

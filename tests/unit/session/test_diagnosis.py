@@ -1,0 +1,26 @@
+"""What `dbt debug` says of a connection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.engine.kernel.errors import StorageError
+from dbt.adapters.silt.engine.warehouse import Warehouse
+from dbt.adapters.silt.session.diagnosis import check_writable, diagnose
+
+
+def test_versions_and_databases_are_described(spark: SparkSession, warehouse: Path) -> None:
+    catalog = Warehouse(spark, str(warehouse), databases={"raw": "/proc/self"}).catalog
+    described = dict(diagnose(spark, catalog, "silt", {"silt": str(warehouse), "raw": "/proc/self"}))
+    assert described["spark"].startswith(f"{spark.version} on Java ")
+    assert described["time zone"] == "America/Los_Angeles"
+    assert described["database silt"] == f"{warehouse} (writable; schemas: main)"
+    assert described["database raw"].startswith("/proc/self (for reading only: ")
+
+
+def test_a_folder_in_which_no_file_can_be_made_is_an_error_that_says_so() -> None:
+    with pytest.raises(StorageError, match=r"nothing can be written to the warehouse /proc/self .*set `warehouse`"):
+        check_writable("/proc/self")

@@ -1,0 +1,95 @@
+"""Which Java is taken, and what is said where none will do."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
+from dbt.adapters.silt.session.java import archive_path, default_memory, driver_options, find_java
+
+VERSIONS = [
+    ('openjdk version "17.0.15" 2025-04-15', 17, "17.0.15"),
+    ('java version "21" 2023-09-19 LTS', 21, "21"),
+    ('openjdk version "25-ea" 2025-09-16', 25, "25-ea"),
+]
+TOO_OLD = [('openjdk version "11.0.23" 2024-04-16', 11), ('java version "1.8.0_392"', 8)]
+
+
+def java_at(folder: Path, says: str) -> Path:
+    """A command that prints a version as Java does, on standard error."""
+    (folder / "bin").mkdir(parents=True)
+    command = folder / "bin" / "java"
+    command.write_text(f"#!/bin/sh\necho '{says}' >&2\n")
+    command.chmod(0o755)
+    return command
+
+
+@pytest.mark.parametrize(("says", "number", "release"), VERSIONS)
+def test_the_java_of_java_home_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, number: int, release: str
+) -> None:
+    command = java_at(tmp_path, says)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    java = find_java()
+    assert (java.path, java.version, java.release) == (str(command), number, release)
+
+
+def test_without_java_home_the_first_java_on_the_path_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = java_at(tmp_path, VERSIONS[0][0])
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
+    assert find_java().path == str(command)
+
+
+@pytest.mark.parametrize(("says", "number"), TOO_OLD)
+def test_an_old_java_is_refused_with_its_place_its_version_and_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, number: int
+) -> None:
+    command = java_at(tmp_path, says)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(SparkUnavailableError) as caught:
+        find_java()
+    assert str(caught.value) == (
+        f"[SILT_SPARK_UNAVAILABLE] the Java of JAVA_HOME ({command}) is version {number}, and Spark needs 17 or later. "
+        "Install Java 17 or later, and let JAVA_HOME or PATH lead to it."
+    )
+
+
+def test_no_java_is_said_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SparkUnavailableError, match="Java is not installed, and Spark needs it"):
+        find_java()
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(SparkUnavailableError, match=r"JAVA_HOME \(.*\) holds no Java"):
+        find_java()
+
+
+def test_a_command_that_is_no_java_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java_at(tmp_path, "The operation could not be completed. Unable to locate a Java Runtime.")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(SparkUnavailableError, match="does not say which version"):
+        find_java()
+
+
+def test_the_default_memory_is_a_size_that_spark_reads() -> None:
+    assert default_memory().endswith("m")
+    assert 1024 <= int(default_memory()[:-1]) <= 8192
+
+
+def test_the_options_lead_to_a_log_configuration_that_is_there(tmp_path: Path) -> None:
+    options = driver_options(str(tmp_path), None)
+    configuration = next(option for option in options if "log4j2" in option).partition("=")[2]
+    assert Path(configuration.removeprefix("file://")).is_file()
+    assert not any("SharedArchive" in option for option in options)
+
+
+def test_the_class_archive_belongs_to_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    java = find_java()
+    monkeypatch.setattr(sys, "prefix", "/envs/mine")
+    assert str(archive_path(java)).startswith("/envs/mine/var/dbt-silt/spark-")
+    monkeypatch.setattr(sys, "prefix", sys.base_prefix)
+    assert archive_path(java) is None

@@ -1,0 +1,198 @@
+"""Sessions: apart from one another, right for our tables, quiet, and refused where they cannot be had."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.engine.commands.spark import required_settings
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
+from dbt.adapters.silt.session.spark import SessionPool, SessionSettings, open_session
+
+ROOT = Path(__file__).resolve().parents[3]
+SETTINGS = SessionSettings(master="local[2]")
+
+
+def run(code: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs code in a process of its own, with the folder as its working directory."""
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_each_session_has_its_own_views_variables_and_settings(spark: SparkSession) -> None:
+    pool = SessionPool(SETTINGS)
+    first = pool.acquire()
+    first.range(1).createOrReplaceTempView("mine")
+    first.sql("declare variable mine int default 1")
+    first.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    pool.release(first)
+    second = pool.acquire()
+    assert second is not first
+    with pytest.raises(AnalysisException):
+        second.table("mine")
+    with pytest.raises(AnalysisException):
+        second.sql("select mine")
+    assert second.conf.get("spark.sql.session.timeZone") != "Asia/Tokyo"
+
+
+def test_every_session_has_the_settings_that_correctness_rests_on(spark: SparkSession) -> None:
+    session = open_session(SETTINGS)
+    assert {key: session.conf.get(key) for key in required_settings.required()} == required_settings.required()
+    session.conf.set("spark.sql.files.ignoreMissingFiles", "true")
+    assert open_session(SETTINGS).conf.get("spark.sql.files.ignoreMissingFiles") == "false"
+
+
+def test_the_users_settings_win_over_the_defaults(spark: SparkSession) -> None:
+    conf = {"spark.sql.shuffle.partitions": "3", "spark.sql.sources.parallelPartitionDiscovery.threshold": "9"}
+    session = open_session(SessionSettings(master="local[2]", spark_conf=conf))
+    assert {key: session.conf.get(key) for key in conf} == conf
+
+
+def test_a_setting_that_would_make_tables_wrong_is_refused() -> None:
+    with pytest.raises(InvalidSettingError, match=r"spark\.sql\.files\.ignoreMissingFiles"):
+        open_session(SessionSettings(spark_conf={"spark.sql.files.ignoreMissingFiles": "true"}))
+
+
+def test_a_setting_may_repeat_what_is_required(spark: SparkSession) -> None:
+    open_session(SessionSettings(master="local[2]", spark_conf={"spark.sql.caseSensitive": "False"}))
+
+
+def test_a_setting_that_only_a_new_spark_can_have_is_refused_where_one_runs(spark: SparkSession) -> None:
+    conf = {"spark.driver.memory": "17g"}
+    with pytest.raises(InvalidSettingError, match=r"sets spark\.driver\.memory to 17g, and the Spark that runs"):
+        open_session(SessionSettings(master="local[2]", spark_conf=conf))
+
+
+def test_threads_get_sessions_of_their_own(spark: SparkSession) -> None:
+    pool = SessionPool(SETTINGS)
+    found: list[SparkSession] = []
+    threads = [threading.Thread(target=lambda: found.append(pool.acquire())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({id(session) for session in found}) == 4
+
+
+def test_a_failing_statement_prints_nothing(spark: SparkSession, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(AnalysisException):
+        open_session(SETTINGS).sql("select nothing_of_that_name")
+    assert capfd.readouterr() == ("", "")
+
+
+STARTS_AND_WORKS = """
+import json, logging
+from dbt.adapters.silt.session.spark import SessionSettings, open_session, stop_spark
+conf = {
+    "spark.driver.memory": "1g", "spark.driver.extraJavaOptions": "-Dof.the=user", "spark.sql.ansi.enabled": False,
+}
+session = open_session(SessionSettings(master="local[1]", spark_conf=conf))
+session.sql("create table plain as select 1 as x")
+try:
+    session.sql("select nothing")
+except Exception:
+    pass
+again = open_session(SessionSettings(master="local[1]", spark_conf=conf))
+try:
+    open_session(SessionSettings(master="local[2]"))
+except Exception as error:
+    refused = str(error)
+values = {key: again.conf.get(key) for key in (
+    "spark.driver.memory", "spark.driver.extraJavaOptions", "spark.sql.ansi.enabled", "spark.sql.shuffle.partitions",
+    "spark.sql.caseSensitive", "spark.ui.enabled")}
+rows = [tuple(row) for row in again.sql("select * from plain").collect()]
+stop_spark()
+print(json.dumps({"values": values, "rows": rows, "refused": refused}))
+"""
+
+
+def test_an_embedded_spark_starts_quietly_and_leaves_nothing_in_the_working_directory(tmp_path: Path) -> None:
+    done = run(STARTS_AND_WORKS, tmp_path)
+    assert done.stderr == ""
+    told = json.loads(done.stdout)
+    assert told["rows"] == [[1]]
+    assert "this process already runs Spark on local[1]" in told["refused"]
+    assert told["values"].pop("spark.driver.extraJavaOptions").endswith(" -Dof.the=user")
+    assert told["values"] == {
+        "spark.driver.memory": "1g",
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.shuffle.partitions": "16",
+        "spark.sql.caseSensitive": "false",
+        "spark.ui.enabled": "false",
+    }
+    assert os.listdir(tmp_path) == []
+
+
+FAILS_TO_START = """
+from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
+from dbt.adapters.silt.session.spark import SessionSettings, open_session
+for settings in (
+    SessionSettings(master="nowhere"),
+    SessionSettings(master="local[1]", spark_conf={"spark.driver.memory": "much"}),
+):
+    try:
+        open_session(settings)
+    except SparkUnavailableError as error:
+        print(error)
+"""
+
+
+def test_a_spark_that_does_not_start_says_why(tmp_path: Path) -> None:
+    done = run(FAILS_TO_START, tmp_path)
+    master, memory = done.stdout.splitlines()
+    assert "Spark did not start on nowhere (Master must" in master
+    assert "Spark did not start on local[1] (Invalid" in memory and "much" in memory
+    assert memory.endswith("Check `master` and `spark_conf` in the profile, and that the machine has memory left.")
+    assert done.stderr == ""
+
+
+def test_java_is_looked_at_before_it_is_started(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "java").write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
+    (tmp_path / "bin" / "java").chmod(0o755)
+    done = run(FAILS_TO_START, tmp_path, JAVA_HOME=str(tmp_path))
+    assert [line.partition(") is version ")[2] for line in done.stdout.splitlines()] == [
+        "11, and Spark needs 17 or later. Install Java 17 or later, and let JAVA_HOME or PATH lead to it."
+    ] * 2
+
+
+def test_a_connect_server_that_is_not_there_is_named_at_once() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        remote = f"sc://127.0.0.1:{free.getsockname()[1]}"
+    with pytest.raises(SparkUnavailableError, match=f"{remote} cannot be reached .*Check `remote` in the profile"):
+        open_session(SessionSettings(remote=remote))
+
+
+@pytest.mark.parametrize("remote", ["localhost:15002", "http://localhost", "sc://", "sc://localhost:port"])
+def test_a_remote_that_names_no_connect_server_is_refused(remote: str) -> None:
+    with pytest.raises((InvalidSettingError, SparkUnavailableError), match=re.escape(remote)):
+        open_session(SessionSettings(remote=remote))
+
+
+@pytest.mark.skipif(importlib.util.find_spec("grpc") is not None, reason="the packages are installed")
+def test_a_missing_package_of_the_connect_client_is_named_with_what_installs_it() -> None:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        remote = f"sc://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(SparkUnavailableError, match=r"grpc.*pip install 'dbt-silt\[connect\]'"):
+            open_session(SessionSettings(remote=remote))

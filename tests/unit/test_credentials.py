@@ -1,0 +1,108 @@
+"""The profile: its defaults, and what is said when a field cannot be used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dbt_common.dataclass_schema import ValidationError
+
+from dbt.adapters.silt.credentials import SiltCredentials, isolation_level
+
+
+def credentials_of(**fields: Any) -> SiltCredentials:
+    """As dbt makes them from a profile, without its `type` and `threads`."""
+    SiltCredentials.validate(fields)
+    return SiltCredentials.from_dict(fields)
+
+
+def test_a_profile_needs_no_field() -> None:
+    credentials = credentials_of()
+    assert credentials.type == "silt"
+    assert (credentials.database, credentials.schema, credentials.warehouse) == ("silt", "main", "warehouse")
+    assert (credentials.master, credentials.remote) == ("local[*]", None)
+
+
+def test_every_documented_field_is_taken() -> None:
+    credentials = credentials_of(
+        database="lake",
+        schema="shop",
+        warehouse="/data",
+        remote="sc://host",
+        databases={"raw": "/raw"},
+        spark_conf={"spark.sql.shuffle.partitions": 8},
+        run_id="R1",
+        isolation_level="serializable",
+        max_commit_attempts=3,
+        statement_attempts=1,
+        resume="2 hours",
+    )
+    assert credentials.isolation_level == "Serializable"
+    assert credentials.databases == {"raw": "/raw"}
+    assert credentials.master is None
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"), [("warehose", "warehouse"), ("thread", "threads"), ("runid", "run_id"), ("masters", "master")]
+)
+def test_an_unknown_field_is_named_with_the_known_one_nearest_to_it(written: str, meant: str) -> None:
+    with pytest.raises(ValidationError, match=f"`{written}` is not a field of a silt profile; did you mean `{meant}`"):
+        credentials_of(**{written: "x"})
+
+
+def test_an_unknown_field_that_resembles_none_lists_all() -> None:
+    with pytest.raises(ValidationError, match=r"`zzz` is not a field .*; the fields are .*, warehouse"):
+        credentials_of(zzz=1)
+
+
+@pytest.mark.parametrize("name", ["..", "a/b", "a'b", "a`b", "", "x" * 300])
+def test_a_schema_name_that_could_leave_the_warehouse_is_refused(name: str) -> None:
+    with pytest.raises(ValidationError, match="SILT_INVALID_NAME"):
+        credentials_of(schema=name)
+
+
+def test_a_database_is_not_attached_under_the_name_of_the_profiles_own() -> None:
+    with pytest.raises(ValidationError, match="names `silt` again"):
+        credentials_of(databases={"SILT": "/elsewhere"})
+    with pytest.raises(ValidationError, match="names `raw` twice"):
+        credentials_of(databases={"raw": "/one", "RAW": "/another"})
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"master": "local[2]", "remote": "sc://host"},
+        {"isolation_level": "dirty"},
+        {"max_commit_attempts": 0},
+        {"statement_attempts": 0},
+        {"resume": "soon"},
+    ],
+)
+def test_values_that_cannot_be_used_are_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        credentials_of(**fields)
+
+
+def test_a_new_run_id_does_not_change_what_dbt_hashes() -> None:
+    first, second = credentials_of(run_id="R1"), credentials_of(run_id="R2")
+    assert list(first.connection_info()) == list(second.connection_info())
+    assert "run_id" not in dict(first.connection_info())
+
+
+def test_dbt_debug_shows_where_the_tables_are() -> None:
+    assert dict(credentials_of(warehouse="/data").connection_info())["warehouse"] == "/data"
+
+
+def test_isolation_levels_are_spelled_as_the_format_does() -> None:
+    assert isolation_level("snapshotisolation") == "SnapshotIsolation"
+
+
+def test_what_debug_prints_of_a_profile_is_what_is_set_and_no_secret() -> None:
+    credentials = credentials_of(
+        remote="sc://host:15002/;use_ssl=true;token=abc;user_id=me",
+        spark_conf={"spark.hadoop.fs.s3a.secret.key": "abc", "spark.sql.ansi.enabled": "true"},
+    )
+    printed = dict(credentials.connection_info())
+    assert printed["remote"] == "sc://host:15002/;use_ssl=true;token=***;user_id=me"
+    assert printed["spark_conf"] == {"spark.hadoop.fs.s3a.secret.key": "***", "spark.sql.ansi.enabled": "true"}
+    assert not {"master", "databases", "resume"} & printed.keys()
