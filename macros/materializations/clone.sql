@@ -8,7 +8,7 @@
   {%- endif -%}
   {%- set existing_relation = load_cached_relation(this) -%}
   {%- set unit = adapter.clone_unit(model, flags.FULL_REFRESH) -%}
-  {%- set applied = adapter.applied(unit, this) -%}
+  {%- set applied = adapter.earlier_result(unit, this) -%}
   {%- if existing_relation is not none and not flags.FULL_REFRESH and applied is none -%}
     {{ log("Relation " ~ existing_relation ~ " already exists", info=True) }}
     {{ return({'relations': []}) }}

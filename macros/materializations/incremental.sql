@@ -10,7 +10,7 @@
 
   {{ silt_run_pre_hooks(pre_hooks) }}
 
-  {%- set applied = adapter.applied(unit, target_relation) -%}
+  {%- set applied = adapter.earlier_result(unit, target_relation) -%}
   {%- if applied is not none -%}
     {%- do silt_skip(applied) -%}
   {%- else -%}

@@ -58,7 +58,7 @@
   {%- set target_columns = adapter.get_columns_in_relation(arg_dict['target_relation']) -%}
   {%- set conditions = [] -%}
   {%- for predicate in silt_list(arg_dict['incremental_predicates']) -%}
-    {%- do conditions.append('(' ~ adapter.about_columns(predicate, target_columns, 'DBT_INTERNAL_DEST') ~ ')') -%}
+    {%- do conditions.append('(' ~ adapter.qualify_condition(predicate, target_columns, 'DBT_INTERNAL_DEST') ~ ')') -%}
   {%- endfor -%}
   {{ return(silt_replace_equal(arg_dict, keys, 'unique_key', conditions)) }}
 {%- endmacro %}

@@ -27,7 +27,7 @@ from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, SetTransaction
 from dbt.adapters.silt.engine.kernel.table.expressions import Column, Comparison
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, decode_path
-from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, Committed
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult, CommitSettings
 from tests.simulation.rows_table import Rows, RowsTable
 
 APPENDS, UPDATES = "appends", "updates"
@@ -112,7 +112,7 @@ def _append_with_delta_rs(folder: Path, commits: int) -> None:
         deltalake.write_deltalake(_path(folder), rows, mode="append", commit_properties=properties)
 
 
-def _until_it_lands(table: ParquetRows, kind: str, unit: int) -> tuple[Committed, int]:
+def _until_it_lands(table: ParquetRows, kind: str, unit: int) -> tuple[CommitResult, int]:
     reruns = 0
     while True:
         try:
@@ -121,7 +121,7 @@ def _until_it_lands(table: ParquetRows, kind: str, unit: int) -> tuple[Committed
             reruns += 1
 
 
-def _unit(table: ParquetRows, kind: str, unit: int) -> Committed:
+def _unit(table: ParquetRows, kind: str, unit: int) -> CommitResult:
     txn = SetTransaction("race/ours", unit)
     if kind == APPENDS:
         return table.append({unit: 0}, txn)

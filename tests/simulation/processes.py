@@ -25,7 +25,7 @@ from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.table.expressions import And, Column, Comparison
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
-from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, Committed
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult, CommitSettings
 from tests.simulation.rows_table import Rows, RowsTable
 
 ACCOUNTS = 40
@@ -159,7 +159,7 @@ def _judged(folder: Path, writers: int, commits: int, kills: int, seconds: float
     )
 
 
-def _until_it_lands(table: RowsTable, writer: int, unit: int) -> tuple[Committed | None, int]:
+def _until_it_lands(table: RowsTable, writer: int, unit: int) -> tuple[CommitResult | None, int]:
     """One unit: every other is a blind append, the rest are transfers, which read what they change."""
     reruns = 0
     while True:
@@ -171,7 +171,7 @@ def _until_it_lands(table: RowsTable, writer: int, unit: int) -> tuple[Committed
             reruns += 1
 
 
-def _unit(table: RowsTable, writer: int, unit: int) -> Committed:
+def _unit(table: RowsTable, writer: int, unit: int) -> CommitResult:
     txn = SetTransaction(_app(writer), unit)
     if unit % 2:
         return table.append({_row(writer, unit): unit}, txn)

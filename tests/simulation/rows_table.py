@@ -19,7 +19,7 @@ from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.kernel.transaction import commit
-from dbt.adapters.silt.engine.kernel.transaction.commit import Changes, CommitSettings, Committed, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.commit import Changes, CommitResult, CommitSettings, Operation, ReadSet
 
 SCHEMA = StructType((StructField("id", PrimitiveType("long")), StructField("amount", PrimitiveType("long"))))
 ALL = slice(None)
@@ -38,7 +38,7 @@ class RowsTable:
     log: DeltaLog
     settings: CommitSettings = field(default_factory=CommitSettings)
 
-    def create(self, *files: Rows, configuration: Mapping[str, str] | None = None) -> Committed:
+    def create(self, *files: Rows, configuration: Mapping[str, str] | None = None) -> CommitResult:
         """Makes version 0 in a folder that is there."""
         configuration = configuration or {}
         metadata = Metadata(self.log.clock.new_id(), SCHEMA.to_json(), configuration=configuration)
@@ -51,12 +51,12 @@ class RowsTable:
         """The rows of a snapshot, the newest by default, each id once."""
         return self._read((snapshot or self.log.snapshot()).add_files())
 
-    def append(self, rows: Rows, txn: SetTransaction | None = None) -> Committed:
+    def append(self, rows: Rows, txn: SetTransaction | None = None) -> CommitResult:
         base = self.log.snapshot()
         changes = Changes(Operation("WRITE"), (self._write(rows),), transactions=() if txn is None else (txn,))
         return self._commit(base, changes, ReadSet())
 
-    def rewrite(self, predicate: Expression, change: Change, name: str = "UPDATE") -> Committed:
+    def rewrite(self, predicate: Expression, change: Change, name: str = "UPDATE") -> CommitResult:
         """Changes the rows for which the predicate holds; a change to None deletes the row."""
 
         def changed(rows: Rows) -> Rows:
@@ -67,7 +67,7 @@ class RowsTable:
 
     def rewrite_all(
         self, predicate: Expression, change: Callable[[Rows], Rows], name: str, txn: SetTransaction | None = None
-    ) -> Committed:
+    ) -> CommitResult:
         """Changes the rows for which the predicate holds, all at once; those left out are deleted."""
         base = self.log.snapshot()
         files = [(add, self._read([add])) for add in base.add_files(skipping.prune(base, predicate))]
@@ -84,7 +84,7 @@ class RowsTable:
         changes = Changes(Operation(name), tuple(adds), tuple(removes), transactions=transactions)
         return self._commit(base, changes, reads)
 
-    def insert_if(self, read: Expression, decide: Callable[[Rows], Rows | None]) -> Committed | None:
+    def insert_if(self, read: Expression, decide: Callable[[Rows], Rows | None]) -> CommitResult | None:
         """Inserts what is decided on by the rows for which `read` holds."""
         base = self.log.snapshot()
         candidates = base.add_files(skipping.prune(base, read))
@@ -95,7 +95,7 @@ class RowsTable:
         reads = ReadSet((read,), frozenset(add.path for add in candidates))
         return self._commit(base, Changes(Operation("WRITE"), (self._write(new),)), reads)
 
-    def compact(self, files: slice = ALL) -> Committed | None:
+    def compact(self, files: slice = ALL) -> CommitResult | None:
         """Puts the rows of those files into one."""
         base = self.log.snapshot()
         adds = base.add_files()[files]
@@ -107,7 +107,7 @@ class RowsTable:
         reads = ReadSet(paths=frozenset(add.path for add in adds))
         return self._commit(base, Changes(Operation("OPTIMIZE"), (new,), removes), reads)
 
-    def set_property(self, name: str, value: Callable[[Rows], str] | str) -> Committed:
+    def set_property(self, name: str, value: Callable[[Rows], str] | str) -> CommitResult:
         """Sets a property of the table, to what its rows decide on where it is a function."""
         base = self.log.snapshot()
         found = value if isinstance(value, str) else value(self.rows(base))
@@ -115,7 +115,7 @@ class RowsTable:
         reads = ReadSet(whole_table=not isinstance(value, str))
         return self._commit(base, Changes(Operation("SET TBLPROPERTIES"), metadata=metadata), reads)
 
-    def _commit(self, base: Snapshot | None, changes: Changes, reads: ReadSet) -> Committed:
+    def _commit(self, base: Snapshot | None, changes: Changes, reads: ReadSet) -> CommitResult:
         return commit.commit(self.log, base, changes, reads, self.settings)
 
     def _write(self, rows: Rows, data_change: bool = True) -> AddFile:
@@ -148,12 +148,12 @@ class Writer(RowsTable):
         super().__init__(DeltaLog(store, "bank.accounts", FixedClock(seed=seed)), CommitSettings(level))
         self.seed = seed
 
-    def create(self, *files: Rows, configuration: Mapping[str, str] | None = None) -> Committed:
+    def create(self, *files: Rows, configuration: Mapping[str, str] | None = None) -> CommitResult:
         self.log.store.make_folder(LOG_FOLDER)
         return super().create(*files, configuration=configuration)
 
 
-def until_it_lands(statement: Callable[[], Committed | None]) -> Committed | None:
+def until_it_lands(statement: Callable[[], CommitResult | None]) -> CommitResult | None:
     """Runs the statement anew, on a new snapshot, after each conflict."""
     while True:
         try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Column, Comparison, Expression
-from dbt.adapters.silt.engine.kernel.transaction.commit import Committed
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult
 from tests.simulation.rows_table import Rows, RowsTable
 
 NEW, SHARED = 1000, 5000
@@ -46,7 +46,7 @@ class Statement:
     """
 
     name: str
-    run: Callable[[RowsTable], Committed | None]
+    run: Callable[[RowsTable], CommitResult | None]
     apply: Apply
     by_row: bool = True
     keeps_total: bool = False
@@ -65,7 +65,7 @@ def append(rows: Rows) -> Statement:
 def append_once(app_id: str, rows: Rows) -> Statement:
     """A unit of work: done where it is not recorded yet."""
 
-    def run(table: RowsTable) -> Committed | None:
+    def run(table: RowsTable) -> CommitResult | None:
         if table.log.snapshot().transaction_version(app_id) is not None:
             return None
         return table.append(rows, SetTransaction(app_id, 1))

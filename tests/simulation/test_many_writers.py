@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.kernel.errors import ConcurrentTransactionError
 from dbt.adapters.silt.engine.kernel.storage.memory_store import Fault, FaultKind, MemoryStore
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Column, Comparison, Expression
-from dbt.adapters.silt.engine.kernel.transaction.commit import Committed
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult
 from tests.simulation.interleaving import Scheduler, YieldingStore, random_order
 from tests.simulation.rows_table import Writer, until_it_lands
 
@@ -29,7 +29,7 @@ STATEMENTS = 3
 class Statement:
     """What to run, and what it does to the rows where it runs alone."""
 
-    run: Callable[[Writer], Committed | None]
+    run: Callable[[Writer], CommitResult | None]
     apply: Callable[[dict[int, int]], dict[int, int]]
 
 
@@ -112,7 +112,7 @@ def test_the_same_unit_of_work_lands_once_whoever_runs_it(seed: int) -> None:
     Writer(memory, seed=0).create(*START)
     fault = Fault("put_if_absent", FaultKind.FAIL_AFTER, "*.json", times=3, probability=0.5)
 
-    def once(writer: Writer) -> Committed | None:
+    def once(writer: Writer) -> CommitResult | None:
         while writer.log.snapshot().transaction_version("silt/shop/orders") is None:
             try:
                 return writer.append({500: 5}, SetTransaction("silt/shop/orders", 1))
@@ -122,5 +122,5 @@ def test_the_same_unit_of_work_lands_once_whoever_runs_it(seed: int) -> None:
 
     writers = [Writer(YieldingStore(memory, scheduler, [fault], seed), number) for number in (1, 2, 3)]
     results = scheduler.run([lambda writer=writer: once(writer) for writer in writers], random_order(seed))
-    assert sum(isinstance(result, Committed) for result in results) == 1
+    assert sum(isinstance(result, CommitResult) for result in results) == 1
     assert Writer(memory, seed=99).rows()[500] == 5

@@ -12,7 +12,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
-from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, Committed, commit
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult, CommitSettings, commit
 from tests.simulation.interleaving import Scheduler, YieldingStore, random_order
 from tests.simulation.rows_table import Writer
 
@@ -24,21 +24,21 @@ def _restore(writer: Writer) -> Outcome:
     return restore(target, RestorePoint(0), WriteSettings())
 
 
-def _record_only(writer: Writer) -> Committed:
+def _record_only(writer: Writer) -> CommitResult:
     """A statement that found nothing to change, and recorded that it ran."""
     changes = Changes(Operation("MERGE"), transactions=(UNIT,))
     return commit(writer.log, writer.log.snapshot(), changes, ReadSet(), CommitSettings())
 
 
-def _append(writer: Writer) -> Committed:
+def _append(writer: Writer) -> CommitResult:
     return writer.append({9: 90}, UNIT)
 
 
-def _update(writer: Writer) -> Committed:
+def _update(writer: Writer) -> CommitResult:
     return writer.rewrite(TRUE, lambda _, amount: amount + 5)
 
 
-def _compact(writer: Writer) -> Committed:
+def _compact(writer: Writer) -> CommitResult:
     return writer.compact()
 
 
@@ -63,7 +63,7 @@ def test_the_table_is_what_some_order_of_the_two_gives(other) -> None:  # type: 
         results = scheduler.run(
             [lambda left=left: _restore(left), lambda right=right: other(right)], random_order(seed)
         )
-        assert all(isinstance(each, Outcome | Committed | ConcurrentModificationError) for each in results), results
+        assert all(isinstance(each, Outcome | CommitResult | ConcurrentModificationError) for each in results), results
         landed = [each for each in results if not isinstance(each, ConcurrentModificationError)]
         table = Writer(memory, seed=3)
         found = (table.rows(), table.log.snapshot().transaction_version("unit"))
@@ -80,7 +80,7 @@ def _setup(memory: MemoryStore, seed: int, level: IsolationLevel | None = None) 
 def _serial_results(other, landed: list[object]) -> list[tuple[dict[int, int], int | None]]:  # type: ignore[no-untyped-def]
     """Rows, and the unit's version, after each serial order of the statements that landed."""
     did_restore = any(isinstance(each, Outcome) for each in landed)
-    did_other = any(isinstance(each, Committed) for each in landed)
+    did_other = any(isinstance(each, CommitResult) for each in landed)
     both = did_restore and did_other
     orders = [(_restore, other), (other, _restore)] if both else [(_restore,) if did_restore else (other,)]
     found = []

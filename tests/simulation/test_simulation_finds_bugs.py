@@ -67,7 +67,7 @@ def test_an_unknown_answer_taken_for_a_conflict_is_found() -> None:
             put = folder.put_if_absent(commit_name(version), entry.data)
         except StorageError:
             return attempt.Conflict()
-        return attempt.Landed() if put is PutResult.CREATED else attempt.Conflict()
+        return attempt.Committed() if put is PutResult.CREATED else attempt.Conflict()
 
     with mock.patch.object(commit, "attempt", hasty):
         first_violation()

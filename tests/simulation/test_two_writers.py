@@ -14,7 +14,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.storage.memory_store import Fault, FaultKind, MemoryStore
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Column, Comparison, Expression
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
-from dbt.adapters.silt.engine.kernel.transaction.commit import Committed
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult
 from tests.simulation.interleaving import Scheduler, YieldingStore, every_order
 from tests.simulation.rows_table import Rows, Writer, until_it_lands
 
@@ -67,7 +67,7 @@ def test_updates_of_disjoint_files_both_land_without_a_rerun() -> None:
         lambda writer: writer.rewrite(between(101, 102), lambda _, amount: amount + 2),
     ):
         orders += 1
-        assert all(isinstance(result, Committed) for result in results), results
+        assert all(isinstance(result, CommitResult) for result in results), results
         assert race.rows() == {1: 11, 2: 21, 101: 32, 102: 42}
     assert orders > 10
 
@@ -78,10 +78,10 @@ def test_erased_rows_never_come_back() -> None:
         lambda writer: writer.rewrite(Comparison("=", ID, 1), lambda *_: None, "DELETE"),
         lambda writer: writer.rewrite(between(1, 2), lambda _, amount: amount + 1),
     ):
-        failed = [result for result in results if not isinstance(result, Committed)]
+        failed = [result for result in results if not isinstance(result, CommitResult)]
         assert all(isinstance(result, ConcurrentModificationError) for result in failed), results
         conflicts += len(failed)
-        erased, updated = (isinstance(result, Committed) for result in results)
+        erased, updated = (isinstance(result, CommitResult) for result in results)
         expected = {1: 10 + updated, 2: 20 + updated, **HIGH}
         if erased:
             del expected[1]
@@ -94,7 +94,7 @@ def test_rerun_after_a_conflict_both_statements_take_effect() -> None:
         lambda writer: until_it_lands(lambda: writer.rewrite(Comparison("=", ID, 1), lambda *_: None, "DELETE")),
         lambda writer: until_it_lands(lambda: writer.rewrite(between(1, 2), lambda _, amount: amount + 1)),
     ):
-        assert all(isinstance(result, Committed) for result in results), results
+        assert all(isinstance(result, CommitResult) for result in results), results
         assert race.rows() == {2: 21, **HIGH}
 
 
@@ -123,7 +123,7 @@ def test_a_rule_for_all_rows_counts_them_all_whatever_the_level() -> None:
         lambda writer: writer.append({5: 5}),
         IsolationLevel.SNAPSHOT,
     ):
-        assert isinstance(results[0], Committed)
+        assert isinstance(results[0], CommitResult)
         rows = race.left.rows(race.left.log.snapshot_at(results[0].version))
         assert race.left.log.snapshot().metadata.configuration["rows"] == str(len(rows))
 
@@ -146,9 +146,9 @@ def test_compaction_and_update_of_the_same_file_never_double_or_lose_a_row() -> 
         lambda writer: writer.compact(),
         lambda writer: writer.rewrite(between(1, 1), lambda _, amount: amount + 1),
     ):
-        compacted, updated = (isinstance(result, Committed) for result in results)
+        compacted, updated = (isinstance(result, CommitResult) for result in results)
         assert compacted or updated
-        assert all(isinstance(result, Committed | ConcurrentModificationError) for result in results)
+        assert all(isinstance(result, CommitResult | ConcurrentModificationError) for result in results)
         assert race.rows() == {**LOW, **HIGH, 1: 10 + updated}
 
 
@@ -157,7 +157,7 @@ def test_compaction_does_not_disturb_a_statement_that_only_reads_and_inserts() -
         lambda writer: writer.compact(),
         lambda writer: writer.insert_if(between(1, 2), lambda rows: {50: sum(rows.values())}),
     ):
-        assert all(isinstance(result, Committed) for result in results), results
+        assert all(isinstance(result, CommitResult) for result in results), results
         assert race.rows() == {**LOW, **HIGH, 50: 30}
 
 
@@ -168,8 +168,8 @@ def test_a_lost_answer_changes_nothing_in_any_order(kind: FaultKind) -> None:
         lambda writer: writer.append({103: 4}),
         faults=lambda: (Fault("put_if_absent", kind, "*.json", times=1),),
     ):
-        assert all(isinstance(result, Committed) for result in results), results
-        assert {result.version for result in results if isinstance(result, Committed)} == {1, 2}
+        assert all(isinstance(result, CommitResult) for result in results), results
+        assert {result.version for result in results if isinstance(result, CommitResult)} == {1, 2}
         assert race.rows() == {**LOW, **HIGH, 3: 3, 103: 4}
 
 
@@ -180,6 +180,6 @@ def test_of_two_creators_one_wins() -> None:
         tasks = [lambda writer=writer: writer.create({writer.seed: 0}) for writer in writers]
         results = scheduler.run(tasks, choose)
         kinds = sorted(type(result).__name__ for result in results)
-        assert kinds == sorted((Committed.__name__, ConcurrentCreateError.__name__)), results
-        winner = next(n for n, result in enumerate(results, start=1) if isinstance(result, Committed))
+        assert kinds == sorted((CommitResult.__name__, ConcurrentCreateError.__name__)), results
+        winner = next(n for n, result in enumerate(results, start=1) if isinstance(result, CommitResult))
         assert Writer(memory, seed=9).rows() == {winner: 0}

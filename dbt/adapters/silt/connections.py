@@ -31,12 +31,12 @@ from dbt.adapters.silt.records.commit_facts import CommitFacts, find_run_id
 from dbt.adapters.silt.records.journal import CommitJournal
 from dbt.adapters.silt.records.units import StatementScope, Unit, on_run_hook_scope, run_operation_scope
 from dbt.adapters.silt.runs.invocation import Invocation
-from dbt.adapters.silt.runs.node_context import NodeWork, StatementUnits, log_of, scope_of_node, table_of
+from dbt.adapters.silt.runs.node_context import NodeContext, StatementUnits, log_of, scope_of_node, table_of
 from dbt.adapters.silt.runs.query_comments import job_tags, node_tags, without_comment
 from dbt.adapters.silt.runs.recorder import Recorder
 from dbt.adapters.silt.runs.response import SiltResponse
 from dbt.adapters.silt.runs.retry import PreviousResults
-from dbt.adapters.silt.runs.skips import overtaken, skipped
+from dbt.adapters.silt.runs.skips import skipped, superseded
 from dbt.adapters.silt.session.handle import SiltCursor, SiltHandle, environment_of
 
 logger = AdapterLogger("Silt")
@@ -65,7 +65,7 @@ class SiltConnectionManager(SQLConnectionManager):
     def set_connection_name(self, name: str | None = None) -> Connection:
         # dbt asks for a connection, on its main thread, before the first node: from then on this command is a run.
         with self.exception_handler("start the run"):
-            self.invocation.connect()
+            self.invocation.on_connection()
         return super().set_connection_name(name)
 
     @property
@@ -116,13 +116,13 @@ class SiltConnectionManager(SQLConnectionManager):
 
     def run(self, warehouse: Warehouse, statement: str) -> tuple[Result, SiltResponse]:
         """Run one statement for a cursor, as the unit of work that it is, and record what it committed."""
-        self.invocation.reach(statement)
+        self.invocation.on_statement(statement)
         written, scope = self._place_of(warehouse, statement)
         unit = self._unit_of(statement, written, scope)
         facts = self._facts(unit)
         late = self._overtaken(unit, written, scope)
         if late is not None:
-            self._recorder.record(late, facts, self.work.landed)
+            self._recorder.record(late, facts, self.work.committed)
             return Result(), late
         result = warehouse.execute(
             statement,
@@ -134,9 +134,9 @@ class SiltConnectionManager(SQLConnectionManager):
         )
         response = SiltResponse.of(result.outcome, unit)
         if unit is not None:
-            self._units.meet(unit)
+            self._units.note_done(unit)
         if result.outcome is not None:
-            self._recorder.record(response, facts, self.work.landed)
+            self._recorder.record(response, facts, self.work.committed)
         if response.skipped and unit is not None and written is not None:
             self._explain_skip(response, unit, written)
         return result, response
@@ -174,10 +174,10 @@ class SiltConnectionManager(SQLConnectionManager):
     # What a node is at
 
     @property
-    def work(self) -> NodeWork:
+    def work(self) -> NodeContext:
         """This thread's."""
         if not hasattr(self._local, "work"):
-            self._local.work = NodeWork()
+            self._local.work = NodeContext()
         return self._local.work
 
     def begin_node(self, config: Any) -> None:
@@ -206,20 +206,20 @@ class SiltConnectionManager(SQLConnectionManager):
 
     def note_skip(self, response: SiltResponse, unit: Unit) -> None:
         """Keep that an earlier commit had done a unit of work."""
-        self._recorder.record(response, self._facts(unit), self.work.landed)
+        self._recorder.record(response, self._facts(unit), self.work.committed)
 
     @contextlib.contextmanager
-    def piece_of_work(self, node: Any) -> Iterator[None]:
+    def node_scope(self, node: Any) -> Iterator[None]:
         """What this thread runs in here belongs together: a node, or several hooks, or an operation.
 
         An error that ends it says what had landed. So does a model of several batches, of which some failed.
         """
-        outer, self._local.work = self.work, NodeWork(node)
+        outer, self._local.work = self.work, NodeContext(node)
         try:
             yield
         except BaseException as error:
-            message = self.work.landed.told_all()
-            self._say(error, message)
+            message = self.work.committed.take_all_messages()
+            self._append_to_error(error, message)
             if message is not None and self.handle.is_cancelled:
                 # Of a command that is interrupted, dbt shows no error of a node.
                 logger.warning(f"{get_node_info().get('unique_id') or 'Cancelled'}: {message}")
@@ -229,7 +229,7 @@ class SiltConnectionManager(SQLConnectionManager):
         finally:
             self._local.work = outer
             if node is not None and getattr(node, "batch", None) is None:
-                self._say(None, self._recorder.batches.ended(node.unique_id))
+                self._append_to_error(None, self._recorder.batches.ended(node.unique_id))
 
     def end_node(self) -> None:
         """The materialization of this thread's node came to its end."""
@@ -240,7 +240,7 @@ class SiltConnectionManager(SQLConnectionManager):
         work, node_id = self.work, get_node_info().get("unique_id")
         if work.batch_id is not None and not work.ended:
             self._recorder.batches.fail(str(node_id))
-            self._say(None, work.landed.told(node_id))
+            self._append_to_error(None, work.committed.take_message(node_id))
 
     @property
     def handle(self) -> SiltHandle:
@@ -273,8 +273,8 @@ class SiltConnectionManager(SQLConnectionManager):
             return None
         table = table_of(node, self.profile.credentials.database)
         log = log_of(self.catalog, table) if written.table == table else None
-        own_write = None if log is None else self._units.overtaken_by(unit, scope, log)
-        return None if log is None or own_write is None else overtaken(log, unit, own_write)
+        own_write = None if log is None else self._units.own_write_already_done(unit, scope, log)
+        return None if log is None or own_write is None else superseded(log, unit, own_write)
 
     def _explain_skip(self, response: SiltResponse, unit: Unit, written: Written) -> None:
         """Say it where it may surprise; of an operation always, because dbt says nothing of what one did."""
@@ -319,10 +319,10 @@ class SiltConnectionManager(SQLConnectionManager):
         except DbtRuntimeError as error:
             node = get_node_info()
             if node.get("resource_type") == "operation":
-                self._say(error, self.work.landed.told(node.get("unique_id")))
+                self._append_to_error(error, self.work.committed.take_message(node.get("unique_id")))
             raise
 
-    def _say(self, error: BaseException | None, message: str | None) -> None:
+    def _append_to_error(self, error: BaseException | None, message: str | None) -> None:
         """Add it to the error's own text, where dbt shows that."""
         if message is None:
             return

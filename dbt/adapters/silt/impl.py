@@ -111,7 +111,7 @@ class SiltAdapter(
         self, name: str, query_header_context: Any = None, should_release_connection: bool = True
     ) -> Iterator[None]:
         named = super().connection_named(name, query_header_context, should_release_connection)
-        with named, self.connections.piece_of_work(query_header_context):
+        with named, self.connections.node_scope(query_header_context):
             yield
 
     # Relations

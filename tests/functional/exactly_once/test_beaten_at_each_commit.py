@@ -116,7 +116,7 @@ class Competition:
         finally:
             self._mine.win = None
 
-    def commit(self, *arguments: Any) -> transaction.Committed:
+    def commit(self, *arguments: Any) -> transaction.CommitResult:
         """In place of `transaction.commit`."""
         win, self._mine.win = getattr(self._mine, "win", None), None
         if win is not None:

@@ -12,7 +12,7 @@ from dbt.adapters.silt.records.units import (
     REFRESHED,
     RunContext,
     clone_unit,
-    goes_with_rows,
+    is_forgotten_on_replace,
     main_unit,
     model_hook_scope,
     node_scope,
@@ -37,13 +37,13 @@ def test_a_nodes_write_is_named_by_project_node_and_run() -> None:
 @pytest.mark.parametrize("context", [CONTEXT, RunContext("shop", "dev", "R1", empty=True)])
 def test_only_microbatches_go_with_the_rows_of_their_table(context: RunContext) -> None:
     batch = {"id": "20240103", "event_time_end": datetime(2024, 1, 4, tzinfo=timezone.utc)}
-    assert goes_with_rows(main_unit(context, model(batch=batch), False, None).app_id)
-    assert goes_with_rows(main_unit(context, model(unique_id="model.a/b@c", batch=batch), False, None).app_id)
-    assert not goes_with_rows(main_unit(context, model(), False, None).app_id)
-    assert not goes_with_rows(main_unit(context, model(unique_id="model.a/b@c"), False, None).app_id)
+    assert is_forgotten_on_replace(main_unit(context, model(batch=batch), False, None).app_id)
+    assert is_forgotten_on_replace(main_unit(context, model(unique_id="model.a/b@c", batch=batch), False, None).app_id)
+    assert not is_forgotten_on_replace(main_unit(context, model(), False, None).app_id)
+    assert not is_forgotten_on_replace(main_unit(context, model(unique_id="model.a/b@c"), False, None).app_id)
     hook = model_hook_scope(context, model(), "post_hook", "silt.main.orders@1", False).unit("select 1", 1)
-    assert not goes_with_rows(hook.app_id)
-    assert not goes_with_rows("silt/a/b/c/d@e/load") and not goes_with_rows("load")
+    assert not is_forgotten_on_replace(hook.app_id)
+    assert not is_forgotten_on_replace("silt/a/b/c/d@e/load") and not is_forgotten_on_replace("load")
 
 
 def test_a_unit_carries_what_its_nodes_configuration_says_of_the_commit() -> None:
@@ -58,7 +58,7 @@ def test_a_clone_is_other_work_than_the_build_of_its_node() -> None:
     first, refreshed = (clone_unit(CONTEXT, model(), full_refresh) for full_refresh in (False, True))
     assert first.txn == ("silt/shop/model.shop.orders/R1/clone", FIRST)
     assert refreshed.txn == (first.app_id, REFRESHED)
-    assert not goes_with_rows(first.app_id)
+    assert not is_forgotten_on_replace(first.app_id)
 
 
 def test_a_full_refresh_is_a_later_version_of_the_same_unit() -> None:
@@ -151,8 +151,8 @@ def test_the_statements_of_a_batch_are_its_own_and_go_with_its_rows() -> None:
     assert batched.unit("select 1", 1).app_id == (
         f"silt/shop/model.shop.orders/R1/dev:silt.main.orders/20240103@2024-01-04/statement/{name}/1"
     )
-    assert not goes_with_rows(whole.unit("select 1", 1).app_id)
-    assert goes_with_rows(batched.unit("select 1", 1).app_id)
+    assert not is_forgotten_on_replace(whole.unit("select 1", 1).app_id)
+    assert is_forgotten_on_replace(batched.unit("select 1", 1).app_id)
 
 
 def test_a_nodes_own_write_is_found_among_what_its_table_holds() -> None:

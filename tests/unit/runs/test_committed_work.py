@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbt.adapters.silt.runs.committed_work import Landed, LandedBatches, landed_message
+from dbt.adapters.silt.runs.committed_work import CommittedBatches, CommittedWork, committed_message
 from dbt.adapters.silt.runs.response import SiltResponse
 
 
@@ -11,36 +11,38 @@ def response(table: str, version: int | None, run_id: str = "R1") -> SiltRespons
 
 
 def test_names_the_versions_and_what_to_type() -> None:
-    found = landed_message([response("silt.main.orders", 12), response("silt.main.audit", 3, "R1")])
+    found = committed_message([response("silt.main.orders", 12), response("silt.main.audit", 3, "R1")])
     assert found == (
         "already committed as silt.main.orders@v12, silt.main.audit@v3; a rerun with this run id is a no-op "
         """(`dbt retry`, or the same command with --vars '{"silt_run_id": "R1"}')"""
     )
-    assert landed_message([]) is None
+    assert committed_message([]) is None
 
 
 def test_of_many_places_the_first_are_named_and_of_one_that_comes_twice_one() -> None:
-    found = landed_message([response("silt.main.orders", version // 2) for version in range(2000)])
+    found = committed_message([response("silt.main.orders", version // 2) for version in range(2000)])
     assert found is not None
     assert "silt.main.orders@v7 and 992 more; a rerun" in found
 
 
 def test_a_place_whose_commit_was_cleaned_up_is_the_table() -> None:
-    assert "already committed as silt.main.orders; a rerun" in str(landed_message([response("silt.main.orders", None)]))
+    assert "already committed as silt.main.orders; a rerun" in str(
+        committed_message([response("silt.main.orders", None)])
+    )
 
 
 def test_an_error_tells_of_its_own_node_and_each_thing_once() -> None:
-    landed = Landed()
+    landed = CommittedWork()
     landed.note("operation.shop.first", response("a", 1))
     landed.note("operation.shop.second", response("b", 2))
-    assert "as b@v2;" in str(landed.told("operation.shop.second"))
-    assert landed.told("operation.shop.second") is None
-    assert "as a@v1;" in str(landed.told_all())
-    assert landed.told_all() is None
+    assert "as b@v2;" in str(landed.take_message("operation.shop.second"))
+    assert landed.take_message("operation.shop.second") is None
+    assert "as a@v1;" in str(landed.take_all_messages())
+    assert landed.take_all_messages() is None
 
 
 def test_batches_are_told_of_where_one_of_their_model_failed() -> None:
-    batches = LandedBatches()
+    batches = CommittedBatches()
     for model in ("model.shop.whole", "model.shop.partly"):
         batches.note(model, response(model, 0))
     batches.fail("model.shop.partly")

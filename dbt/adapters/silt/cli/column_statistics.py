@@ -21,7 +21,7 @@ from dbt.adapters.silt.engine.kernel.files.bounds import Bounds, column_bounds
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.expressions import Column
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, StructField, StructType
-from dbt.adapters.silt.engine.kernel.table.value_order import Booleans, Dates, Decimals, Domain, Doubles, Timestamps
+from dbt.adapters.silt.engine.kernel.table.value_order import Booleans, Dates, Decimals, Doubles, Timestamps, ValueOrder
 
 _EPOCH: Final = datetime(1970, 1, 1)
 
@@ -105,7 +105,7 @@ def _ends(bounds: Bounds | None, data_type: DataType) -> tuple[Any, Any]:
     return _value(least, bounds.domain, data_type), _value(greatest, bounds.domain, data_type)
 
 
-def _value(form: Any, domain: Domain, data_type: DataType) -> Any:
+def _value(form: Any, domain: ValueOrder, data_type: DataType) -> Any:
     """A value in its domain's form as JSON has it: a decimal, a day and a time as their texts."""
     if form is None:
         return None

@@ -48,16 +48,16 @@ from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from dbt.adapters.silt.engine.sql.ast import Query, Statement, is_path
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
-from dbt.adapters.silt.engine.statements.conflict_retry import Reruns
+from dbt.adapters.silt.engine.statements.conflict_retry import ConflictRetry
 from dbt.adapters.silt.engine.statements.execute import dataframe_write, skips
 from dbt.adapters.silt.engine.statements.execute.context import Context, Result
 from dbt.adapters.silt.engine.statements.execute.written import Written, effect_of, name_of
-from dbt.adapters.silt.engine.statements.resolve.expansion import Text
+from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
-from dbt.adapters.silt.engine.statements.resolve.reads import Memory
+from dbt.adapters.silt.engine.statements.resolve.reads import ReadHistory
 from dbt.adapters.silt.engine.statements.resolve.resolve import Resolver
-from dbt.adapters.silt.engine.statements.resolve.snapshot_views import Pins
-from dbt.adapters.silt.engine.statements.retry_queue import Turns
+from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
+from dbt.adapters.silt.engine.statements.retry_queue import RetryQueue
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -76,8 +76,8 @@ class WarehouseSettings:
         max_commit_attempts: how often one commit is tried against winners that it does not conflict with.
         statement_attempts: how often a statement that lost a conflict is run, the first time included.
         clock: time, ids and chance.
-        goes_with_rows: which transaction identifiers replacing a whole table forgets; none by default. The work of the
-            others stays known until the table is dropped.
+        is_forgotten_on_replace: the transaction identifiers that are forgotten when a whole table is replaced; none by
+            default. The others are remembered until the table is dropped.
         python_functions: whether functions in Python, which are code in the warehouse, may be made and called.
         log_skips: whether work that is skipped is told of in the log of the package, `dbt.adapters.silt`.
     """
@@ -86,7 +86,7 @@ class WarehouseSettings:
     max_commit_attempts: int = 20
     statement_attempts: int = 5
     clock: Clock = field(default_factory=SystemClock)
-    goes_with_rows: Callable[[str], bool] = never
+    is_forgotten_on_replace: Callable[[str], bool] = never
     python_functions: bool = False
     log_skips: bool = True
 
@@ -124,23 +124,23 @@ class Warehouse:
         catalog = Catalog(stores, self.settings.clock)
         catalog.create_schema(database, schema, if_not_exists=True)
         self._storage = SharedStorage(tuple(stores.values()))
-        self._turns = Turns()
+        self._retry_queue = RetryQueue()
         self._open(spark, Namespace(spark, catalog, database, schema))
 
-    def for_session(self, spark: SparkSession, one_work: bool = False) -> Warehouse:
+    def for_session(self, spark: SparkSession, one_cut: bool = False) -> Warehouse:
         """The same warehouse, with its caches, seen by another session, such as that of a stream's micro-batch.
 
         Args:
-            one_work: whether the statements to come belong together: what a query reads of a table is then what a later
+            one_cut: whether the statements to come belong together: what a query reads of a table is then what a later
                 write to that table rests on, and a commit of somebody else in between is a conflict.
         """
         other = object.__new__(type(self))
         other.settings = self.settings
         other._storage = self._storage
-        other._turns = self._turns
+        other._retry_queue = self._retry_queue
         first = self._first
         other._open(spark, Namespace(spark, self.catalog, first.database, first.schema))
-        other._memory = Memory() if one_work else None
+        other._read_history = ReadHistory() if one_cut else None
         return other
 
     @property
@@ -225,7 +225,7 @@ class Warehouse:
         """The rows of several tables and views, by their SQL names, all as of one moment."""
         with errors.mapped():
             resolver = self._context(WriteSettings()).resolver
-            resolved = resolver.resolve([Text(f"select * from {name}") for name in names])
+            resolved = resolver.resolve([SqlFragment(f"select * from {name}") for name in names])
             return [self.spark.sql(text) for text in resolved.texts]
 
     def execute(
@@ -265,13 +265,13 @@ class Warehouse:
         effect, name = effect_of(statement), name_of(statement)
         if effect is None or is_path(name):
             return None if effect is None else Written(None, effect)
-        table = self._namespace.ours(name)
+        table = self._namespace.name_in_warehouse(name)
         return None if table is None else Written(table, effect)
 
     def schema_of(self, query: str) -> StructType:
         """The schema of a query, without running it."""
         context = self._context(WriteSettings())
-        alone = replace(context, resolver=replace(context.resolver, memory=None))
+        alone = replace(context, resolver=replace(context.resolver, read_history=None))
         return alone.dataframe(query).schema
 
     def snapshot(self, name: RelationName) -> Snapshot:
@@ -284,8 +284,8 @@ class Warehouse:
 
     def forget_reads(self, name: RelationName) -> None:
         """Let what the statements so far have read of a table count no longer (see `for_session`)."""
-        if self._memory is not None:
-            self._memory.forget(self.catalog.table(name))
+        if self._read_history is not None:
+            self._read_history.forget(self.catalog.table(name))
 
     def _open(self, spark: SparkSession, namespace: Namespace) -> None:
         configure(spark)
@@ -293,13 +293,13 @@ class Warehouse:
         self.spark = spark
         self._first = namespace
         self._namespace = namespace
-        self._pins = Pins(spark)
-        self._memory: Memory | None = None
+        self._snapshot_views = SnapshotViews(spark)
+        self._read_history: ReadHistory | None = None
 
     def _beside(self, spark: SparkSession) -> Warehouse:
         """As it is, seen by another session: names mean what they mean here."""
         other = self.for_session(spark)
-        other._memory = self._memory
+        other._read_history = self._read_history
         other._namespace.database, other._namespace.schema = self._namespace.database, self._namespace.schema
         return other
 
@@ -314,7 +314,7 @@ class Warehouse:
         return WriteSettings(
             txn=skips.checked(txn),
             commit=commit,
-            goes_with_rows=self.settings.goes_with_rows,
+            is_forgotten_on_replace=self.settings.is_forgotten_on_replace,
             log_skips=self.settings.log_skips,
         )
 
@@ -324,12 +324,14 @@ class Warehouse:
 
     def _context(self, settings: WriteSettings) -> Context:
         time_zone = self.spark.conf.get("spark.sql.session.timeZone") or "UTC"
-        resolver = Resolver(self._namespace, self._pins, time_zone, self._memory, self.settings.python_functions)
+        resolver = Resolver(
+            self._namespace, self._snapshot_views, time_zone, self._read_history, self.settings.python_functions
+        )
         return Context(self.spark, self._namespace, resolver, settings)
 
     def _run(self, statement: Statement, settings: WriteSettings) -> Result:
-        reruns = Reruns(self.settings.statement_attempts, self.settings.clock, self._turns)
-        return reruns.run(statement, settings, self._context)
+        retry = ConflictRetry(self.settings.statement_attempts, self.settings.clock, self._retry_queue)
+        return retry.run(statement, settings, self._context)
 
 
 def _local(location: str) -> str:

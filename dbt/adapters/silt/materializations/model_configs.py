@@ -11,7 +11,7 @@ from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.silt.runs.once import is_first
+from dbt.adapters.silt.runs.once import first_time
 
 _OPTIMIZE = "to have them ordered, add the post_hook `{{ silt_optimize(this, zorder_by=[...]) }}`"
 _SIZES = "files are left out by their statistics instead"
@@ -115,7 +115,7 @@ def warnings(model: Mapping[str, Any], others: Collection[Mapping[str, Any]]) ->
     """
     check(model["config"])
     found = dict(_unused(model["config"]))
-    fresh = [name for name in found if is_first(f"the config {name} has no effect")]
+    fresh = [name for name in found if first_time(f"the config {name} has no effect")]
     return [_sentence(name, found[name], _names(name, model, others)) for name in fresh]
 
 

@@ -14,7 +14,7 @@ from dbt_common.events.functions import warn_or_error
 from dbt.adapters.silt.column import SiltColumn
 from dbt.adapters.silt.materializations.comments import Documented, all_comments, comment_changes, documented_comments
 from dbt.adapters.silt.materializations.contracts import constraint_sql, table_elements
-from dbt.adapters.silt.runs.once import is_first
+from dbt.adapters.silt.runs.once import first_time
 
 
 class ContractMethods(metaclass=AdapterMeta):
@@ -61,11 +61,11 @@ class ContractMethods(metaclass=AdapterMeta):
     ) -> str | None:
         """As dbt's own, but that keys are not enforced is said once in a command, not for each key of each model."""
         is_key = cls.CONSTRAINT_SUPPORT.get(parsed_constraint.type) is ConstraintSupport.NOT_ENFORCED
-        if is_key and parsed_constraint.warn_unenforced and is_first("keys are not enforced"):
+        if is_key and parsed_constraint.warn_unenforced and first_time("keys are not enforced"):
             warn_or_error(ConstraintNotEnforced(constraint="primary_key, foreign_key and unique", adapter="silt"))
         return render_func(parsed_constraint)
 
     @available.parse(lambda *a, **k: False)
-    def is_first(self, subject: str) -> bool:
+    def first_time(self, subject: str) -> bool:
         """Whether this command says something of the subject for the first time."""
-        return is_first(subject)
+        return first_time(subject)

@@ -10,7 +10,7 @@ from dbt.adapters.base.meta import AdapterMeta, available
 
 from dbt.adapters.silt.column import SiltColumn
 from dbt.adapters.silt.materializations.incremental.config import check
-from dbt.adapters.silt.materializations.incremental.config_columns import about_columns, qualified
+from dbt.adapters.silt.materializations.incremental.config_columns import qualified, qualify_condition
 from dbt.adapters.silt.materializations.incremental.merge_clauses import (
     MergeClause,
     Sides,
@@ -59,9 +59,9 @@ class IncrementalMethods(metaclass=AdapterMeta):
         return qualified(text, [each.name for each in columns], alias, setting)
 
     @available
-    def about_columns(self, condition: str, columns: list[SiltColumn], alias: str) -> str:
+    def qualify_condition(self, condition: str, columns: list[SiltColumn], alias: str) -> str:
         """A condition of the configuration, the bare names of these columns in it qualified by an alias."""
-        return about_columns(condition, [each.name for each in columns], alias)
+        return qualify_condition(condition, [each.name for each in columns], alias)
 
     @available.parse(lambda *a, **k: "true")
     def batch_window(self, model: Mapping[str, Any], columns: list[SiltColumn], query: str) -> str:

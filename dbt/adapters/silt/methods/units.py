@@ -53,7 +53,7 @@ class UnitMethods(metaclass=AdapterMeta):
             return clone_unit(self.connections.invocation.context, model, full_refresh)
 
     @available.parse_none
-    def applied(self, unit: Unit | None, relation: BaseRelation) -> SiltResponse | None:
+    def earlier_result(self, unit: Unit | None, relation: BaseRelation) -> SiltResponse | None:
         """What is reported of a unit of work that the table holds already; None if it is still to be done."""
         if unit is None:
             return None

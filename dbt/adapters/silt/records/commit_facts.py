@@ -82,7 +82,7 @@ class EarlierCommit:
 
 def find_unit(log: DeltaLog, app_id: str) -> EarlierCommit | None:
     """The newest commit that holds a unit of work; None if its commit file was cleaned up since."""
-    found = transaction_ids.find(log, app_id)
+    found = transaction_ids.find_commit(log, app_id)
     if found is None:
         return None
     return EarlierCommit(found.commit.version, CommitFacts.of(found.commit) or CommitFacts(), found.emptied_at)

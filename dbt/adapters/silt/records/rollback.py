@@ -14,7 +14,7 @@ from dbt.adapters.silt.engine.catalog import rollback, rollback_plan
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.rollback import Rollback, RollbackSettings
-from dbt.adapters.silt.engine.catalog.rollback_plan import Work
+from dbt.adapters.silt.engine.catalog.rollback_plan import RollbackScope
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, RelationNotFoundError, RunNotFoundError
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.records.commit_facts import CommitFacts
@@ -115,9 +115,9 @@ def roll_back_run(catalog: Catalog, request: RollbackRequest, records: ProjectRe
     return RunRollback(done, _not_found(found, run_id, records.journal), _command(records.entries, run_id))
 
 
-def work_of(run_id: str) -> Work:
+def work_of(run_id: str) -> RollbackScope:
     """What the logs show of a logical run."""
-    return Work(
+    return RollbackScope(
         is_commit=lambda commit: _run_id(CommitFacts.of(commit)) == run_id,
         is_unit=lambda app_id: run_id_of(app_id) == run_id,
         undoes=lambda commit: (CommitFacts.of(commit) or CommitFacts()).rolled_back_run_id == run_id,

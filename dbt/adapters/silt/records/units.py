@@ -65,7 +65,7 @@ class Unit:
     @property
     def is_batch(self) -> bool:
         """Whether it is the write of a microbatch."""
-        return goes_with_rows(self.app_id)
+        return is_forgotten_on_replace(self.app_id)
 
     def part(self, number: int) -> Unit:
         """The unit of one of several statements that make up the write, before the last: that one is the whole."""
@@ -207,7 +207,7 @@ def on_run_hook_scope(context: RunContext, unique_id: str, full_refresh: bool) -
     return StatementScope(context.run_id, prefix, _version(full_refresh))
 
 
-def goes_with_rows(app_id: str) -> bool:
+def is_forgotten_on_replace(app_id: str) -> bool:
     """Whether it names work of a microbatch: replacing the whole table takes its rows away, and a later run writes them
     again.
 

@@ -23,7 +23,7 @@ class _Unit:
 
 
 @dataclass
-class Landed:
+class CommittedWork:
     """The units of work that are done in one piece of work, by nodes of one thread, and no error has told of yet."""
 
     _units: list[_Unit] = field(default_factory=list)
@@ -32,19 +32,19 @@ class Landed:
         """Keeps the response of a unit of work that was committed, or found to be done."""
         self._units.append(_Unit(node_id, response))
 
-    def told(self, node_id: str | None) -> str | None:
+    def take_message(self, node_id: str | None) -> str | None:
         """What an error of a node must say; None where nothing has landed, or an error has said it already."""
         own = [unit for unit in self._units if unit.node_id == node_id]
         self._units = [unit for unit in self._units if unit.node_id != node_id]
-        return landed_message([unit.response for unit in own])
+        return committed_message([unit.response for unit in own])
 
-    def told_all(self) -> str | None:
+    def take_all_messages(self) -> str | None:
         """What an error outside of any node must say."""
         units, self._units = self._units, []
-        return landed_message([unit.response for unit in units])
+        return committed_message([unit.response for unit in units])
 
 
-class LandedBatches:
+class CommittedBatches:
     """The batches of microbatch models: dbt makes one result of them, and keeps nothing of theirs in it."""
 
     def __init__(self) -> None:
@@ -68,10 +68,10 @@ class LandedBatches:
             done = self._done.pop(node_id, [])
             failed = node_id in self._failed
             self._failed.discard(node_id)
-        return landed_message(done) if failed else None
+        return committed_message(done) if failed else None
 
 
-def landed_message(responses: Sequence[SiltResponse]) -> str | None:
+def committed_message(responses: Sequence[SiltResponse]) -> str | None:
     """Where units of work of one run are, and what a rerun does not do again; None where there are none."""
     places = list(dict.fromkeys(_place(each) for each in responses))
     if not places:

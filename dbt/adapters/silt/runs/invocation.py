@@ -70,7 +70,7 @@ class Invocation:
         self._registry = RunRegistry(self.target_path)
         self._typed = DbtCommand.current(str(self._flag("which")))
         if self._typed.announces_end:
-            add_callback_to_manager(self._hear)
+            add_callback_to_manager(self._on_event)
         self._state = None if self._typed.state is None else self.project_root / self._typed.state
         self._retry = self._retried() if self.writes and self._typed.name == RETRY else None
 
@@ -140,12 +140,12 @@ class Invocation:
         """The run id of what is written now; None before the run starts, and in a command that is none."""
         return self.run.run_id if self.has_started else None
 
-    def connect(self) -> None:
+    def on_connection(self) -> None:
         """A connection is asked for: the run starts, unless it is an operation, which may only look at something."""
         if not self.is_operation:
             self.start()
 
-    def reach(self, statement: str) -> None:
+    def on_statement(self, statement: str) -> None:
         """A statement is about to be run: an operation is a run from the first that changes something."""
         if self.is_operation and not self._entered and changes_something(statement):
             self.start()
@@ -185,7 +185,7 @@ class Invocation:
             interrupted = not finished and isinstance(cause, (KeyboardInterrupt, SystemExit))
             self._mark(entered, finished, interrupted and self._enter_unfinished())
 
-    def _hear(self, event: EventMsg) -> None:
+    def _on_event(self, event: EventMsg) -> None:
         self._is_over = self._is_over or event.info.name == "CommandCompleted"
 
     def _enter_unfinished(self) -> bool:

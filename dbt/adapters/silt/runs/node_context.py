@@ -13,13 +13,13 @@ from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.statements.execute.written import Effect, Written
 from dbt.adapters.silt.records.units import RunContext, StatementScope, Unit, node_scope
-from dbt.adapters.silt.runs.committed_work import Landed
+from dbt.adapters.silt.runs.committed_work import CommittedWork
 
 _WRITING_NODES = frozenset(("model", "seed", "snapshot", "function"))
 
 
 @dataclass
-class NodeWork:
+class NodeContext:
     """What one thread's node is at.
 
     Attributes:
@@ -30,7 +30,7 @@ class NodeWork:
         has_own_materialization: whether one of this adapter runs the node. It names its write itself, and what it
             changes of the table's shape follows from how the table is, so that it may be done again.
         replace_tables: whether the view that the next statement makes may take the place of a table.
-        landed: the units of work that are done so far.
+        committed: the units of work that it has done so far.
         tags: the node's.
         batch_id: of the batch, where the node is one of a microbatch model.
         ended: whether its materialization came to its end.
@@ -42,7 +42,7 @@ class NodeWork:
     scope: StatementScope | None = None
     has_own_materialization: bool = False
     replace_tables: bool = False
-    landed: Landed = field(default_factory=Landed)
+    committed: CommittedWork = field(default_factory=CommittedWork)
     tags: tuple[str, ...] = ()
     batch_id: str | None = None
     ended: bool = False
@@ -72,20 +72,21 @@ class StatementUnits:
             self._occurrences[key] += 1
             return scope.unit(statement, self._occurrences[key])
 
-    def meet(self, unit: Unit) -> None:
+    def note_done(self, unit: Unit) -> None:
         """This command has done the unit, or found it done."""
         with self._lock:
             self._met.add(unit.app_id)
 
-    def overtaken_by(self, unit: Unit, scope: StatementScope, log: DeltaLog) -> str | None:
+    def own_write_already_done(self, unit: Unit, scope: StatementScope, log: DeltaLog) -> str | None:
         """The node's own write, where the table holds it from before and the statement comes before it.
 
         Such a statement is late: run now, it would change what the write has made. Where a node first finds no table
         and later one, its statements differ; so they do where their text has the time in it.
         """
-        recorded = {app_id: each.version for app_id, each in log.snapshot().transactions.items()}
-        if scope.own_write is None or recorded.get(unit.app_id, 0) >= unit.version:
+        snapshot = log.snapshot()
+        if scope.own_write is None or snapshot.holds(unit.txn):
             return None
+        recorded = {app_id: each.version for app_id, each in snapshot.transactions.items()}
         with self._lock:
             earlier = {app_id: version for app_id, version in recorded.items() if app_id not in self._met}
         return scope.own_write.among(earlier)

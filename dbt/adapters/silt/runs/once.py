@@ -11,7 +11,7 @@ _said: dict[str, set[str]] = {}
 """The subjects of the command that this process runs, by the command's id."""
 
 
-def is_first(subject: str) -> bool:
+def first_time(subject: str) -> bool:
     """Whether nobody in this dbt command has asked for the subject before; may be called from several threads."""
     command = str(get_invocation_id())
     with _lock:

@@ -10,7 +10,7 @@ from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
-from dbt.adapters.silt.runs.committed_work import Landed, LandedBatches
+from dbt.adapters.silt.runs.committed_work import CommittedBatches, CommittedWork
 from dbt.adapters.silt.runs.response import SiltResponse, journal_entry
 
 logger = AdapterLogger("Silt")
@@ -25,9 +25,9 @@ class Recorder:
 
     def __init__(self, journal: CommitJournal) -> None:
         self._journal = journal
-        self.batches = LandedBatches()
+        self.batches = CommittedBatches()
 
-    def record(self, response: SiltResponse, facts: CommitFacts, landed: Landed) -> None:
+    def record(self, response: SiltResponse, facts: CommitFacts, landed: CommittedWork) -> None:
         """Keep what a statement committed, or which earlier commit had done its work; nothing if there is neither."""
         if not response.skipped and (response.table_version is None or not response.attempts):
             return

@@ -18,18 +18,18 @@ def skipped(log: DeltaLog, unit: Unit) -> SiltResponse | None:
 
     None if it is still to be done.
     """
-    recorded = log.snapshot().transaction_version(unit.app_id)
-    if recorded is None or recorded < unit.version:
+    snapshot = log.snapshot()
+    if not snapshot.holds(unit.txn):
         return None
     earlier = find_unit(log, unit.app_id)
     version, emptied_at = (earlier.version, earlier.emptied_at) if earlier else (None, None)
     outcome = Outcome("SKIP", log.name, version, skipped=True, emptied_at=emptied_at)
     response = SiltResponse.of(outcome, unit)
-    _warn(str(response), unit, recorded, earlier)
+    _warn(str(response), unit, snapshot.transaction_version(unit.app_id), earlier)
     return response
 
 
-def overtaken(log: DeltaLog, unit: Unit, own_write: str) -> SiltResponse:
+def superseded(log: DeltaLog, unit: Unit, own_write: str) -> SiltResponse:
     """What is reported of a statement that comes before its node's own write, which the table holds already."""
     found = find_unit(log, own_write)
     version = None if found is None else found.version
@@ -42,11 +42,11 @@ def overtaken(log: DeltaLog, unit: Unit, own_write: str) -> SiltResponse:
     return response
 
 
-def _warn(response: str, unit: Unit, recorded: int, earlier: EarlierCommit | None) -> None:
+def _warn(response: str, unit: Unit, recorded: int | None, earlier: EarlierCommit | None) -> None:
     """Say so where a skip may surprise: the node changed since, or a later kind of run had done the work."""
     remedy = "to build it again, give a new run id"
     was = earlier.facts.node_checksum if earlier else None
-    if recorded > unit.version:
+    if recorded is not None and recorded > unit.version:
         logger.warning(f"{response}; that run was a full refresh; {remedy}")
     elif was is not None and unit.checksum is not None and was != unit.checksum:
         logger.warning(f"{response}; the node was changed since; {remedy}")

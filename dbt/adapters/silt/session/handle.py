@@ -25,7 +25,7 @@ from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse, WarehouseSettings
 from dbt.adapters.silt.records import locations as profile_places
-from dbt.adapters.silt.records.units import goes_with_rows
+from dbt.adapters.silt.records.units import is_forgotten_on_replace
 from dbt.adapters.silt.runs.response import SiltResponse
 from dbt.adapters.silt.session.fetch import fetchable
 from dbt.adapters.silt.session.spark import SessionPool, SessionSettings
@@ -83,7 +83,7 @@ class Environment:
         pool = self._started()
         session = pool.acquire()
         assert self._warehouse is not None
-        return SiltHandle(pool, session, self._warehouse.for_session(session, one_work=True), runner)
+        return SiltHandle(pool, session, self._warehouse.for_session(session, one_cut=True), runner)
 
     def warm_up(self) -> None:
         """Start Spark in the background: it takes as long as dbt takes to read a project, and needs nothing of it."""
@@ -122,7 +122,7 @@ class Environment:
                 isolation_level=IsolationLevel(given.isolation_level) if given.isolation_level else None,
                 max_commit_attempts=given.max_commit_attempts,
                 statement_attempts=given.statement_attempts,
-                goes_with_rows=goes_with_rows,
+                is_forgotten_on_replace=is_forgotten_on_replace,
                 python_functions=given.python_functions,
                 log_skips=False,  # dbt's own log and results say it
             ),

@@ -9,7 +9,7 @@ from dbt.adapters.silt.engine.catalog import rollback, rollback_plan
 from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.rollback import Rollback, RollbackSettings
-from dbt.adapters.silt.engine.catalog.rollback_plan import Findings, Work
+from dbt.adapters.silt.engine.catalog.rollback_plan import Findings, RollbackScope
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -29,9 +29,9 @@ def named(identifier: str) -> RelationName:
     return RelationName("silt", "main", identifier)
 
 
-def work_of(author: str) -> Work:
+def work_of(author: str) -> RollbackScope:
     """All that an author has done."""
-    return Work(
+    return RollbackScope(
         is_commit=lambda commit: author_of(commit) == author,
         is_unit=lambda app_id: app_id.startswith(f"{author}/"),
         undoes=lambda commit: commit.info.extra.get(_UNDONE) == author,

@@ -91,7 +91,7 @@ def test_a_commit_holds_the_versions_that_its_statement_read(stocked: House) -> 
 
 
 def test_a_commit_holds_what_the_earlier_queries_of_the_same_work_read(spark: SparkSession, stocked: House) -> None:
-    work = House(stocked.warehouse.for_session(spark.newSession(), one_work=True), stocked.root)
+    work = House(stocked.warehouse.for_session(spark.newSession(), one_cut=True), stocked.root)
     work.sql("select max(id) from orders version as of 1").collect()
     work.sql("insert into target select id from lines")
     assert read_versions(work, "target") == {"silt.main.lines": [0], "silt.main.orders": [1]}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.silt.materializations.incremental.config_columns import about_columns, column_named, qualified
+from dbt.adapters.silt.materializations.incremental.config_columns import column_named, qualified, qualify_condition
 from dbt.adapters.silt.materializations.incremental.merge_clauses import MergeClause, Sides, merge_clauses
 
 SIDES = Sides(("id", "Na`me"), given=("b", "a"), target="t", source="s")
@@ -144,4 +144,4 @@ def test_columns_by_position_are_as_many_as_the_tables() -> None:
     ],
 )
 def test_bare_columns_of_a_condition_are_the_tables(condition: str, expected: str) -> None:
-    assert about_columns(condition, ["id", "size"], "t") == expected
+    assert qualify_condition(condition, ["id", "size"], "t") == expected

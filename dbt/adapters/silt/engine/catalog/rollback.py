@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from dbt.adapters.silt.engine.catalog import rollback_plan
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.catalog.rollback_plan import Changed, Findings, Problem, Work
+from dbt.adapters.silt.engine.catalog.rollback_plan import ChangedTable, Findings, Problem, RollbackScope
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentModificationError,
     RollbackRefusedError,
@@ -43,7 +43,7 @@ class RollbackSettings:
         author: who made a commit, as messages call them.
         discard_later_commits: whether what others have changed since is undone, too.
         drop_created: whether the tables that the work made are dropped.
-        commit_info: fields of `commitInfo` of each commit that undoes it; by them `Work.undoes` knows it.
+        commit_info: fields of `commitInfo` of each commit that undoes it; by them `RollbackScope.undoes` knows it.
     """
 
     title: str
@@ -111,7 +111,7 @@ def planned(findings: Findings, settings: RollbackSettings) -> Rollback:
     )
 
 
-def roll_back(catalog: Catalog, findings: Findings, work: Work, settings: RollbackSettings) -> Rollback:
+def roll_back(catalog: Catalog, findings: Findings, work: RollbackScope, settings: RollbackSettings) -> Rollback:
     """Puts back the tables that were found, one after the other.
 
     Raises:
@@ -135,19 +135,21 @@ def roll_back(catalog: Catalog, findings: Findings, work: Work, settings: Rollba
     return replace(planned(findings, settings), put_back=put_back)
 
 
-def _restored(changed: Changed, settings: RollbackSettings) -> PutBack:
+def _restored(changed: ChangedTable, settings: RollbackSettings) -> PutBack:
     """Looked into again, on the version that was checked: what is gone by now is not brought back."""
     prepared = restore.prepare(changed.log, changed.base, changed.point)
     committed = restore.commit(changed.log, prepared, CommitSettings(commit_info=settings.commit_info))
     return _put_back(changed, committed.version)
 
 
-def _put_back(changed: Changed, version: int | None) -> PutBack:
+def _put_back(changed: ChangedTable, version: int | None) -> PutBack:
     base, point = changed.base.version, changed.point.version
     return PutBack(changed.name, base, point, version, changed.rows, changed.later)
 
 
-def _check_ended(catalog: Catalog, put_back: Iterable[PutBack], work: Work, settings: RollbackSettings) -> None:
+def _check_ended(
+    catalog: Catalog, put_back: Iterable[PutBack], work: RollbackScope, settings: RollbackSettings
+) -> None:
     """Passes where the work did not go on behind the tables that are back."""
     again = rollback_plan.find(catalog, (each.name for each in put_back), work).changed
     if again:
@@ -159,7 +161,7 @@ def _check_ended(catalog: Catalog, put_back: Iterable[PutBack], work: Work, sett
         )
 
 
-def _why_not_dropped(created: Changed) -> Iterator[Problem]:
+def _why_not_dropped(created: ChangedTable) -> Iterator[Problem]:
     if created.first.info.operation == _CONVERT:
         problem = "it was made of files that were there before it (CONVERT TO DELTA), which a drop would delete"
         yield Problem(created.name, UnsupportedStatementError(problem, table=str(created.name)))
@@ -188,7 +190,7 @@ def _stopped(
 
 
 def _refused(
-    problems: Sequence[Problem], contested: Sequence[Changed], settings: RollbackSettings
+    problems: Sequence[Problem], contested: Sequence[ChangedTable], settings: RollbackSettings
 ) -> RollbackRefusedError:
     commits = [(each.name, commit) for each in contested for commit in each.later]
     reasons, remedies = [], []
@@ -237,7 +239,7 @@ def _count(number: int) -> str:
     return f"{number} table{'' if number == 1 else 's'}"
 
 
-def _listed(tables: Iterable[Changed]) -> str:
+def _listed(tables: Iterable[ChangedTable]) -> str:
     return _names(each.name for each in tables)
 
 

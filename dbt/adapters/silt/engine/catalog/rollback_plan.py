@@ -26,7 +26,7 @@ from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint
 
 
 @dataclass(frozen=True)
-class Work:
+class RollbackScope:
     """A piece of work, as what it left in logs is told from all else.
 
     Attributes:
@@ -41,7 +41,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Changed:
+class ChangedTable:
     """A table that holds changes of the work.
 
     Attributes:
@@ -89,12 +89,12 @@ class Findings:
     """
 
     known: bool = False
-    changed: tuple[Changed, ...] = ()
-    created: tuple[Changed, ...] = ()
+    changed: tuple[ChangedTable, ...] = ()
+    created: tuple[ChangedTable, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
-def find(catalog: Catalog, names: Iterable[RelationName], work: Work) -> Findings:
+def find(catalog: Catalog, names: Iterable[RelationName], work: RollbackScope) -> Findings:
     """Looks for the work in tables; changes nothing. A table that goes away meanwhile holds none."""
     known = False
     changed, created, problems = [], [], []
@@ -118,14 +118,14 @@ def find(catalog: Catalog, names: Iterable[RelationName], work: Work) -> Finding
 @dataclass(frozen=True)
 class _Traces:
     known: bool
-    changed: Changed | None = None
+    changed: ChangedTable | None = None
 
 
-def _traces(catalog: Catalog, name: RelationName, work: Work) -> _Traces:
+def _traces(catalog: Catalog, name: RelationName, work: RollbackScope) -> _Traces:
     log = catalog.table(name)
     base = log.snapshot()
     known = any(map(work.is_unit, base.transactions))
-    found: Changed | None = None
+    found: ChangedTable | None = None
     others: list[Commit] = []
     for ancestor in lineage.ancestors(log, base.version, work.is_commit):
         commit = ancestor.commit
@@ -134,7 +134,7 @@ def _traces(catalog: Catalog, name: RelationName, work: Work) -> _Traces:
         if ancestor.undone:
             continue
         if is_own and lineage.has_actions(commit):
-            found = Changed(name, log, base, commit, tuple(reversed(others)))
+            found = ChangedTable(name, log, base, commit, tuple(reversed(others)))
         elif not is_own and lineage.is_change(commit):
             others.append(commit)
     if found is None:
@@ -142,7 +142,7 @@ def _traces(catalog: Catalog, name: RelationName, work: Work) -> _Traces:
     return _Traces(known, found)
 
 
-def _tried_out(changed: Changed, work: Work) -> Changed | None:
+def _tried_out(changed: ChangedTable, work: RollbackScope) -> ChangedTable | None:
     """The table with the rows that come back; None where it is as it was before the work."""
     try:
         restoration = restore.prepare(changed.log, changed.base, changed.point)
@@ -154,7 +154,7 @@ def _tried_out(changed: Changed, work: Work) -> Changed | None:
     return replace(changed, rows=row_counts.row_count(restoration.back_to.files))
 
 
-def _check_none_lost(snapshot: Snapshot, base: Snapshot, work: Work) -> None:
+def _check_none_lost(snapshot: Snapshot, base: Snapshot, work: RollbackScope) -> None:
     """Passes where no unit of the work is known whose commit was not found: that commit's file is gone."""
     if any(each.version >= 0 and work.is_unit(each.app_id) for each in snapshot.transactions.values()):
         raise _lost(base, "commits of the work were")

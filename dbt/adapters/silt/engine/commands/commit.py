@@ -15,7 +15,7 @@ from dbt.adapters.silt.engine.kernel.table.features import needed_features, upgr
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.transaction import commit as transaction
 from dbt.adapters.silt.engine.kernel.transaction.changes import NOT_DONE, Changes, ReadSet
-from dbt.adapters.silt.engine.kernel.transaction.commit import Committed
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult
 
 
 class Uncommitted(Protocol):
@@ -33,7 +33,7 @@ def commit(
     reads: ReadSet,
     settings: WriteSettings,
     written: Sequence[Uncommitted] = (),
-) -> Committed:
+) -> CommitResult:
     """Commits changes together with the transaction identifier that the caller asked for.
 
     Args:
@@ -64,7 +64,11 @@ def replaced_whole(base: Snapshot | None, changes: Changes, settings: WriteSetti
     """The changes of a statement that puts other rows in the place of all: the work whose rows go is forgotten."""
     if base is None:
         return changes
-    gone = [each for each in base.transactions.values() if each.version >= 0 and settings.goes_with_rows(each.app_id)]
+    gone = [
+        each
+        for each in base.transactions.values()
+        if each.version >= 0 and settings.is_forgotten_on_replace(each.app_id)
+    ]
     return replace(changes, forgotten=tuple(SetTransaction(each.app_id, NOT_DONE) for each in gone))
 
 

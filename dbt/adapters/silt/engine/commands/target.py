@@ -48,8 +48,8 @@ class WriteSettings:
         txn: application id and version to record in the commit.
         commit: isolation, attempts and the fields of `commitInfo`.
         reads: what the statement's own query read of the target; added to what the verb reads.
-        goes_with_rows: whether a transaction identifier stands for rows of its own, so that replacing the whole table
-            forgets it.
+        is_forgotten_on_replace: whether a transaction identifier stands for rows of its own, so that replacing the
+            whole table forgets it.
         replace_tables: whether CREATE OR REPLACE VIEW may take the place of a table.
         log_skips: whether work that is skipped is told of in the log of the package.
     """
@@ -57,7 +57,7 @@ class WriteSettings:
     txn: tuple[str, int] | None = None
     commit: CommitSettings = field(default_factory=CommitSettings)
     reads: ReadSet = field(default_factory=ReadSet)
-    goes_with_rows: Callable[[str], bool] = never
+    is_forgotten_on_replace: Callable[[str], bool] = never
     replace_tables: bool = False
     log_skips: bool = False
 

@@ -19,9 +19,9 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.sql.ast import Statement
 from dbt.adapters.silt.engine.statements.execute.context import Context, Result
-from dbt.adapters.silt.engine.statements.execute.create_target import takes_what_is_there
+from dbt.adapters.silt.engine.statements.execute.create_target import accepts_existing_table
 from dbt.adapters.silt.engine.statements.execute.targets import is_applied
-from dbt.adapters.silt.engine.statements.retry_queue import Turns
+from dbt.adapters.silt.engine.statements.retry_queue import RetryQueue
 from dbt.adapters.silt.engine.statements.route import route
 
 _FIRST_WAIT_SECONDS: Final = 0.1
@@ -29,18 +29,18 @@ _LONGEST_WAIT_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True)
-class Reruns:
+class ConflictRetry:
     """How statements are run again.
 
     Attributes:
         attempts: how often a statement is run at most, the first time included.
         clock: time and chance.
-        turns: of the losers of conflicts.
+        queue: of the losers of conflicts.
     """
 
     attempts: int
     clock: Clock
-    turns: Turns
+    queue: RetryQueue
 
     def run(
         self, statement: Statement, settings: WriteSettings, context_with: Callable[[WriteSettings], Context]
@@ -67,7 +67,7 @@ class Reruns:
                             raise
                         self._wait(attempt)
                         if attempt == 1:
-                            turn.enter_context(self.turns.of(error.table))
+                            turn.enter_context(self.queue.of(error.table))
                     attempt += 1
                 else:
                     return _with_attempts(result, attempt)
@@ -75,7 +75,7 @@ class Reruns:
     def _may_run_again(self, error: SiltError, statement: Statement, context: Context, attempt: int) -> bool:
         if not isinstance(error, ConcurrentModificationError) or isinstance(error, ConcurrentDropError):
             return False
-        if isinstance(error, ConcurrentCreateError) and not takes_what_is_there(statement):
+        if isinstance(error, ConcurrentCreateError) and not accepts_existing_table(statement):
             return False
         return attempt < self.attempts and not _rests_on_earlier_reads(context, error.table)
 
@@ -86,8 +86,8 @@ class Reruns:
 
 def _rests_on_earlier_reads(context: Context, table: str | None) -> bool:
     """Whether an earlier statement of the same work read the table: running the write alone again is no remedy."""
-    memory = context.resolver.memory
-    return memory is not None and any(log.name == table for log in memory.first)
+    read_history = context.resolver.read_history
+    return read_history is not None and any(log.name == table for log in read_history.first)
 
 
 def _of_attempt(settings: WriteSettings, attempt: int) -> WriteSettings:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 
 
-class Turns:
+class RetryQueue:
     """A lock for each table. Safe for threads."""
 
     def __init__(self) -> None:

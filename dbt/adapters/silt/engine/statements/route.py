@@ -56,7 +56,7 @@ def _not_yet(name: str, names: Callable[[Any], ast.Name]) -> Callable[[Context, 
     """A statement of ours that is understood and has no command; on Spark's own tables it is Spark's."""
 
     def refuse(context: Context, statement: Any) -> Result:
-        if not context.namespace.may_be_ours(names(statement)):
+        if not context.namespace.may_be_in_warehouse(names(statement)):
             return foreign.pass_to_spark(context, statement)
         raise UnsupportedStatementError(
             f"{name} is understood, but not supported", table=".".join(names(statement)), remedy="Leave it out"

@@ -46,7 +46,7 @@ def qualified(text: str, columns: Sequence[str], alias: str, setting: str) -> st
     return f"({written})"
 
 
-def about_columns(condition: str, columns: Sequence[str], alias: str) -> str:
+def qualify_condition(condition: str, columns: Sequence[str], alias: str) -> str:
     """A condition whose bare names of these columns are qualified by an alias; names within a subquery are its own."""
     return Scope(alias, columns, other="", clause="condition").qualify(condition)
 

@@ -206,7 +206,7 @@ def test_files_keep_their_vectors_where_the_table_does_not_ask_for_them_any_more
     log = ten(tables)
     delete(tables, log, "id = 1")
     snapshot = log.snapshot()
-    assert marking.is_asked_for(snapshot)
+    assert marking.writes_deletion_vectors(snapshot)
     assert scan.read(tables.spark, log, snapshot).count() == 9
 
 

@@ -165,7 +165,7 @@ def test_a_clone_in_the_place_of_another_table_has_only_its_sources_rows(
     other.append({7: 70}, SetTransaction("batch", 1))
     to = place(tmp_path)
     assert to.base is not None
-    cloned(to, source(bank), options, CreateMode.OR_REPLACE, goes_with_rows=lambda app_id: app_id == "batch")
+    cloned(to, source(bank), options, CreateMode.OR_REPLACE, is_forgotten_on_replace=lambda app_id: app_id == "batch")
     now = to.log.snapshot()
     assert rows(to.log) == {1: 10, 2: 20, 3: 30}
     assert now.metadata.id == to.base.metadata.id

@@ -47,8 +47,8 @@ from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.kernel.transaction.commit import (
     Changes,
+    CommitResult,
     CommitSettings,
-    Committed,
     Operation,
     ReadSet,
     commit,
@@ -66,7 +66,7 @@ def written(log: DeltaLog, path: str = "a.parquet", day: str | None = None) -> A
     return add(path, day)
 
 
-def append(log: DeltaLog, path: str = "a.parquet", **settings: Any) -> Committed:
+def append(log: DeltaLog, path: str = "a.parquet", **settings: Any) -> CommitResult:
     changes = Changes(WRITE, (written(log, path),))
     return commit(log, log.snapshot(), changes, ReadSet(), CommitSettings(**settings))
 
@@ -116,7 +116,7 @@ def test_actions_stand_in_the_references_order_and_identifiers_have_a_time() -> 
         transactions=(SetTransaction("app", 3),),
         domains=(DomainMetadata("mine", "{}"),),
     )
-    assert commit(log, None, changes, ReadSet(), CommitSettings()) == Committed(0, 1, None)
+    assert commit(log, None, changes, ReadSet(), CommitSettings()) == CommitResult(0, 1, None)
     assert [next(iter(line)) for line in lines(log, 0)] == [
         "commitInfo",
         "metaData",
@@ -375,7 +375,7 @@ def test_the_version_that_ends_a_log_stops_every_commit() -> None:
         commit(log, base, Changes(WRITE, (written(log),)), ReadSet(), CommitSettings())
 
 
-def create(log: DeltaLog) -> Committed:
+def create(log: DeltaLog) -> CommitResult:
     changes = Changes(CREATE, metadata=METADATA, protocol=PROTOCOL)
     return commit(log, None, changes, ReadSet(), CommitSettings())
 
@@ -383,7 +383,7 @@ def create(log: DeltaLog) -> Committed:
 def test_a_table_is_created_once() -> None:
     log = DeltaLog(MemoryStore(), "t", FixedClock())
     log.store.make_folder(LOG_FOLDER)
-    assert create(log) == Committed(0, 1, None)
+    assert create(log) == CommitResult(0, 1, None)
     with pytest.raises(ConcurrentCreateError):
         create(log)
 

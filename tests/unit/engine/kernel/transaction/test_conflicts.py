@@ -40,8 +40,8 @@ from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructFi
 from dbt.adapters.silt.engine.kernel.transaction import conflicts
 from dbt.adapters.silt.engine.kernel.transaction.changes import DROP_OPERATION, Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.conflicts import (
-    Pending,
-    Winner,
+    PendingCommit,
+    WinningCommit,
     check_conflicts,
     effective_isolation_level,
 )
@@ -163,7 +163,7 @@ Case = tuple[str, str, str, "type[ConcurrentModificationError] | None"]
 
 
 def matrix() -> Iterator[Case]:
-    """Winner, transaction, level, and the error that the docstring's matrix has for them."""
+    """WinningCommit, transaction, level, and the error that the docstring's matrix has for them."""
     lines = [line.strip("| ").split("|") for line in (conflicts.__doc__ or "").splitlines() if line.startswith("| ")]
     header, *rows = [[cell.strip() for cell in line] for line in lines]
     assert header[1:] == list(TRANSACTIONS)
@@ -186,14 +186,14 @@ def entry(cell: str) -> dict[str, type[ConcurrentModificationError]]:
 @pytest.mark.parametrize(("winners", "transaction", "level", "error"), list(matrix()))
 def test_the_matrix_holds(winners: str, transaction: str, level: str, error: type[Exception] | None) -> None:
     for changes, reads in TRANSACTIONS[transaction]:
-        mine = Pending(BY_DAY, changes, reads, effective_isolation_level(LEVELS[level], changes))
+        mine = PendingCommit(BY_DAY, changes, reads, effective_isolation_level(LEVELS[level], changes))
         raised = outcome(lambda mine=mine: check_all(WINNERS[winners], mine))  # type: ignore[misc]
         assert type(raised) is (error or type(None))
 
 
-def check_all(commits: Iterable[Sequence[Action]], mine: Pending) -> None:
+def check_all(commits: Iterable[Sequence[Action]], mine: PendingCommit) -> None:
     for version, actions in enumerate(commits, start=5):
-        mine = check_conflicts(Winner(version, tuple(actions)), mine)
+        mine = check_conflicts(WinningCommit(version, tuple(actions)), mine)
 
 
 def outcome(run: Callable[[], object]) -> ConcurrentModificationError | None:
@@ -204,13 +204,13 @@ def outcome(run: Callable[[], object]) -> ConcurrentModificationError | None:
     return None
 
 
-def pending(reads: ReadSet, changes: Changes = APPEND, level: str = "S") -> Pending:
-    return Pending(BASE, changes, reads, LEVELS[level])
+def pending(reads: ReadSet, changes: Changes = APPEND, level: str = "S") -> PendingCommit:
+    return PendingCommit(BASE, changes, reads, LEVELS[level])
 
 
-def winner(*actions: Action) -> Winner:
+def winner(*actions: Action) -> WinningCommit:
     info = CommitInfo(1_700_000_000_000, "MERGE", engine_info="Apache-Spark", extra={"dbt": "model.shop.orders"})
-    return Winner(5, (info, *actions))
+    return WinningCommit(5, (info, *actions))
 
 
 def test_an_error_names_both_sides_and_the_files() -> None:
@@ -246,7 +246,7 @@ def test_an_error_names_both_sides_and_the_files() -> None:
     ],
 )
 def test_on_a_partitioned_table_the_hint_says_whether_the_predicate_can_be_narrowed(reads: ReadSet, hint: str) -> None:
-    mine = Pending(BY_DAY, APPEND, reads, IsolationLevel.SERIALIZABLE)
+    mine = PendingCommit(BY_DAY, APPEND, reads, IsolationLevel.SERIALIZABLE)
     with pytest.raises(ConcurrentAppendError, match=hint) as caught:
         check_conflicts(winner(replace(file("day=1/new", 8, 9), partition_values={"day": "1"})), mine)
     assert caught.value.details["partitions"] == ("day=1",)
@@ -257,7 +257,7 @@ def test_a_winner_that_says_nothing_of_itself_is_still_named() -> None:
     mine = pending(READS)
     for info in (CommitInfo(), CommitInfo(timestamp=10**18)):
         with pytest.raises(MetadataChangedError, match=r"lost to another writer \(version 5, committed"):
-            check_conflicts(Winner(5, (info, replace(METADATA, description="new"))), mine)
+            check_conflicts(WinningCommit(5, (info, replace(METADATA, description="new"))), mine)
 
 
 def test_whole_table_reads_conflict_with_every_file_that_changes_data() -> None:
@@ -311,7 +311,7 @@ def test_a_protocol_that_is_beyond_this_engine_is_refused_by_the_features_name()
 def test_a_missing_blind_append_flag_means_that_the_winner_has_read() -> None:
     reads_under_w = pending(READS, level="W")
     assert isinstance(
-        outcome(lambda: check_conflicts(Winner(5, (file("new", 8, 12),)), reads_under_w)), ConcurrentAppendError
+        outcome(lambda: check_conflicts(WinningCommit(5, (file("new", 8, 12),)), reads_under_w)), ConcurrentAppendError
     )
 
 

@@ -208,4 +208,4 @@ def test_a_stream_and_what_is_no_dataframe_are_refused(orders: House) -> None:
 
 
 def _name(house: House, table: str) -> Any:
-    return house.warehouse._namespace.ours((table,))
+    return house.warehouse._namespace.name_in_warehouse((table,))

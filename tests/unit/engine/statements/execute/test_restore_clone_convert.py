@@ -29,7 +29,7 @@ def orders(house: House) -> House:
 def batches(spark: SparkSession, warehouse: Path) -> House:
     """A table that the batches b1 and b2, and the unit `main`, have written."""
     opened = Warehouse(spark.newSession(), str(warehouse))
-    opened.settings = replace(opened.settings, goes_with_rows=lambda app_id: app_id.startswith("batch"))
+    opened.settings = replace(opened.settings, is_forgotten_on_replace=lambda app_id: app_id.startswith("batch"))
     house = House(opened, warehouse)
     house.sql("create table t as select 0 as id", txn=("main", 1))
     for number in (1, 2):

@@ -46,7 +46,7 @@ def test_rows_and_the_making_of_a_table(text: str) -> None:
 )
 def test_the_shape_of_a_table(text: str) -> None:
     statement = parse(text)
-    assert (effect_of(statement), name_of(statement)) == (Effect.SHAPE, ("a", "b"))
+    assert (effect_of(statement), name_of(statement)) == (Effect.METADATA, ("a", "b"))
 
 
 @pytest.mark.parametrize(

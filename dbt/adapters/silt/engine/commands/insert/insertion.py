@@ -19,9 +19,10 @@ from dbt.adapters.silt.engine.commands.writing import change_data, files
 from dbt.adapters.silt.engine.commands.writing.change_data import ChangeData
 from dbt.adapters.silt.engine.commands.writing.files import Written
 from dbt.adapters.silt.engine.kernel.files import row_counts
+from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.actions import Json
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
-from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, as_strings
 
 OPERATION = "WRITE"
 
@@ -111,7 +112,7 @@ def finish(
         operation=Operation(
             OPERATION,
             _parameters(placed, replacement),
-            row_changes.texts(_metrics(written, removed, written.rows - inserted, deleted)),
+            as_strings(_metrics(written, removed, written.rows - inserted, deleted)),
         ),
         adds=written.adds,
         removes=tuple(add.remove(now) for add in snapshot.add_files(removed)),
@@ -151,7 +152,7 @@ def _metrics(written: Written, removed: pa.Table, copied: int, deleted: int | No
     metrics: dict[str, int | None] = {**written.operation_metrics()}
     if removed.num_rows:
         metrics["numRemovedFiles"] = removed.num_rows
-        metrics["numRemovedBytes"] = row_changes.size(removed)
+        metrics["numRemovedBytes"] = active_files.size(removed)
         metrics["numCopiedRows"] = copied
         metrics["numDeletedRows"] = deleted
     return metrics

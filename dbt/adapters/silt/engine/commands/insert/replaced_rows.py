@@ -15,6 +15,7 @@ from dbt.adapters.silt.engine.commands.rows.row_changes import Limits
 from dbt.adapters.silt.engine.commands.spark.partitions import quoted
 from dbt.adapters.silt.engine.commands.target import Target
 from dbt.adapters.silt.engine.commands.writing import change_data
+from dbt.adapters.silt.engine.kernel.table import active_files
 
 LIMITS: Final = Limits()
 """Up to how many bytes candidate files are written anew without looking first which of them hold rows to replace."""
@@ -60,9 +61,9 @@ def split(
         return Split(partly, staying(scan.read(spark, log, snapshot, partly)) if partly.num_rows else None)
     found = marking.kept(going(scan.read(spark, log, snapshot, candidates, with_position=True)))
     plan = marking.plan(target, candidates, marking.positions(found), may_stay=False)
-    if not plan.worn.num_rows:
+    if not plan.files_to_rewrite.num_rows:
         return Split(plan.removed)
-    kept = scan.read(spark, log, snapshot, plan.worn, only=plan.left)
+    kept = scan.read(spark, log, snapshot, plan.files_to_rewrite, only=plan.survivors)
     return Split(plan.removed, kept, found.select(*map(quoted, snapshot.schema.names)))
 
 
@@ -70,7 +71,7 @@ def _with_rows_to_replace(
     spark: SparkSession, target: Target, candidates: pa.Table, to_replace: Callable[[DataFrame], DataFrame]
 ) -> pa.Table:
     """The files to write anew: all candidates where they are small, else those that hold a row to replace."""
-    if row_changes.size(candidates) <= LIMITS.at_once:
+    if active_files.size(candidates) <= LIMITS.at_once:
         return candidates
     positioned = scan.read(spark, target.log, target.snapshot, candidates, with_position=True)
     return row_changes.touched(to_replace(positioned), candidates)

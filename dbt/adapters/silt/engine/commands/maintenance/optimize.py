@@ -40,8 +40,8 @@ from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
-from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
-from dbt.adapters.silt.engine.kernel.transaction.commit import Committed
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, as_strings
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult
 
 OPERATION: Final = "OPTIMIZE"
 
@@ -222,11 +222,11 @@ def _rewrite(spark: SparkSession, target: Target, layout: Layout, chosen: pa.Tab
     rows = row_changes.row_count(target, chosen)
     df = scan.read(spark, target.log, snapshot, chosen)
     if layout.zorder_by:
-        count = max(1, round(row_changes.size(chosen) / _target_size(snapshot)))
+        count = max(1, round(active_files.size(chosen) / _target_size(snapshot)))
         arranged = zorder.arranged(df, snapshot.schema, layout.zorder_by, rows, count)
     else:
         arranged = df.coalesce(1)
-    written = files.write(arranged, target.log, snapshot.metadata, as_arranged=True)
+    written = files.write(arranged, target.log, snapshot.metadata, keep_partitioning=True)
     if written.rows != rows:
         written.discard(target.log)
         raise InternalError(
@@ -237,7 +237,7 @@ def _rewrite(spark: SparkSession, target: Target, layout: Layout, chosen: pa.Tab
 
 def _commit(
     target: Target, layout: Layout, done: Sequence[_Bin], settings: WriteSettings
-) -> tuple[Committed | None, Sequence[_Bin]]:
+) -> tuple[CommitResult | None, Sequence[_Bin]]:
     """Commits the bins, less those that another writer was faster with."""
     base, kept = target.snapshot, done
     if not kept and settings.txn is None:
@@ -291,7 +291,7 @@ def _changes(target: Target, layout: Layout, kept: Sequence[_Bin]) -> Changes:
         "numDeletionVectorRowsRemoved": sum(vector.cardinality for vector in vectors),
         "numDeletionVectorBytesRemoved": sum(vector.size_in_bytes for vector in vectors),
     }
-    return Changes(Operation(OPERATION, parameters, row_changes.texts(metrics)), adds=adds, removes=removes)
+    return Changes(Operation(OPERATION, parameters, as_strings(metrics)), adds=adds, removes=removes)
 
 
 def _still_there(snapshot: Snapshot, kept: Sequence[_Bin]) -> list[bool]:

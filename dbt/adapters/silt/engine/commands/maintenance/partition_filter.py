@@ -58,7 +58,7 @@ def _not_about_partitions(snapshot: Snapshot, these: str) -> UnsupportedStatemen
 def _values(spark: SparkSession, groups: Sequence[pa.Table], fields: Sequence[StructField]) -> DataFrame:
     """A row for each partition: its number, and its values as the table's columns."""
     firsts = pa.concat_tables([group.slice(0, 1) for group in groups])
-    texts = [pa.array(partition_match.texts(firsts, field), pa.string()) for field in fields]
+    texts = [pa.array(partition_match.as_strings(firsts, field), pa.string()) for field in fields]
     names = [f"__silt_text_{position}" for position in range(len(fields))]
     known = spark.createDataFrame(pa.table([pa.array(range(len(groups)), pa.int64()), *texts], names=[_GROUP, *names]))
     return known.select(_GROUP, *(_value(name, field) for name, field in zip(names, fields, strict=True)))

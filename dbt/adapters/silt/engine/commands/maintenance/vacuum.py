@@ -29,7 +29,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import FileStatus
 from dbt.adapters.silt.engine.kernel.table.actions import Json
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
-from dbt.adapters.silt.engine.kernel.transaction.commit import Committed
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult
 
 OPERATION: Final = "VACUUM"
 RETENTION_CHECK: Final = "silt.retentionDurationCheck.enabled"
@@ -176,7 +176,7 @@ def _try_to_delete(log: DeltaLog, path: str) -> StorageError | None:
     return None
 
 
-def _start(run: _Run, garbage: Garbage) -> Committed:
+def _start(run: _Run, garbage: Garbage) -> CommitResult:
     specified = run.retention.specified_ms
     parameters: dict[str, Json] = {
         "retentionCheckEnabled": run.retention.is_checked,
@@ -189,12 +189,12 @@ def _start(run: _Run, garbage: Garbage) -> Committed:
     return _commit(run.log, Operation(rules.START, parameters, _texts(metrics)), without_unit)
 
 
-def _end(run: _Run, status: str, metrics: Mapping[str, int]) -> Committed:
+def _end(run: _Run, status: str, metrics: Mapping[str, int]) -> CommitResult:
     settings = run.settings if status == _COMPLETED else replace(run.settings, txn=None)
     return _commit(run.log, Operation(rules.END, {"status": status}, _texts(metrics)), settings)
 
 
-def _commit(log: DeltaLog, operation: Operation, settings: WriteSettings) -> Committed:
+def _commit(log: DeltaLog, operation: Operation, settings: WriteSettings) -> CommitResult:
     """An entry of the history, on whatever version is the newest."""
     attempts = 1
     while True:

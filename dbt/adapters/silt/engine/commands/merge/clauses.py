@@ -247,5 +247,5 @@ def _column(
     column = F.when(F.lit(False), kept)
     for clause, settings in takes:
         start = F.expr(unnamed) if isinstance(clause.clause.action, Insert) else kept
-        column = column.when(F.expr(f"{ACTION} = {clause.number}"), assignments.applied(start, settings))
+        column = column.when(F.expr(f"{ACTION} = {clause.number}"), assignments.with_assignments(start, settings))
     return column.otherwise(kept).alias(member.name)

@@ -19,6 +19,7 @@ from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.commands.target import Target
 from dbt.adapters.silt.engine.commands.writing import checks
 from dbt.adapters.silt.engine.kernel.errors import MultipleSourceRowsError
+from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 
 _ONCE: Final = "__silt_once"
@@ -83,7 +84,7 @@ def joined(sides: Sides, limits: Limits, once: bool = False) -> DataFrame:
         once: whether a row of the target that several rows of the source match is there once only.
     """
     target, source = sides.target_rows(with_position=once), sides.source_rows()
-    if row_changes.size(sides.chosen) <= limits.single_task:
+    if active_files.size(sides.chosen) <= limits.single_task:
         # Two sides of one partition each are joined where they are; otherwise both are shuffled first. By a hash of the
         # source's rows, those of a file keep their order, new ones come after them, and nothing is sorted.
         target = target.coalesce(1)

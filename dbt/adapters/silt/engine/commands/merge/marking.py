@@ -88,13 +88,13 @@ def mark(sides: Sides, opened: pa.Table, metadata: Metadata, limits: Limits) -> 
         parts.append(changed.drop(*_PLACE))
     written = _write(sides, parts, metadata, rules, limits)
     if written is not None:
-        _check(sides, written, counts, plan.num_left)
+        _check(sides, written, counts, plan.num_survivors)
         inserts = (c.number for c in sides.clauses.all if c.clause.match is Match.NOT_MATCHED)
         counts |= {number: int(written.metrics[str(number)]) for number in inserts}
     changes = marking.changes(sides.target, opened, plan, written)
     if change_data.is_recorded(sides.target.snapshot) and by_clause:
         changes = _recorded(sides, changes, metadata, by_clause, counts, (changed, new))
-    return Merged(changes, counts, plan.num_left)
+    return Merged(changes, counts, plan.num_survivors)
 
 
 def _pairs(sides: Sides) -> tuple[DataFrame, tuple[Check, ...]]:
@@ -153,10 +153,10 @@ def _inserted(sides: Sides, pairs: DataFrame) -> DataFrame | None:
 
 def _left(sides: Sides, plan: marking.Plan) -> DataFrame | None:
     """The rows that are left in files that go."""
-    if not plan.worn.num_rows:
+    if not plan.files_to_rewrite.num_rows:
         return None
     target = sides.target
-    left = scan.read(sides.spark, target.log, target.snapshot, plan.worn, only=plan.left)
+    left = scan.read(sides.spark, target.log, target.snapshot, plan.files_to_rewrite, only=plan.survivors)
     left = left.withColumn(IN_TARGET, F.lit(True)).alias(sides.plan.target_alias)
     both = left.join(sides.source_rows().filter("false"), F.lit(False), "left_outer")
     return _new_rows(sides, both.withColumn(ACTION, F.lit(COPY)))[0]

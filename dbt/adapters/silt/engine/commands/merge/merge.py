@@ -33,11 +33,12 @@ from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSetti
 from dbt.adapters.silt.engine.commands.writing import files, store_assignment
 from dbt.adapters.silt.engine.kernel.errors import InternalError
 from dbt.adapters.silt.engine.kernel.scan import skipping
+from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Expression
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
-from dbt.adapters.silt.engine.kernel.transaction.changes import Operation
+from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, as_strings
 from dbt.adapters.silt.engine.kernel.transaction.commit import ReadSet
 
 OPERATION = "MERGE"
@@ -136,26 +137,28 @@ def _find(sides: Sides, source: DataFrame, limits: Limits) -> _Found:
     whole = bool(plan.of(Match.NOT_MATCHED_BY_SOURCE))
     predicate = TRUE if whole else plan.target_predicate
     candidates = skipping.prune(snapshot, predicate)
-    if row_changes.size(candidates) <= limits.direct:
+    if active_files.size(candidates) <= limits.direct:
         return _Found(replace(sides, chosen=candidates), candidates, predicate)
     stable = merge_source.stabilise(source, plan, snapshot.schema)
     if not whole:
         predicate = And((predicate, stable.predicate))
         candidates = skipping.prune(snapshot, predicate)
-        if row_changes.size(candidates) > limits.at_once:
+        if active_files.size(candidates) > limits.at_once:
             stable = merge_source.with_values(stable, snapshot.schema, snapshot.partition_columns)
             predicate = And((plan.target_predicate, stable.predicate))
             candidates = skipping.prune(snapshot, predicate)
     rows = Source(stable.frame, stable.rows, is_small=stable.rows <= limits.single_task_rows)
     chosen = replace(sides, source=rows, chosen=candidates)
-    if row_changes.size(candidates) > limits.at_once and not (plan.inserts_only or marking.is_by_position(snapshot)):
+    if active_files.size(candidates) > limits.at_once and not (
+        plan.inserts_only or marking.finds_rows_by_position(snapshot)
+    ):
         chosen = replace(chosen, chosen=join.touched(chosen))
     return _Found(chosen, candidates, predicate)
 
 
 def _as_wanted(found: _Found) -> _Found:
     """What takes part, with a stable source where rows are marked: that takes more than one job."""
-    if found.sides.plan.inserts_only or not marking.is_by_position(found.sides.target.snapshot):
+    if found.sides.plan.inserts_only or not marking.finds_rows_by_position(found.sides.target.snapshot):
         return found
     return replace(found, sides=merge_marking.stable(found.sides))
 
@@ -167,7 +170,7 @@ def _run(found: _Found, metadata: Metadata, limits: Limits) -> Merged:
         if not plan.of(Match.NOT_MATCHED):
             return Merged(FileChanges(found.opened, nothing), {}, 0)
         return _insert(found, metadata)
-    if marking.is_by_position(sides.target.snapshot):
+    if marking.finds_rows_by_position(sides.target.snapshot):
         return _unless_unchanged(found, merge_marking.mark(sides, found.opened, metadata, limits))
     if plan.deletes_every_match and len(plan.clauses) == 1:
         return _delete(found, metadata)
@@ -272,7 +275,7 @@ def _metrics(found: _Found, result: Merged, elapsed_ms: int) -> dict[str, str]:
     """`operationMetrics` by the reference's names."""
     clauses, changes = found.sides.clauses, result.changes
     by_source = Match.NOT_MATCHED_BY_SOURCE
-    return row_changes.texts(
+    return as_strings(
         {
             "numSourceRows": found.sides.source.rows,
             "numTargetRowsInserted": result.of(clauses, Insert, *Match),
@@ -287,7 +290,7 @@ def _metrics(found: _Found, result: Merged, elapsed_ms: int) -> dict[str, str]:
             "numTargetFilesAdded": changes.added,
             "numTargetFilesRemoved": changes.removed.num_rows,
             "numTargetBytesAdded": 0 if changes.written is None else changes.written.size,
-            "numTargetBytesRemoved": row_changes.size(changes.removed),
+            "numTargetBytesRemoved": active_files.size(changes.removed),
             "numTargetChangeFilesAdded": len(changes.change_files),
             **changes.vector_metrics("numTarget"),
             "executionTimeMs": elapsed_ms,

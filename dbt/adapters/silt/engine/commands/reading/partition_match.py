@@ -18,7 +18,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.active_files import files_table
 from dbt.adapters.silt.engine.kernel.table.expressions import UNKNOWN, And, Column, Comparison, Expression, IsNull, Or
 from dbt.adapters.silt.engine.kernel.table.schema import StructField
-from dbt.adapters.silt.engine.kernel.table.value_order import domain_of
+from dbt.adapters.silt.engine.kernel.table.value_order import value_order_of
 
 _MOST_PARTITIONS: Final = 500
 """Of more partitions than this, what was read is not told apart."""
@@ -52,7 +52,7 @@ def keys(files: pa.Table, fields: Sequence[StructField]) -> list[tuple[Any, ...]
     return list(zip(*columns, strict=True))
 
 
-def texts(files: pa.Table, field: StructField) -> list[str | None]:
+def as_strings(files: pa.Table, field: StructField) -> list[str | None]:
     """Each file's partition value as the log's text; None is null, and only null."""
     columns = (files["partition_values"].to_pylist(), files["tags"].to_pylist())
     return [
@@ -62,9 +62,9 @@ def texts(files: pa.Table, field: StructField) -> list[str | None]:
 
 
 def _forms(files: pa.Table, field: StructField) -> list[Any]:
-    found = texts(files, field)
-    domain = domain_of(field.type)
-    forms = [None] * len(found) if domain is None else domain.from_texts(pa.array(found, pa.string())).to_pylist()
+    found = as_strings(files, field)
+    order = value_order_of(field.type)
+    forms = [None] * len(found) if order is None else order.from_texts(pa.array(found, pa.string())).to_pylist()
     # What has no form, such as NaN, is compared by its text.
     return [text if form is None else form for text, form in zip(found, forms, strict=True)]
 
@@ -98,7 +98,7 @@ def _equal(field: StructField, form: Any) -> Expression:
 
 
 def _value(field: StructField, form: Any) -> Any:
-    """The value of the column's type for a form of `kernel.domains`; None where the form is but a text."""
+    """The value of the column's type for a form of `kernel.table.value_order`; None where the form is but a text."""
     name = getattr(field.type, "name", "")
     if name == "string" or not isinstance(form, str):
         match name:

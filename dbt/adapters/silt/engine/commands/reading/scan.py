@@ -251,7 +251,7 @@ def _table_columns(scan: _Scan, given: Mapping[str, Column]) -> list[Column]:
         elif is_void(member.type):
             column = F.lit(None)
         else:
-            columns.append(stored_columns.read(member, stored))
+            columns.append(stored_columns.to_table_column(member, stored))
             continue
         columns.append(column.alias(member.name, metadata=dict(member.metadata)))
     return columns

@@ -18,8 +18,9 @@ from dbt.adapters.silt.engine.commands.writing import change_data, files
 from dbt.adapters.silt.engine.kernel.errors import InternalError
 from dbt.adapters.silt.engine.kernel.files import row_counts
 from dbt.adapters.silt.engine.kernel.scan import skipping
+from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
-from dbt.adapters.silt.engine.kernel.transaction.changes import Operation
+from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, as_strings
 
 OPERATION = "DELETE"
 
@@ -39,7 +40,7 @@ def delete(
     started = target.log.clock.now_ms()
     check_writable(target.snapshot.protocol, target.name, target.snapshot.metadata)
     result = _run(spark, target, rows, limits or Limits())
-    operation = Operation(OPERATION, metrics=row_changes.texts({"numDeletedRows": result.changed}))
+    operation = Operation(OPERATION, metrics=as_strings({"numDeletedRows": result.changed}))
     outcome = row_changes.end(target, operation, rows, result, settings, started)
     return replace(outcome, rows_deleted=result.changed)
 
@@ -55,7 +56,7 @@ def _run(spark: SparkSession, target: Target, rows: Rows, limits: Limits) -> Row
     deleted = row_counts.row_count(whole)
     if others.num_rows == 0:
         return RowResult(FileChanges(nothing, whole), deleted)
-    if marking.is_by_position(target.snapshot):
+    if marking.finds_rows_by_position(target.snapshot):
         return _mark(spark, target, rows, whole, others, limits)
     result = _rewrite(spark, target, rows, others, limits)
     changes = replace(result.changes, removed=pa.concat_tables([whole, result.changes.removed]))
@@ -73,24 +74,26 @@ def _mark(
         found = marking.kept(found)
     plan = marking.plan(target, candidates, marking.positions(found))
     written = None
-    if plan.worn.num_rows:
-        left = scan.read(spark, target.log, target.snapshot, plan.worn, only=plan.left)
-        written = files.write(marking.gathered(left, plan.worn, limits), target.log, target.snapshot.metadata)
+    if plan.files_to_rewrite.num_rows:
+        left = scan.read(spark, target.log, target.snapshot, plan.files_to_rewrite, only=plan.survivors)
+        written = files.write(
+            marking.gathered(left, plan.files_to_rewrite, limits), target.log, target.snapshot.metadata
+        )
     changes = marking.changes(target, candidates, plan, written)
     changes = replace(changes, removed=pa.concat_tables([whole, changes.removed]))
-    deleted = plan.num_going + row_changes.row_count(target, whole)
-    if is_recorded and (plan.worn.num_rows or plan.staying.num_rows):
+    deleted = plan.num_deleted + row_changes.row_count(target, whole)
+    if is_recorded and (plan.files_to_rewrite.num_rows or plan.files_to_mark.num_rows):
         going = found.select(*map(quoted, target.snapshot.schema.names))
         gone = scan.read(spark, target.log, target.snapshot, whole).unionAll(going)
         deletions, expected = {change_data.DELETE: gone}, {change_data.DELETE: deleted}
         changes = row_changes.record(target, changes, target.snapshot.metadata, deletions, expected)
-    return RowResult(changes, deleted, plan.num_left)
+    return RowResult(changes, deleted, plan.num_survivors)
 
 
 def _rewrite(spark: SparkSession, target: Target, rows: Rows, candidates: pa.Table, limits: Limits) -> RowResult:
     """Writes the files anew without the rows."""
     chosen = candidates
-    if row_changes.size(candidates) > limits.at_once:
+    if active_files.size(candidates) > limits.at_once:
         chosen = row_changes.touched(
             _read(spark, target, rows, candidates, with_position=True).filter(_matches(rows)), candidates
         )

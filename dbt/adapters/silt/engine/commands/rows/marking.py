@@ -29,6 +29,7 @@ from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
 from dbt.adapters.silt.engine.kernel.files.statistics import from_footers
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing
+from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.features import has_feature
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
@@ -44,51 +45,51 @@ class Plan:
     """What becomes of the files that lose rows.
 
     Args:
-        going: the rows that go, by file.
-        gone: the files that no row is left of.
-        worn: the files to write anew.
-        staying: the files that get a vector.
-        left: the rows of worn files that stay, by file.
+        deleted: the rows to delete, by file.
+        files_emptied: the files that keep no row.
+        files_to_rewrite: the files that keep too few rows to be worth a vector.
+        files_to_mark: the files that get a vector.
+        survivors: the rows that the files to rewrite keep, by file.
         vectors: all rows that are not in the table any more, of the files that stay.
     """
 
-    going: Positions
-    gone: pa.Table
-    worn: pa.Table
-    staying: pa.Table
-    left: Positions = field(default_factory=dict)
+    deleted: Positions
+    files_emptied: pa.Table
+    files_to_rewrite: pa.Table
+    files_to_mark: pa.Table
+    survivors: Positions = field(default_factory=dict)
     vectors: Positions = field(default_factory=dict)
 
     @property
     def touched(self) -> pa.Table:
         """All files that lose rows."""
-        return pa.concat_tables([self.gone, self.worn, self.staying])
+        return pa.concat_tables([self.files_emptied, self.files_to_rewrite, self.files_to_mark])
 
     @property
     def removed(self) -> pa.Table:
         """The files that leave the table."""
-        return pa.concat_tables([self.gone, self.worn])
+        return pa.concat_tables([self.files_emptied, self.files_to_rewrite])
 
     @property
-    def num_going(self) -> int:
-        return sum(map(len, self.going.values()))
+    def num_deleted(self) -> int:
+        return sum(map(len, self.deleted.values()))
 
     @property
-    def num_left(self) -> int:
-        return sum(map(len, self.left.values()))
+    def num_survivors(self) -> int:
+        return sum(map(len, self.survivors.values()))
 
 
-def is_asked_for(snapshot: Snapshot) -> bool:
+def writes_deletion_vectors(snapshot: Snapshot) -> bool:
     """Whether rows of the table are to be marked, rather than their files written anew."""
     return snapshot.properties.enable_deletion_vectors and has_feature(snapshot.protocol, FEATURE)
 
 
-def is_by_position(snapshot: Snapshot) -> bool:
+def finds_rows_by_position(snapshot: Snapshot) -> bool:
     """Whether rows that go are to be found by their positions first: to be marked, or to be recorded as changes.
 
     What was found once can be read again: change files hold exactly the rows that go from the data files.
     """
-    return is_asked_for(snapshot) or change_data.is_recorded(snapshot)
+    return writes_deletion_vectors(snapshot) or change_data.is_recorded(snapshot)
 
 
 def all_positions(target: Target, chosen: pa.Table) -> dict[str, BitMap64]:
@@ -119,7 +120,7 @@ def positions(rows: DataFrame) -> dict[str, BitMap64]:
     }
 
 
-def plan(target: Target, candidates: pa.Table, going: Positions, may_stay: bool = True) -> Plan:
+def plan(target: Target, candidates: pa.Table, deleted: Positions, may_stay: bool = True) -> Plan:
     """What becomes of files that lose these rows, none of which is marked already.
 
     Where the table does not ask for deletion vectors, no file stays.
@@ -128,23 +129,25 @@ def plan(target: Target, candidates: pa.Table, going: Positions, may_stay: bool 
         candidates: files that hold them, and others; rows of the snapshot's files.
         may_stay: whether a file may stay without some of its rows.
     """
-    touched = row_changes.at(candidates, going)
+    touched = row_changes.at(candidates, deleted)
     before = deletion_vectors.read_all(target.log.store, touched, target.name)
     paths = touched["path"].to_pylist()
     sizes = dict(zip(paths, row_changes.records(target, touched), strict=True))
-    after = {path: before[path] | going[path] if path in before else going[path] for path in paths}
+    after = {path: before[path] | deleted[path] if path in before else deleted[path] for path in paths}
     shares = [len(after[path]) / sizes[path] for path in paths]
-    most = _WORN if may_stay and is_asked_for(target.snapshot) else 0.0
-    gone = touched.filter(pa.array([share >= 1 for share in shares], pa.bool_()))
-    worn = touched.filter(pa.array([most < share < 1 for share in shares], pa.bool_()))
-    staying = touched.filter(pa.array([share <= most for share in shares], pa.bool_()))
-    left = {path: after[path].flip(0, sizes[path]) for path in worn["path"].to_pylist()}
-    return Plan(going, gone, worn, staying, left, {path: after[path] for path in staying["path"].to_pylist()})
+    most = _WORN if may_stay and writes_deletion_vectors(target.snapshot) else 0.0
+    emptied = touched.filter(pa.array([share >= 1 for share in shares], pa.bool_()))
+    rewritten = touched.filter(pa.array([most < share < 1 for share in shares], pa.bool_()))
+    marked = touched.filter(pa.array([share <= most for share in shares], pa.bool_()))
+    survivors = {path: after[path].flip(0, sizes[path]) for path in rewritten["path"].to_pylist()}
+    return Plan(
+        deleted, emptied, rewritten, marked, survivors, {path: after[path] for path in marked["path"].to_pylist()}
+    )
 
 
 def gathered(rows: DataFrame, read: pa.Table, limits: Limits) -> DataFrame:
     """Few rows out of these files, so that they do not become as many small files as there were tasks to find them."""
-    return rows.coalesce(1) if row_changes.size(read) <= limits.at_once else rows.hint("rebalance")
+    return rows.coalesce(1) if active_files.size(read) <= limits.at_once else rows.hint("rebalance")
 
 
 def changes(target: Target, opened: pa.Table, planned: Plan, written: Written | None) -> FileChanges:
@@ -152,7 +155,7 @@ def changes(target: Target, opened: pa.Table, planned: Plan, written: Written | 
 
     Args:
         opened: the files whose rows were looked at.
-        written: the rows of worn files that are left, and new ones; deleted again where the vectors cannot be written.
+        written: the rows that the rewritten files keep, and new ones; deleted where the vectors cannot be written.
 
     Raises:
         ConcurrentDropError: the table is not there any more.
@@ -167,7 +170,7 @@ def changes(target: Target, opened: pa.Table, planned: Plan, written: Written | 
 
 
 def _marked(target: Target, planned: Plan) -> Marked | None:
-    adds = target.snapshot.add_files(planned.staying)
+    adds = target.snapshot.add_files(planned.files_to_mark)
     if not adds:
         return None
     texts = _wide_statistics(target, adds)
@@ -181,7 +184,7 @@ def _marked(target: Target, planned: Plan) -> Marked | None:
         replace(add, stats=text, deletion_vector=vector, data_change=True)
         for add, text, vector in zip(adds, texts, vectors, strict=True)
     )
-    return Marked(planned.staying, tuple(marked))
+    return Marked(planned.files_to_mark, tuple(marked))
 
 
 def _wide_statistics(target: Target, adds: Sequence[AddFile]) -> list[str]:

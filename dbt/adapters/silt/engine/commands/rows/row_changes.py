@@ -35,9 +35,8 @@ from dbt.adapters.silt.engine.kernel.table.active_files import size as size
 from dbt.adapters.silt.engine.kernel.table.expressions import Expression
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
-from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, is_needed
-from dbt.adapters.silt.engine.kernel.transaction.changes import texts as texts
-from dbt.adapters.silt.engine.kernel.transaction.commit import Committed, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, as_strings, is_needed
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult, ReadSet
 
 RESERVED_PREFIX = "__silt_"
 
@@ -204,7 +203,7 @@ def finish(
     reads: ReadSet,
     settings: WriteSettings,
     metadata: Metadata | None = None,
-) -> Committed | None:
+) -> CommitResult | None:
     """Commits the changes; None where there are none, and neither the caller nor the isolation asks for a commit.
 
     Args:
@@ -257,7 +256,7 @@ def end(
     whole = replace(
         operation,
         parameters={"predicate": json.dumps(predicate, ensure_ascii=False)},
-        metrics={**operation.metrics, **texts(metrics)},
+        metrics={**operation.metrics, **as_strings(metrics)},
     )
     reads = ReadSet(predicates=(rows.predicate,), whole_table=rows.condition is None)
     committed = finish(target, whole, changes, reads, settings)

@@ -19,8 +19,9 @@ from dbt.adapters.silt.engine.commands.writing.checks import Check
 from dbt.adapters.silt.engine.commands.writing.set_clause import Assignment, Name
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
 from dbt.adapters.silt.engine.kernel.scan import skipping
+from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
-from dbt.adapters.silt.engine.kernel.transaction.changes import Operation
+from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, as_strings
 
 OPERATION = "UPDATE"
 
@@ -53,7 +54,7 @@ def update(
     row_changes.check_names(target.snapshot.schema, target.name)
     assigned = set_clause.resolve(pairs, target.snapshot.schema, rows.alias, target.name)
     result = _run(spark, target, assigned, rows, limits or Limits())
-    operation = Operation(OPERATION, metrics=row_changes.texts({"numUpdatedRows": result.changed}))
+    operation = Operation(OPERATION, metrics=as_strings({"numUpdatedRows": result.changed}))
     outcome = row_changes.end(target, operation, rows, result, settings, started)
     return replace(outcome, rows_updated=result.changed)
 
@@ -61,11 +62,11 @@ def update(
 def _run(spark: SparkSession, target: Target, assigned: Sequence[Assignment], rows: Rows, limits: Limits) -> RowResult:
     everything = target.snapshot.files
     candidates = everything if rows.condition is None else skipping.prune(target.snapshot, rows.predicate)
-    is_marked = rows.condition is not None and marking.is_asked_for(target.snapshot)
+    is_marked = rows.condition is not None and marking.writes_deletion_vectors(target.snapshot)
     if is_marked or change_data.is_recorded(target.snapshot):
         return _mark(spark, target, assigned, rows, candidates, limits)
     chosen = candidates
-    if rows.condition is not None and row_changes.size(candidates) > limits.at_once:
+    if rows.condition is not None and active_files.size(candidates) > limits.at_once:
         found = _read(spark, target, rows, candidates, with_position=True)
         chosen = row_changes.touched(found.filter(F.col(_CHANGED)), candidates)
     frame, rules = _new_rows(_read(spark, target, rows, chosen), target, assigned)
@@ -99,20 +100,22 @@ def _mark(
         going = marking.positions(before)
     plan = marking.plan(target, candidates, going)
     new, rules = _new_rows(before, target, assigned)
-    if plan.num_going == 0:
+    if plan.num_deleted == 0:
         return RowResult(FileChanges(candidates, plan.touched))
     if change_data.is_recorded(target.snapshot):
         new = change_data.stable(new)
-    left = scan.read(spark, target.log, target.snapshot, plan.worn, only=plan.left)
+    left = scan.read(spark, target.log, target.snapshot, plan.files_to_rewrite, only=plan.survivors)
     both = new.unionByName(left.withColumn(_CHANGED, F.lit(False)), allowMissingColumns=True)
     metadata = target.snapshot.metadata
     written = files.write(marking.gathered(both, plan.touched, limits), target.log, metadata, rules)
-    row_changes.check_kept(target, FileChanges(candidates, plan.removed, written), plan.num_going + plan.num_left)
+    row_changes.check_kept(
+        target, FileChanges(candidates, plan.removed, written), plan.num_deleted + plan.num_survivors
+    )
     changes = marking.changes(target, candidates, plan, written)
     if change_data.is_recorded(target.snapshot):
         images = {change_data.UPDATE_PREIMAGE: before, change_data.UPDATE_POSTIMAGE: new}
-        changes = row_changes.record(target, changes, metadata, images, dict.fromkeys(images, plan.num_going))
-    return RowResult(changes, plan.num_going, plan.num_left)
+        changes = row_changes.record(target, changes, metadata, images, dict.fromkeys(images, plan.num_deleted))
+    return RowResult(changes, plan.num_deleted, plan.num_survivors)
 
 
 def _read(spark: SparkSession, target: Target, rows: Rows, chosen: pa.Table, with_position: bool = False) -> DataFrame:
@@ -132,7 +135,7 @@ def _new_rows(frame: DataFrame, target: Target, assigned: Sequence[Assignment]) 
     for member in target.snapshot.schema:
         old = F.col(quoted(member.name))
         own = per_column.get(member.name.lower())
-        new = old if own is None else F.when(changed, set_clause.applied(old, own)).otherwise(old)
+        new = old if own is None else F.when(changed, set_clause.with_assignments(old, own)).otherwise(old)
         columns.append(new.alias(member.name))
     lost, lost_checks = set_clause.losses([(_CHANGED, setting) for setting in made], target.name)
     rules = checks.table_checks(target.snapshot.schema, target.snapshot.properties, target.name)

@@ -39,7 +39,7 @@ _UNREADABLE = "FAILED_READ_FILE"
 
 @contextlib.contextmanager
 def mapped(table: str | None = None, version: int | None = None) -> Iterator[None]:
-    """Turns Spark's failures to read a data file, or to resolve a statement's names, into errors of ours.
+    """RetryQueue Spark's failures to read a data file, or to resolve a statement's names, into errors of ours.
 
     All others pass unchanged.
 

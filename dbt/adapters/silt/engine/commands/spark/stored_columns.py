@@ -10,7 +10,7 @@ from dbt.adapters.silt.engine.commands.spark.types import spark_type
 from dbt.adapters.silt.engine.kernel.table.schema import StructField, all_fields, nullable
 
 
-def read(member: StructField, stored: StructField) -> Column:
+def to_table_column(member: StructField, stored: StructField) -> Column:
     """A file's column as the table's, under the table's name; of another name inside, it is cast by position."""
     column = F.col(quoted(stored.name))
     if stored.type.sql_name != member.type.sql_name:
@@ -18,7 +18,7 @@ def read(member: StructField, stored: StructField) -> Column:
     return column.alias(member.name, metadata=dict(member.metadata))
 
 
-def written(member: StructField, stored: StructField) -> Column:
+def to_file_column(member: StructField, stored: StructField) -> Column:
     """A table's column as its files have it: names and Parquet field ids, those of members of structs too."""
     column = F.col(quoted(member.name))
     if stored == member:

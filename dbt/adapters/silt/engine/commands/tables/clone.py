@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.commands.commit import commit, replaced_whole
-from dbt.adapters.silt.engine.commands.rows import row_changes
 from dbt.adapters.silt.engine.commands.tables import copies
 from dbt.adapters.silt.engine.commands.tables.creation import CreateMode, Place, check_mode, ended_domains
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
@@ -34,7 +33,7 @@ from dbt.adapters.silt.engine.kernel.table.properties import (
     checked,
 )
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
-from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, as_strings
 
 OPERATION: Final = "CLONE"
 
@@ -201,4 +200,4 @@ def _operation(
         "copiedFilesSize": sum(add.size for add in copied),
     }
     parameters = {"source": source.name, "sourceVersion": source.snapshot.version}
-    return Operation(OPERATION, parameters, row_changes.texts(metrics))
+    return Operation(OPERATION, parameters, as_strings(metrics))

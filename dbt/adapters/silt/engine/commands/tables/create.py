@@ -33,7 +33,7 @@ from dbt.adapters.silt.engine.kernel.table.features import needed_features, prot
 from dbt.adapters.silt.engine.kernel.table.keys import Key, checked_keys, key_properties
 from dbt.adapters.silt.engine.kernel.table.properties import CONSTRAINT_PREFIX, FEATURE_PREFIX, TableProperties, checked
 from dbt.adapters.silt.engine.kernel.table.schema import CURRENT_DEFAULT, GENERATION_EXPRESSION, StructField, StructType
-from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, as_strings
 from dbt.adapters.silt.engine.kernel.transaction.row_tracking import enabled
 
 _COMMANDS = frozenset(("delta.minreaderversion", "delta.minwriterversion", "delta.ignoreprotocoldefaults"))
@@ -252,4 +252,4 @@ def _metrics(written: Written | None, base: Snapshot | None) -> dict[str, str]:
     gone = {}
     if base is not None:
         gone = {"numRemovedFiles": base.num_files, "numRemovedBytes": base.size_in_bytes}
-    return row_changes.texts({**written.operation_metrics(), **gone})
+    return as_strings({**written.operation_metrics(), **gone})

@@ -80,7 +80,7 @@ def write(
     metadata: Metadata,
     checks: Sequence[Check] = (),
     metrics: Mapping[str, Column] | None = None,
-    as_arranged: bool = False,
+    keep_partitioning: bool = False,
 ) -> Written:
     """Writes rows as data files of a table.
 
@@ -90,8 +90,8 @@ def write(
         metadata: of the version that the files are meant for.
         checks: on every row of `df`.
         metrics: aggregates over all rows of `df`, by name.
-        as_arranged: each of Spark's partitions of `df` becomes a file; else rows of one partition of the table are
-            brought together first.
+        keep_partitioning: write each of Spark's partitions of `df` as one file; else the rows of one partition of the
+            table are brought together first.
 
     Raises:
         DataRejectedError: rows break a check; the files are deleted again.
@@ -100,7 +100,7 @@ def write(
         UnsupportedStatementError: columns have no type, in a way that files cannot leave out.
         InternalError: the files do not hold the rows that were written.
     """
-    arranged = df if as_arranged else _brought_together(df, metadata)
+    arranged = df if keep_partitioning else _clustered_by_partition(df, metadata)
     return _write(arranged, log, log.clock.new_id(), metadata, checks, metrics or {})
 
 
@@ -111,7 +111,7 @@ def write_change_data(df: DataFrame, log: DeltaLog, metadata: Metadata, metrics:
         metadata: with the feed's own column in its schema.
     """
     folder = f"{CHANGE_DATA}/{log.clock.new_id()}"
-    return _write(_brought_together(df, metadata), log, folder, metadata, (), metrics)
+    return _write(_clustered_by_partition(df, metadata), log, folder, metadata, (), metrics)
 
 
 def check_settings(df: DataFrame) -> None:
@@ -149,7 +149,7 @@ def _write(
     return Written(folder, adds, rows, {name: observed[name] for name in metrics})
 
 
-def _brought_together(df: DataFrame, metadata: Metadata) -> DataFrame:
+def _clustered_by_partition(df: DataFrame, metadata: Metadata) -> DataFrame:
     """The rows such that those of one partition of the table are in few of Spark's."""
     columns = metadata.partition_columns
     return df.hint("rebalance", *(F.col(quoted(name)) for name in columns)) if columns else df
@@ -166,7 +166,7 @@ def _run(
     observed = df.observe(observation, *_aggregates(checks, metrics))
     pairs = [(member, kept) for member, kept in zip(schema, stored, strict=True) if not is_void(member.type)]
     if copies or df.columns != [member.name for member, _ in pairs] or stored != schema:
-        columns = (stored_columns.written(member, kept) for member, kept in pairs)
+        columns = (stored_columns.to_file_column(member, kept) for member, kept in pairs)
         copied = (partitions.copy(schema.require(name)).alias(copy) for name, copy in copies.items())
         observed = observed.select(*columns, *copied)
     writer = observed.write.options(**_WRITER_OPTIONS, compression=_codec(metadata))

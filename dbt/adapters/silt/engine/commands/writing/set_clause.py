@@ -139,7 +139,7 @@ def as_text(settings: Sequence[Setting]) -> str | None:
     return None
 
 
-def applied(column: Column, settings: Sequence[Setting]) -> Column:
+def with_assignments(column: Column, settings: Sequence[Setting]) -> Column:
     """A column of the table with the settings of it, or of its fields, made."""
     for setting in settings:
         inner = setting.assignment.path[1:]

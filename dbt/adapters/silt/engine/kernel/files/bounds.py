@@ -21,12 +21,12 @@ from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
 from dbt.adapters.silt.engine.kernel.table.type_widening import was_float
 from dbt.adapters.silt.engine.kernel.table.value_order import (
     Decimals,
-    Domain,
     Doubles,
     Strings,
     Timestamps,
+    ValueOrder,
     WidenedFloats,
-    domain_of,
+    value_order_of,
 )
 
 Path: TypeAlias = tuple[str, ...]
@@ -45,14 +45,14 @@ class Bounds:
     """What is known of one column, an entry a file.
 
     Attributes:
-        domain: how its values compare; None where they never do.
+        order: how its values compare; None where they never do.
         minimum: no value that is not null is below it; null where nothing is known.
         maximum: no value that is not null is above it; null likewise.
         may_be_null: false where surely no row holds null.
         may_be_value: false where surely every row holds null.
     """
 
-    domain: Domain | None
+    order: ValueOrder | None
     minimum: pa.Array
     maximum: pa.Array
     may_be_null: pa.Array
@@ -68,16 +68,16 @@ def column_bounds(files: pa.Table, metadata: Metadata, columns: Iterable[Column]
     schema = StructType.from_json(metadata.schema_string)
     partitioning = {name.lower() for name in metadata.partition_columns}
     found: dict[Column, Bounds] = {}
-    from_statistics: dict[Column, tuple[Path, Domain | None]] = {}
+    from_statistics: dict[Column, tuple[Path, ValueOrder | None]] = {}
     for column in set(columns):
         fields = _resolved(schema, column)
         if not fields or isinstance(fields[-1].type, StructType):
             continue
         if len(fields) == 1 and fields[0].name.lower() in partitioning:
-            found[column] = _partition_bounds(files, fields[0].physical_name, _domain(fields[0]))
+            found[column] = _partition_bounds(files, fields[0].physical_name, _order(fields[0]))
         else:
             path = tuple(field.physical_name for field in fields)
-            from_statistics[column] = path, _domain_in_statistics(fields[-1])
+            from_statistics[column] = path, _order_in_statistics(fields[-1])
     return {**found, **_statistics_bounds(files, from_statistics)}
 
 
@@ -94,89 +94,91 @@ def _resolved(schema: StructType, column: Column) -> list[StructField]:
     return fields
 
 
-def _domain_in_statistics(field: StructField) -> Domain | None:
-    domain = _domain(field)
-    return WidenedFloats() if isinstance(domain, Doubles) and was_float(field) else domain
+def _order_in_statistics(field: StructField) -> ValueOrder | None:
+    order = _order(field)
+    return WidenedFloats() if isinstance(order, Doubles) and was_float(field) else order
 
 
-def _domain(field: StructField) -> Domain | None:
+def _order(field: StructField) -> ValueOrder | None:
     """None where the field's values compare by a collation, or not at all."""
-    return None if "__COLLATIONS" in field.metadata else domain_of(field.type)
+    return None if "__COLLATIONS" in field.metadata else value_order_of(field.type)
 
 
-def _partition_bounds(files: pa.Table, name: str, domain: Domain | None) -> Bounds:
+def _partition_bounds(files: pa.Table, name: str, order: ValueOrder | None) -> Bounds:
     texts = pc.map_lookup(_whole(files["partition_values"]), pa.scalar(name), "first")
     is_empty = pc.fill_null(pc.equal(texts, ""), False)
     may_be_null = pc.or_(pc.is_null(texts), is_empty)
     # An empty text means null, but some writers mean the empty string by it.
-    may_be_value = pc.is_valid(texts) if isinstance(domain, Strings) else pc.invert(may_be_null)
-    if domain is None:
+    may_be_value = pc.is_valid(texts) if isinstance(order, Strings) else pc.invert(may_be_null)
+    if order is None:
         return _without_values(len(texts), may_be_null, may_be_value)
     distinct = texts.dictionary_encode()
-    low, high = _from_texts(domain, distinct.dictionary, truncated_by=0)
-    return Bounds(domain, low.take(distinct.indices), high.take(distinct.indices), may_be_null, may_be_value)
+    low, high = _from_texts(order, distinct.dictionary, truncated_by=0)
+    return Bounds(order, low.take(distinct.indices), high.take(distinct.indices), may_be_null, may_be_value)
 
 
-def _statistics_bounds(files: pa.Table, columns: Mapping[Column, tuple[Path, Domain | None]]) -> dict[Column, Bounds]:
+def _statistics_bounds(
+    files: pa.Table, columns: Mapping[Column, tuple[Path, ValueOrder | None]]
+) -> dict[Column, Bounds]:
     if not columns:
         return {}
-    wanted: dict[stats_json.Statistic, Domain | None] = {stats_json.NUM_RECORDS: None}
-    for path, domain in columns.values():
+    wanted: dict[stats_json.Statistic, ValueOrder | None] = {stats_json.NUM_RECORDS: None}
+    for path, order in columns.values():
         wanted[("nullCount", *path)] = None
-        if domain is not None:
-            wanted[("minValues", *path)] = wanted[("maxValues", *path)] = domain
+        if order is not None:
+            wanted[("minValues", *path)] = wanted[("maxValues", *path)] = order
     found = stats_json.read(_whole(files["stats"]), wanted)
     trusted = pc.is_valid(pc.map_lookup(_whole(files["tags"]), pa.scalar(TRUSTED_TAG), "first"))
-    return {column: _of_one_column(found, path, domain, trusted) for column, (path, domain) in columns.items()}
+    return {column: _of_one_column(found, path, order, trusted) for column, (path, order) in columns.items()}
 
 
 def _of_one_column(
-    found: Mapping[stats_json.Statistic, pa.Array], path: Path, domain: Domain | None, trusted: pa.Array
+    found: Mapping[stats_json.Statistic, pa.Array], path: Path, order: ValueOrder | None, trusted: pa.Array
 ) -> Bounds:
     nulls, rows = found[("nullCount", *path)], found[stats_json.NUM_RECORDS]
     # A deletion vector makes other counts than these two uncertain, and no claim rests on others.
     may_be_null = pc.fill_null(pc.not_equal(nulls, 0), True)
     may_be_value = pc.fill_null(pc.not_equal(nulls, rows), True)
-    if domain is None:
+    if order is None:
         return _without_values(len(rows), may_be_null, may_be_value)
     low, high = found[("minValues", *path)], found[("maxValues", *path)]
-    if isinstance(domain, Timestamps):
-        low, _ = _from_texts(domain, low, truncated_by=_MILLISECOND)
-        _, high = _from_texts(domain, high, truncated_by=_MILLISECOND)
+    if isinstance(order, Timestamps):
+        low, _ = _from_texts(order, low, truncated_by=_MILLISECOND)
+        _, high = _from_texts(order, high, truncated_by=_MILLISECOND)
     else:
-        low, high = domain.least(low), domain.greatest(high)
-    low, high = _believed(domain, low, high, trusted)
-    return Bounds(domain, low, high, may_be_null, may_be_value)
+        low, high = order.least(low), order.greatest(high)
+    low, high = _believed(order, low, high, trusted)
+    return Bounds(order, low, high, may_be_null, may_be_value)
 
 
-def _believed(domain: Domain, low: pa.Array, high: pa.Array, trusted: pa.Array) -> tuple[pa.Array, pa.Array]:
+def _believed(order: ValueOrder, low: pa.Array, high: pa.Array, trusted: pa.Array) -> tuple[pa.Array, pa.Array]:
     """The bounds without what other writers are known to get wrong.
 
     delta-rs leaves NaN out of a maximum, and passes decimals through a 64-bit float. Early Delta on Spark put U+FFFD
     at the end of a shortened maximum, which is not above the characters after it.
     """
     nothing = pa.scalar(None, low.type)
-    if isinstance(domain, Doubles):
+    if isinstance(order, Doubles):
         return low, pc.if_else(trusted, high, nothing)
-    if isinstance(domain, Decimals):
-        exact = (pc.or_(trusted, pc.less(pc.abs(bound), domain.float_limit)) for bound in (low, high))
+    if isinstance(order, Decimals):
+        exact = (pc.or_(trusted, pc.less(pc.abs(bound), order.float_limit)) for bound in (low, high))
         low, high = (pc.if_else(sure, bound, nothing) for sure, bound in zip(exact, (low, high), strict=True))
-    if isinstance(domain, Strings):
+    if isinstance(order, Strings):
         high = pc.replace_substring_regex(high, "\ufffd$", "\U0010ffff")
     return low, high
 
 
-def _from_texts(domain: Domain, texts: pa.Array, truncated_by: int) -> tuple[pa.Array, pa.Array]:
+def _from_texts(order: ValueOrder, texts: pa.Array, truncated_by: int) -> tuple[pa.Array, pa.Array]:
     """The least and the greatest value that each text may stand for.
 
     Args:
         truncated_by: how much a timestamp may have lost, in microseconds.
     """
-    values = domain.from_texts(texts)
-    if not isinstance(domain, Timestamps):
+    values = order.from_texts(texts)
+    if not isinstance(order, Timestamps):
         return values, values
     below = above = pa.scalar(0, pa.int64())
-    if domain.zoned:
+    if order.zoned:
         has_zone = pc.fill_null(pc.match_substring_regex(texts, HAS_ZONE), False)
         is_old = pc.fill_null(pc.less(values, _WHOLE_MINUTE_ZONES), False)
         # Without a zone it is the writer's wall clock, wherever that was.

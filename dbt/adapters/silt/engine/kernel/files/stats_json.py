@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
-from dbt.adapters.silt.engine.kernel.table.value_order import Domain
+from dbt.adapters.silt.engine.kernel.table.value_order import ValueOrder
 
 Path: TypeAlias = tuple[str, ...]
 Statistic: TypeAlias = Path
@@ -21,7 +21,7 @@ Statistic: TypeAlias = Path
 
 NUM_RECORDS: Final[Statistic] = ("numRecords",)
 TIGHT_BOUNDS: Final = "tightBounds"
-_COUNT = Domain()
+_COUNT = ValueOrder()
 
 # Below this many files the texts are read one by one: setting up Arrow's reader would cost more.
 _FEW = 32
@@ -31,7 +31,7 @@ _BLOCK_BYTES = 4 << 20
 _NO_NUMBER = r':\s*"(?:NaN|[+-]?Infinity|[+-]?INF)"'
 
 
-def read(texts: pa.Array, wanted: Mapping[Statistic, Domain | None]) -> dict[Statistic, pa.Array]:
+def read(texts: pa.Array, wanted: Mapping[Statistic, ValueOrder | None]) -> dict[Statistic, pa.Array]:
     """The wanted statistics, an entry a text.
 
     Args:
@@ -74,7 +74,7 @@ def widened(text: str) -> str:
     return text
 
 
-def _read_lines(lines: pa.Array, domains: Mapping[Statistic, Domain]) -> dict[Statistic, pa.Array]:
+def _read_lines(lines: pa.Array, domains: Mapping[Statistic, ValueOrder]) -> dict[Statistic, pa.Array]:
     """The statistics of texts that are a line each.
 
     Raises:
@@ -91,9 +91,9 @@ def _read_lines(lines: pa.Array, domains: Mapping[Statistic, Domain]) -> dict[St
     return {statistic: _column(table, statistic) for statistic in domains}
 
 
-def _fields(domains: Mapping[Path, Domain]) -> list[pa.Field]:
+def _fields(domains: Mapping[Path, ValueOrder]) -> list[pa.Field]:
     """The nested fields that hold a leaf at each path."""
-    below: dict[str, dict[Path, Domain]] = {}
+    below: dict[str, dict[Path, ValueOrder]] = {}
     for path, domain in domains.items():
         below.setdefault(path[0], {})[path[1:]] = domain
     return [
@@ -106,7 +106,7 @@ def _column(table: pa.Table, path: Path) -> pa.Array:
     return pc.struct_field(column, list(path[1:])) if len(path) > 1 else column
 
 
-def _read_each(texts: pa.Array, domains: Mapping[Statistic, Domain]) -> dict[Statistic, pa.Array]:
+def _read_each(texts: pa.Array, domains: Mapping[Statistic, ValueOrder]) -> dict[Statistic, pa.Array]:
     documents = [_parsed(text) for text in texts.to_pylist()]
     return {
         statistic: pa.array([domain.from_json(_at(document, statistic)) for document in documents], domain.json_form)

@@ -19,7 +19,7 @@ from dbt.adapters.silt.engine.kernel.files.statistics import indexed_columns
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, StructField, StructType
-from dbt.adapters.silt.engine.kernel.table.value_order import Booleans, Domain, Timestamps, domain_of
+from dbt.adapters.silt.engine.kernel.table.value_order import Booleans, Timestamps, ValueOrder, value_order_of
 
 Path: TypeAlias = tuple[str, ...]
 
@@ -30,10 +30,10 @@ _KEPT_AS_TEXT = {"__COLLATIONS", "delta.typeChanges"}
 
 @dataclass(frozen=True)
 class _Leaf:
-    """A column that has statistics. `domain` and `kind` are None where it has no minimum and maximum."""
+    """A column that has statistics. `order` and `kind` are None where it has no minimum and maximum."""
 
     path: Path
-    domain: Domain | None
+    order: ValueOrder | None
     kind: pa.DataType | None
 
 
@@ -47,11 +47,11 @@ def stats_parsed(texts: pa.Array, metadata: Metadata) -> pa.StructArray:
         Structs, null where the text is. They have members for the columns that the table keeps statistics of.
     """
     leaves = _leaves(metadata)
-    wanted: dict[stats_json.Statistic, Domain | None] = {stats_json.NUM_RECORDS: None, _TIGHT_BOUNDS: Booleans()}
+    wanted: dict[stats_json.Statistic, ValueOrder | None] = {stats_json.NUM_RECORDS: None, _TIGHT_BOUNDS: Booleans()}
     for leaf in leaves:
         wanted[("nullCount", *leaf.path)] = None
-        if leaf.domain is not None:
-            wanted[("minValues", *leaf.path)] = wanted[("maxValues", *leaf.path)] = leaf.domain
+        if leaf.order is not None:
+            wanted[("minValues", *leaf.path)] = wanted[("maxValues", *leaf.path)] = leaf.order
     found = stats_json.read(texts, wanted)
     members: dict[Path, pa.Array] = {
         stats_json.NUM_RECORDS: found[stats_json.NUM_RECORDS],
@@ -59,8 +59,8 @@ def stats_parsed(texts: pa.Array, metadata: Metadata) -> pa.StructArray:
     }
     for group in ("minValues", "maxValues"):
         for leaf in leaves:
-            if leaf.domain is not None and leaf.kind is not None:
-                members[(group, *leaf.path)] = _bound(found[(group, *leaf.path)], leaf.domain, leaf.kind)
+            if leaf.order is not None and leaf.kind is not None:
+                members[(group, *leaf.path)] = _bound(found[(group, *leaf.path)], leaf.order, leaf.kind)
     members |= {("nullCount", *leaf.path): found[("nullCount", *leaf.path)] for leaf in leaves}
     return _nested(members, pc.is_null(texts))
 
@@ -91,8 +91,8 @@ def _leaves(metadata: Metadata) -> list[_Leaf]:
     found = []
     for column in columns:
         kind = None if column.path in otherwise else _arrow_type(column.type)
-        domain = None if kind is None or pa.types.is_boolean(kind) else domain_of(column.type)
-        found.append(_Leaf(column.path, domain, kind))
+        order = None if kind is None or pa.types.is_boolean(kind) else value_order_of(column.type)
+        found.append(_Leaf(column.path, order, kind))
     return found
 
 
@@ -105,23 +105,23 @@ def _fields(schema: StructType, above: Path = ()) -> list[tuple[Path, StructFiel
     return found
 
 
-def _bound(values: pa.Array, domain: Domain, kind: pa.DataType) -> pa.Array:
-    if isinstance(domain, Timestamps) and domain.zoned:
+def _bound(values: pa.Array, order: ValueOrder, kind: pa.DataType) -> pa.Array:
+    if isinstance(order, Timestamps) and order.zoned:
         # Without a zone it is the writer's wall clock, which the column's type has no room for.
         values = pc.if_else(pc.match_substring_regex(values, HAS_ZONE), values, pa.scalar(None, pa.string()))
-    typed = _cast(domain.from_statistics(values), kind)
+    typed = _cast(order.from_statistics(values), kind)
     return pa.nulls(len(values), kind) if typed is None else typed
 
 
 def _partition_values(texts: pa.Array, column_type: DataType) -> pa.Array | None:
-    kind, domain = _arrow_type(column_type), domain_of(column_type)
-    if kind is not None and domain is not None:
-        return _cast(domain.from_texts(texts), kind)
+    kind, order = _arrow_type(column_type), value_order_of(column_type)
+    if kind is not None and order is not None:
+        return _cast(order.from_texts(texts), kind)
     return texts.cast(pa.binary()) if getattr(column_type, "name", "") == "binary" else None
 
 
 def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array | None:
-    """Values in their domain's form as the column's type; None where one does not fit."""
+    """Values in their order's form as the column's type; None where one does not fit."""
     try:
         if pa.types.is_date32(kind):
             return values.cast(pa.int32()).cast(kind)

@@ -99,6 +99,12 @@ class Snapshot:
         transaction = self.transactions.get(app_id)
         return None if transaction is None else transaction.version
 
+    def holds(self, txn: tuple[str, int]) -> bool:
+        """Whether the table has recorded this version, or a later one, of an application id: the work is done."""
+        app_id, version = txn
+        recorded = self.transaction_version(app_id)
+        return recorded is not None and recorded >= version
+
     def add_files(self, files: pa.Table | None = None) -> list[AddFile]:
         """Rows of `files`, all of them by default, as actions."""
         return active_files.add_files(self.files if files is None else files)

@@ -18,7 +18,7 @@ _NO_CONDITIONS: Final[tuple[Json, ...]] = (None, "", "[]", [])
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedCommit:
     """The newest commit that recorded a transaction identifier.
 
     Attributes:
@@ -29,12 +29,12 @@ class Recorded:
     emptied_at: int | None = None
 
 
-def find(log: DeltaLog, app_id: str) -> Recorded | None:
+def find_commit(log: DeltaLog, app_id: str) -> RecordedCommit | None:
     """Where a transaction identifier was recorded last; None where the log no longer goes back so far."""
     emptied_at: int | None = None
     for commit in log.newest_commits():
         if any(isinstance(action, SetTransaction) and action.app_id == app_id for action in commit.actions):
-            return Recorded(commit, emptied_at)
+            return RecordedCommit(commit, emptied_at)
         if emptied_at is None and _empties(commit):
             emptied_at = commit.version
     return None

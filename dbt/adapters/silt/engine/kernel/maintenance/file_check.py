@@ -31,7 +31,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.expressions import Column
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, StructType
-from dbt.adapters.silt.engine.kernel.table.value_order import Decimals, Domain, Doubles, Strings, Timestamps
+from dbt.adapters.silt.engine.kernel.table.value_order import Decimals, Doubles, Strings, Timestamps, ValueOrder
 
 Path = tuple[str, ...]
 Tell = Callable[[int], None]
@@ -78,11 +78,11 @@ class _Claim:
     """What the log says of a column of one file. Each is None where it says nothing.
 
     Attributes:
-        least, greatest: no value is below, above them; in the form of `domain`.
+        least, greatest: no value is below, above them; in the form of `order`.
         nulls: the number of rows that are null.
     """
 
-    domain: Domain | None
+    order: ValueOrder | None
     least: Any
     greatest: Any
     nulls: int | None
@@ -146,10 +146,10 @@ def _claims(files: pa.Table, snapshot: Snapshot, leaves: Sequence[_Leaf]) -> lis
 
 def _of_column(bounds: Bounds | None, nulls: pa.Array, length: int) -> list[_Claim]:
     counts = nulls.to_pylist()
-    if bounds is None or bounds.domain is None:
+    if bounds is None or bounds.order is None:
         return [_Claim(None, None, None, count) for count in counts]
     ends = zip(bounds.minimum.to_pylist(), bounds.maximum.to_pylist(), counts, strict=True)
-    return [_Claim(bounds.domain, least, greatest, count) for least, greatest, count in ends]
+    return [_Claim(bounds.order, least, greatest, count) for least, greatest, count in ends]
 
 
 def _check_file(store: Store, table: str, leaves: Sequence[_Leaf], file: _File) -> list[Problem]:
@@ -203,9 +203,9 @@ def _may_be_wrong(claim: _Claim, chunks: ColumnChunks, file: _File) -> bool:
     """Whether the footer contradicts the log, as far as a footer goes."""
     if claim.nulls is not None and chunks.null_count is not None and claim.nulls != chunks.null_count:
         return True
-    if claim.domain is None:
+    if claim.order is None:
         return False
-    least, greatest = (_form(claim.domain, chunks.arrow_type, raw) for raw in (chunks.minimum, chunks.maximum))
+    least, greatest = (_form(claim.order, chunks.arrow_type, raw) for raw in (chunks.minimum, chunks.maximum))
     return _is_below(least, claim.least) or _is_below(claim.greatest, greatest)
 
 
@@ -219,8 +219,8 @@ def _contradictions(
     is_exact = file.is_tight or claim.nulls == 0
     if claim.nulls is not None and is_exact and claim.nulls not in (live.null_count, whole.null_count):
         yield f"`{leaf.name}` is null in {live.null_count} rows, and the statistics say {claim.nulls}"
-    ordered = None if claim.domain is None else _as_forms(claim.domain, live)
-    if ordered is None or claim.domain is None:
+    ordered = None if claim.order is None else _as_forms(claim.order, live)
+    if ordered is None or claim.order is None:
         return
     least, greatest = (each.as_py() for each in pc.min_max(ordered).values())
     if _is_below(least, claim.least):
@@ -243,37 +243,37 @@ def _is_live(length: int, marked: BitMap64) -> pa.Array:
     return pc.invert(pc.is_in(positions, value_set=pa.array(list(marked), pa.int64())))
 
 
-def _as_forms(domain: Domain, values: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """The values as the domain compares them, NaN left out; None where the file's type is of another kind."""
+def _as_forms(order: ValueOrder, values: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """The values as the order compares them, NaN left out; None where the file's type is of another kind."""
     kind = values.type
-    if isinstance(domain, Timestamps):
+    if isinstance(order, Timestamps):
         return pc.cast(values, pa.timestamp("us", kind.tz), safe=False).cast(pa.int64()) if _is_moment(kind) else None
     if pa.types.is_date32(kind):
         return values.cast(pa.int32()).cast(pa.int64())
-    if isinstance(domain, Strings) or pa.types.is_string(kind) or pa.types.is_binary(kind):
-        return values.cast(pa.string()) if isinstance(domain, Strings) and pa.types.is_string(kind) else None
-    if isinstance(domain, Doubles):
+    if isinstance(order, Strings) or pa.types.is_string(kind) or pa.types.is_binary(kind):
+        return values.cast(pa.string()) if isinstance(order, Strings) and pa.types.is_string(kind) else None
+    if isinstance(order, Doubles):
         numbers = values.cast(pa.float64(), safe=False)
         return pc.if_else(pc.is_nan(numbers), pa.scalar(None, pa.float64()), numbers)
-    return values.cast(domain.form)
+    return values.cast(order.form)
 
 
 def _is_moment(kind: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(kind))
 
 
-def _form(domain: Domain, kind: pa.DataType, raw: Any) -> Any:
-    """A footer's raw value as the domain compares it; None where it has none there."""
+def _form(order: ValueOrder, kind: pa.DataType, raw: Any) -> Any:
+    """A footer's raw value as the order compares it; None where it has none there."""
     if raw is None or (isinstance(raw, float) and math.isnan(raw)):
         return None
-    if isinstance(domain, Timestamps):
+    if isinstance(order, Timestamps):
         times, parts = _MICROSECONDS.get(getattr(kind, "unit", ""), (0, 1))
         return raw * times // parts if _is_moment(kind) else None
-    if isinstance(domain, Strings):
+    if isinstance(order, Strings):
         return raw.decode(errors="replace") if isinstance(raw, bytes) else None
-    if isinstance(domain, Decimals):
+    if isinstance(order, Decimals):
         return Decimal(raw).scaleb(-kind.scale) if pa.types.is_decimal(kind) and isinstance(raw, int) else None
-    if isinstance(domain, Doubles):
+    if isinstance(order, Doubles):
         return float(raw) if isinstance(raw, int | float) else None
     return int(raw) if isinstance(raw, int) else None
 

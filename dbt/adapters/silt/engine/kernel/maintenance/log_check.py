@@ -33,7 +33,7 @@ from dbt.adapters.silt.engine.kernel.table.active_files import keys_of
 from dbt.adapters.silt.engine.kernel.table.paths import checksum_path, commit_name
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
-from dbt.adapters.silt.engine.kernel.table.value_order import domain_of
+from dbt.adapters.silt.engine.kernel.table.value_order import value_order_of
 
 _NAMED = 3
 
@@ -218,8 +218,8 @@ def _same_partition(held: Any, replayed: Any, fields: Mapping[str, StructField])
 
 
 def _same_value(texts: list[str | None], field: StructField | None) -> bool:
-    domain = None if field is None else domain_of(field.type)
-    first, second = (None, None) if domain is None else domain.from_texts(pa.array(texts, pa.string())).to_pylist()
+    order = None if field is None else value_order_of(field.type)
+    first, second = (None, None) if order is None else order.from_texts(pa.array(texts, pa.string())).to_pylist()
     return first is not None and bool(first == second)
 
 

@@ -25,7 +25,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.expressions import Column, Value
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 from dbt.adapters.silt.engine.kernel.table.schema import DecimalType
-from dbt.adapters.silt.engine.kernel.table.value_order import Dates, Decimals, Domain, Doubles, Strings, Timestamps
+from dbt.adapters.silt.engine.kernel.table.value_order import Dates, Decimals, Doubles, Strings, Timestamps, ValueOrder
 
 End: TypeAlias = Literal["min", "max"]
 
@@ -51,21 +51,21 @@ def extreme(store: Store, snapshot: Snapshot, files: pa.Table, name: str, end: E
     field = snapshot.schema.field(name)
     column = Column((name,))
     known = None if field is None else column_bounds(files, snapshot.metadata, [column]).get(column)
-    if field is None or known is None or known.domain is None or not _are_whole(files):
+    if field is None or known is None or known.order is None or not _are_whole(files):
         return None
     with_values = _as_mask(known.may_be_value, files.num_rows)
     bounds = (known.minimum if end == "min" else known.maximum).filter(with_values)
     if len(bounds) == 0:
         return Extreme(None)
-    if bounds.null_count or isinstance(known.domain, Doubles):
+    if bounds.null_count or isinstance(known.order, Doubles):
         return None
     outermost = (pc.min if end == "min" else pc.max)(bounds).as_py()
-    if isinstance(known.domain, Timestamps):
+    if isinstance(known.order, Timestamps):
         if field.name in snapshot.partition_columns:
             return None
         candidates = files.filter(with_values).filter(_may_be(bounds, outermost, end))
         outermost = _by_footers(store, candidates, field.physical_name, end)
-    return _as_extreme(known.domain, outermost, end, snapshot, field.type)
+    return _as_extreme(known.order, outermost, end, snapshot, field.type)
 
 
 def _are_whole(files: pa.Table) -> bool:
@@ -112,19 +112,19 @@ def _of_footer(store: Store, path: str, physical_name: str, end: End) -> int | N
     return raw if isinstance(raw, int) and chunks.arrow_type.unit == "us" else None
 
 
-def _as_extreme(domain: Domain, form: Any, end: End, snapshot: Snapshot, data_type: Any) -> Extreme | None:
-    """A value in its domain's form as a value of the column's type."""
+def _as_extreme(order: ValueOrder, form: Any, end: End, snapshot: Snapshot, data_type: Any) -> Extreme | None:
+    """A value in its order's form as a value of the column's type."""
     if form is None:
         return None
-    if isinstance(domain, Strings):
+    if isinstance(order, Strings):
         # What is as long as a shortened text may be one.
         return Extreme(form) if len(form) < snapshot.properties.string_prefix_length else None
-    if isinstance(domain, Timestamps):
-        return _moment(form, domain.zoned)
-    if isinstance(domain, Dates):
+    if isinstance(order, Timestamps):
+        return _moment(form, order.zoned)
+    if isinstance(order, Dates):
         day = _EPOCH.toordinal() + form
         return Extreme(date.fromordinal(day)) if 1 <= day <= date.max.toordinal() else None
-    if isinstance(domain, Decimals) and isinstance(data_type, DecimalType):
+    if isinstance(order, Decimals) and isinstance(data_type, DecimalType):
         return Extreme(Decimal(form).quantize(Decimal(1).scaleb(-data_type.scale)))
     return Extreme(int(form))
 

@@ -181,10 +181,10 @@ class _Order:
     @classmethod
     def of(cls, bounds: Bounds, value: Value) -> _Order | None:
         """None where the value is not one of the column's type, or the column's values never compare."""
-        encoded = None if bounds.domain is None else bounds.domain.encode(value)
-        if encoded is None or bounds.domain is None:
+        encoded = None if bounds.order is None else bounds.order.encode(value)
+        if encoded is None or bounds.order is None:
             return None
-        scalar = pa.scalar(encoded, bounds.domain.form)
+        scalar = pa.scalar(encoded, bounds.order.form)
         if isinstance(encoded, float) and math.isnan(encoded):
             # NaN is above every number; a maximum that is known is a number.
             return cls(bounds.may_be_value, _may(bounds, pc.is_null(bounds.maximum)), _NO)
@@ -203,7 +203,7 @@ def _among(predicate: In, known: Mapping[Column, Bounds]) -> _Outcomes:
         return _judge(Or(tuple(Comparison("=", column, value) for value in values)), known)
     bounds = known[column]
     given = [value for value in values if value is not None]
-    encoded = [None if bounds.domain is None else bounds.domain.encode(value) for value in given]
+    encoded = [None if bounds.order is None else bounds.order.encode(value) for value in given]
     if any(each is None for each in encoded):
         return _UNKNOWN
     true = _holds_one_of(bounds, sorted(each for each in encoded if not _is_nan(each)))
@@ -225,7 +225,7 @@ def _holds_one_of(bounds: Bounds, ordered: Sequence[Any]) -> pa.BooleanArray:
 
 
 def _prefixed(bounds: Bounds, prefix: str) -> _Outcomes:
-    if not isinstance(bounds.domain, Strings):
+    if not isinstance(bounds.order, Strings):
         return _UNKNOWN
     scalar = pa.scalar(prefix)
     low_has_it = pc.fill_null(pc.starts_with(bounds.minimum, prefix), False)

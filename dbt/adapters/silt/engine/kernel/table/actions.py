@@ -17,10 +17,10 @@ from dbt.adapters.silt.engine.kernel.table.json_fields import (
     full_map,
     long,
     required,
+    strings,
     struct,
     text,
     text_map,
-    texts,
 )
 
 Json: TypeAlias = Any
@@ -49,8 +49,8 @@ class Protocol:
         return cls(
             min_reader_version=_long(body, "minReaderVersion"),
             min_writer_version=_long(body, "minWriterVersion"),
-            reader_features=texts(body, "readerFeatures"),
-            writer_features=texts(body, "writerFeatures"),
+            reader_features=strings(body, "readerFeatures"),
+            writer_features=strings(body, "writerFeatures"),
         )
 
 
@@ -91,7 +91,7 @@ class Metadata:
         return cls(
             id=_text(body, "id"),
             schema_string=_NO_COLUMNS if schema_string is None else schema_string,
-            partition_columns=texts(body, "partitionColumns") or (),
+            partition_columns=strings(body, "partitionColumns") or (),
             configuration=full_map(body, "configuration") or {},
             name=text(body, "name"),
             description=text(body, "description"),

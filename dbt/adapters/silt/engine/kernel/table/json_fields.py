@@ -60,7 +60,7 @@ def struct(body: Body, key: str) -> Body | None:
     raise _other_type(key, "an object", value)
 
 
-def texts(body: Body, key: str) -> tuple[str, ...] | None:
+def strings(body: Body, key: str) -> tuple[str, ...] | None:
     """An array of strings."""
     value = body.get(key)
     if value is None:

@@ -36,7 +36,7 @@ _MOMENT = re.compile(
 )
 
 
-class Domain:
+class ValueOrder:
     """The values of one column type, in their form.
 
     Attributes:
@@ -54,7 +54,7 @@ class Domain:
 
     def from_json(self, value: Any) -> Any:
         """A statistic as `json.loads(..., parse_float=Decimal)` gives it, as a value of `json_form`."""
-        return Domain.encode(self, value)
+        return ValueOrder.encode(self, value)
 
     def from_statistics(self, values: pa.Array) -> pa.Array:
         """Statistics of the type `json_form`, in their form."""
@@ -87,7 +87,7 @@ class Domain:
         return self.encode(int(text)) if re.fullmatch("[+-]?[0-9]+", text) else None
 
 
-class Booleans(Domain):
+class Booleans(ValueOrder):
     json_form = pa.bool_()
 
     def encode(self, value: Any) -> Any:
@@ -106,7 +106,7 @@ class Booleans(Domain):
         return {"true": 1, "false": 0}.get(text.lower())
 
 
-class Doubles(Domain):
+class Doubles(ValueOrder):
     """A literal may be NaN, which is above all numbers; a statistic or partition value that is NaN says nothing."""
 
     form = pa.float64()
@@ -152,7 +152,7 @@ class WidenedFloats(Doubles):
         return pc.max_element_wise(self.from_statistics(maxima), Floats().from_statistics(maxima))
 
 
-class Decimals(Domain):
+class Decimals(ValueOrder):
     form = DECIMAL_FORM
     json_form = DECIMAL_FORM
 
@@ -177,7 +177,7 @@ class Decimals(Domain):
             return None
 
 
-class Strings(Domain):
+class Strings(ValueOrder):
     form = pa.string()
     json_form = pa.string()
 
@@ -188,7 +188,7 @@ class Strings(Domain):
         return self.encode(value)
 
 
-class Dates(Domain):
+class Dates(ValueOrder):
     json_form = pa.string()
 
     def encode(self, value: Any) -> Any:
@@ -211,7 +211,7 @@ class Dates(Domain):
             return None
 
 
-class Timestamps(Domain):
+class Timestamps(ValueOrder):
     """Moments, or wall-clock times where `zoned` is false. A moment's text without a zone is taken for UTC."""
 
     json_form = pa.string()
@@ -246,11 +246,11 @@ class Timestamps(Domain):
         return (start - _EPOCH - _offset(match)) // timedelta(microseconds=1) + fraction
 
 
-def domain_of(column_type: DataType) -> Domain | None:
-    """The domain of a column of that type; None where its values are never compared."""
+def value_order_of(column_type: DataType) -> ValueOrder | None:
+    """The order of a column of that type; None where its values are never compared."""
     if isinstance(column_type, DecimalType):
         return Decimals(column_type.scale)
-    return _DOMAINS.get(getattr(column_type, "name", ""))
+    return _VALUE_ORDERS.get(getattr(column_type, "name", ""))
 
 
 def _is_utf8(text: str) -> bool:
@@ -264,11 +264,11 @@ def _offset(match: re.Match[str]) -> timedelta:
     return -east if match["sign"] == "-" else east
 
 
-_DOMAINS: Mapping[str, Domain] = {
-    "byte": Domain(),
-    "short": Domain(),
-    "integer": Domain(),
-    "long": Domain(),
+_VALUE_ORDERS: Mapping[str, ValueOrder] = {
+    "byte": ValueOrder(),
+    "short": ValueOrder(),
+    "integer": ValueOrder(),
+    "long": ValueOrder(),
     "boolean": Booleans(),
     "float": Floats(),
     "double": Doubles(),

@@ -21,7 +21,7 @@ _LONGEST_WAIT = 5.0
 
 
 @dataclass(frozen=True)
-class Landed:
+class Committed:
     """The version is this commit."""
 
 
@@ -37,7 +37,7 @@ class Unknown:
     error: StorageError | CorruptLogError
 
 
-Outcome: TypeAlias = Landed | Conflict | Unknown
+Outcome: TypeAlias = Committed | Conflict | Unknown
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def attempt(log: DeltaLog, folder: PinnedFolder, version: int, entry: Entry) -> 
     for tries in range(SETTLING_TRIES):
         try:
             if folder.put_if_absent(commit_name(version), entry.data) is PutResult.CREATED:
-                return Landed()
+                return Committed()
             return _occupant(log, version, entry)
         except ObjectMissing as error:
             if unknown is None:
@@ -95,4 +95,4 @@ def _occupant(log: DeltaLog, version: int, entry: Entry) -> Outcome:
         raise StorageError(f"{commit_name(version)} is said to be there and is not found") from error
     actions = CommitFile(version, data).actions(log.name)
     is_mine = any(isinstance(action, CommitInfo) and action.txn_id == entry.txn_id for action in actions)
-    return Landed() if is_mine else Conflict()
+    return Committed() if is_mine else Conflict()

@@ -113,6 +113,6 @@ def is_needed(changes: Changes, isolation_level: IsolationLevel) -> bool:
     return bool(changes.actions()) or isolation_level is IsolationLevel.WRITE_SERIALIZABLE
 
 
-def texts(metrics: Mapping[str, int | None]) -> dict[str, str]:
+def as_strings(metrics: Mapping[str, int | None]) -> dict[str, str]:
     """Metrics as `commitInfo.operationMetrics` spells them; those that are not known are left out."""
     return {name: str(value) for name, value in metrics.items() if value is not None}

@@ -42,14 +42,14 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
 )
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path, decode_path, is_absolute
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel, TableProperties
-from dbt.adapters.silt.engine.kernel.transaction.attempt import Conflict, Entry, Landed, Unknown, attempt, back_off
+from dbt.adapters.silt.engine.kernel.transaction.attempt import Committed, Conflict, Entry, Unknown, attempt, back_off
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes as Changes
 from dbt.adapters.silt.engine.kernel.transaction.changes import Operation as Operation
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet as ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.changes import is_needed as is_needed
 from dbt.adapters.silt.engine.kernel.transaction.conflicts import (
-    Pending,
-    Winner,
+    PendingCommit,
+    WinningCommit,
     check_conflicts,
     effective_isolation_level,
 )
@@ -99,7 +99,7 @@ class _Place:
 
 
 @dataclass(frozen=True)
-class Committed:
+class CommitResult:
     """The changes are the table's version `version`, after `attempts` attempts; they are based on `snapshot_before`."""
 
     version: int
@@ -109,7 +109,7 @@ class Committed:
 
 def commit(
     log: DeltaLog, base: Snapshot | None, changes: Changes, reads: ReadSet, settings: CommitSettings
-) -> Committed:
+) -> CommitResult:
     """Makes the changes the table's next version.
 
     Args:
@@ -134,14 +134,15 @@ def commit(
     if base is None:
         return _create(log, folder, pending, info)
     level = _isolation_level(base, pending, settings)
-    return _commit_after_winners(log, folder, Pending(base, pending, reads, level), info, settings.max_attempts)
+    return _commit_after_winners(log, folder, PendingCommit(base, pending, reads, level), info, settings.max_attempts)
 
 
 def _check_not_recorded(changes: Changes, base: Snapshot | None) -> None:
     """Work that the base already holds is not done again; a version below 0 may always be set."""
     for transaction in changes.transactions:
-        recorded = None if base is None else base.transaction_version(transaction.app_id)
-        if base is not None and recorded is not None and 0 <= transaction.version <= recorded:
+        txn = (transaction.app_id, transaction.version)
+        if base is not None and transaction.version >= 0 and base.holds(txn):
+            recorded = base.transaction_version(transaction.app_id)
             raise ConcurrentTransactionError(
                 f"the transaction identifier {transaction.app_id} is already recorded with version {recorded}",
                 table=base.table,
@@ -149,7 +150,7 @@ def _check_not_recorded(changes: Changes, base: Snapshot | None) -> None:
             )
 
 
-def _create(log: DeltaLog, folder: PinnedFolder, changes: Changes, info: CommitInfo) -> Committed:
+def _create(log: DeltaLog, folder: PinnedFolder, changes: Changes, info: CommitInfo) -> CommitResult:
     entry = _entry(log, None, changes, info, _Place(0, 0))
     # The first versions of an old log may have been cleaned up, so that version 0 is free.
     outcome = Conflict() if log.exists() else attempt(log, folder, 0, entry)
@@ -158,21 +159,21 @@ def _create(log: DeltaLog, folder: PinnedFolder, changes: Changes, info: CommitI
     if isinstance(outcome, Conflict):
         raise ConcurrentCreateError("another writer created the table first", table=log.name)
     log.after_commit(0)
-    return Committed(0, 1, None)
+    return CommitResult(0, 1, None)
 
 
 def _commit_after_winners(
-    log: DeltaLog, folder: PinnedFolder, mine: Pending, info: CommitInfo, max_attempts: int
-) -> Committed:
-    base, pending, place = mine.base, mine, _Place(mine.base.version + 1, mine.base.timestamp)
+    log: DeltaLog, folder: PinnedFolder, pending: PendingCommit, info: CommitInfo, max_attempts: int
+) -> CommitResult:
+    base, pending, place = pending.base, pending, _Place(pending.base.version + 1, pending.base.timestamp)
     began_ms = log.clock.now_ms()
     winners: Counter[str] = Counter()
     for attempts in range(1, max_attempts + 1):
         _check_not_cleaned_up(log, pending, place.version - 1)
         outcome = attempt(log, folder, place.version, _entry(log, pending.base, pending.changes, info, place))
-        if isinstance(outcome, Landed):
+        if isinstance(outcome, Committed):
             log.after_commit(place.version)
-            return Committed(place.version, attempts, base)
+            return CommitResult(place.version, attempts, base)
         if isinstance(outcome, Unknown):
             raise _state_unknown(log, place.version, outcome)
         for winner in _winners(log, place.version):
@@ -180,10 +181,10 @@ def _commit_after_winners(
             winners[winner.info.operation or "another writer"] += 1
             place = _Place(winner.version + 1, _committed_at(log, winner, pending), attempts + 1)
         back_off(log.clock, attempts, _FIRST_WAIT, _LONGEST_WAIT)
-    raise _exhausted(mine, max_attempts, place.version - 1, winners, log.clock.now_ms() - began_ms)
+    raise _exhausted(pending, max_attempts, place.version - 1, winners, log.clock.now_ms() - began_ms)
 
 
-def _check_not_cleaned_up(log: DeltaLog, pending: Pending, version: int) -> None:
+def _check_not_cleaned_up(log: DeltaLog, pending: PendingCommit, version: int) -> None:
     """A version after one that has gone from the log is free only because it has gone, too."""
     if not log.may_be_cleaned_up(pending.base) or log.store.status(commit_path(version)) is not None:
         return
@@ -197,22 +198,22 @@ def _check_not_cleaned_up(log: DeltaLog, pending: Pending, version: int) -> None
     )
 
 
-def _winners(log: DeltaLog, version: int) -> Iterator[Winner]:
+def _winners(log: DeltaLog, version: int) -> Iterator[WinningCommit]:
     """The commits from that version on, oldest first."""
     while True:
         try:
             data = read_whole(log.store, commit_path(version))
         except ObjectMissing:
             return
-        yield Winner(version, CommitFile(version, data).actions(log.name))
+        yield WinningCommit(version, CommitFile(version, data).actions(log.name))
         version += 1
 
 
-def _committed_at(log: DeltaLog, winner: Winner, mine: Pending) -> int:
+def _committed_at(log: DeltaLog, winner: WinningCommit, pending: PendingCommit) -> int:
     """The winner's time; 0 where the transaction does not ask for it, since its commit carries none of its own."""
     if winner.info.in_commit_timestamp is not None:
         return winner.info.in_commit_timestamp
-    if not needs_in_commit_timestamp(mine.base.metadata, mine.changes):
+    if not needs_in_commit_timestamp(pending.base.metadata, pending.changes):
         return 0
     status = log.store.status(commit_path(winner.version))
     return 0 if status is None else status.modified_ms
@@ -300,7 +301,7 @@ def _isolation_level(base: Snapshot | None, changes: Changes, settings: CommitSe
 
 
 def _exhausted(
-    pending: Pending, attempts: int, last_version: int, winners: Counter[str], took_ms: int
+    pending: PendingCommit, attempts: int, last_version: int, winners: Counter[str], took_ms: int
 ) -> CommitAttemptsExhaustedError:
     base, operation = pending.base, pending.changes.operation.name
     times = f"{attempts} attempt{'' if attempts == 1 else 's'} to commit {operation}"

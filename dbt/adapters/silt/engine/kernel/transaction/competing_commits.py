@@ -22,7 +22,7 @@ _FILES_IN_TEXT = 3
 
 
 @dataclass(frozen=True)
-class Pending:
+class PendingCommit:
     """A transaction that wants to commit.
 
     Attributes:
@@ -37,7 +37,7 @@ class Pending:
 
 
 @dataclass(frozen=True)
-class Winner:
+class WinningCommit:
     """A commit that came between the base and this transaction's attempt."""
 
     version: int
@@ -55,8 +55,8 @@ class Winner:
 def conflict(
     kind: type[ConcurrentModificationError],
     what: str,
-    winner: Winner,
-    mine: Pending,
+    winner: WinningCommit,
+    pending: PendingCommit,
     files: Sequence[AddFile | RemoveFile] = (),
 ) -> ConcurrentModificationError:
     """The error for a winner that stands in the way.
@@ -70,7 +70,7 @@ def conflict(
         first ones), `num_files`, `partitions` (their partition values); and `own_operation`, `base_version`,
         `isolation_level`.
     """
-    partitions = _partitions(files, mine.base)
+    partitions = _partitions(files, pending.base)
     details: dict[str, Any] = {
         "version": winner.version,
         "operation": winner.info.operation,
@@ -78,19 +78,19 @@ def conflict(
         "files": tuple(file.path for file in files[:_FILES_IN_DETAILS]),
         "num_files": len(files),
         "partitions": partitions,
-        "own_operation": mine.changes.operation.name,
-        "base_version": mine.base.version,
-        "isolation_level": mine.isolation_level.value,
+        "own_operation": pending.changes.operation.name,
+        "base_version": pending.base.version,
+        "isolation_level": pending.isolation_level.value,
     }
     problem = (
-        f"{mine.changes.operation.name}, based on version {mine.base.version}, lost to {_title(winner)}, "
+        f"{pending.changes.operation.name}, based on version {pending.base.version}, lost to {_title(winner)}, "
         f"which {what}{_listed(files, partitions)}"
     )
-    remedy = _hint(mine, partitions) if files else None
-    return kind(problem, remedy=remedy, table=mine.base.table, version=mine.base.version, details=details)
+    remedy = _hint(pending, partitions) if files else None
+    return kind(problem, remedy=remedy, table=pending.base.table, version=pending.base.version, details=details)
 
 
-def _title(winner: Winner) -> str:
+def _title(winner: WinningCommit) -> str:
     """The winner's operation and version, and by whom and when it was committed, as far as it says."""
     info = winner.info
     committed_ms = info.in_commit_timestamp or info.timestamp
@@ -130,13 +130,13 @@ def _partitions(files: Iterable[AddFile | RemoveFile], base: Snapshot) -> tuple[
     return tuple(dict.fromkeys(spelled))[:_FILES_IN_DETAILS]
 
 
-def _hint(mine: Pending, partitions: Sequence[str]) -> str | None:
+def _hint(pending: PendingCommit, partitions: Sequence[str]) -> str | None:
     """What keeps the statement out of the winner's way the next time; None where the kind's own remedy is all."""
-    partitioning = mine.base.partition_columns
-    if mine.reads.is_empty or not partitioning:
+    partitioning = pending.base.partition_columns
+    if pending.reads.is_empty or not partitioning:
         return None
-    named = {column.parts[0].lower() for predicate in mine.reads.predicates for column in columns(predicate)}
-    if mine.reads.whole_table or not any(name.lower() in named for name in partitioning):
+    named = {column.parts[0].lower() for predicate in pending.reads.predicates for column in columns(predicate)}
+    if pending.reads.whole_table or not any(name.lower() in named for name in partitioning):
         listed = ", ".join(f"`{name}`" for name in partitioning)
         return (
             f"Nothing was applied: run it again; a condition on the partition column {listed} in its predicate "

@@ -89,8 +89,8 @@ from dbt.adapters.silt.engine.kernel.table.features import check_writable
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.changes import DROP_OPERATION, Changes
-from dbt.adapters.silt.engine.kernel.transaction.competing_commits import Pending as Pending
-from dbt.adapters.silt.engine.kernel.transaction.competing_commits import Winner as Winner
+from dbt.adapters.silt.engine.kernel.transaction.competing_commits import PendingCommit as PendingCommit
+from dbt.adapters.silt.engine.kernel.transaction.competing_commits import WinningCommit as WinningCommit
 from dbt.adapters.silt.engine.kernel.transaction.competing_commits import conflict
 from dbt.adapters.silt.engine.kernel.transaction.enablement import only_enables
 from dbt.adapters.silt.engine.kernel.transaction.validation import loses_features
@@ -107,7 +107,7 @@ def effective_isolation_level(level: IsolationLevel, changes: Changes) -> Isolat
     return level if changes.metadata is None else IsolationLevel.SERIALIZABLE
 
 
-def check_conflicts(winner: Winner, mine: Pending) -> Pending:
+def check_conflicts(winner: WinningCommit, pending: PendingCommit) -> PendingCommit:
     """Passes where the transaction may commit after the winner as if it had begun after it.
 
     Returns:
@@ -118,143 +118,143 @@ def check_conflicts(winner: Winner, mine: Pending) -> Pending:
             `contenders.conflict`.
         UnsupportedFeatureError: the table needs a feature now that this engine does not have.
     """
-    check_drop(winner, mine)
-    check_protocol(winner, mine)
-    check_metadata(winner, mine)
-    check_domains(winner, mine)
-    check_transactions(winner, mine)
-    check_added_files(winner, mine)
-    check_removed_files_were_not_read(winner, mine)
-    check_removed_files_are_not_removed_again(winner, mine)
-    return _following(winner, mine)
+    check_drop(winner, pending)
+    check_protocol(winner, pending)
+    check_metadata(winner, pending)
+    check_domains(winner, pending)
+    check_transactions(winner, pending)
+    check_added_files(winner, pending)
+    check_removed_files_were_not_read(winner, pending)
+    check_removed_files_are_not_removed_again(winner, pending)
+    return _following(winner, pending)
 
 
-def check_drop(winner: Winner, mine: Pending) -> None:
+def check_drop(winner: WinningCommit, pending: PendingCommit) -> None:
     """The table that was read is gone, even where another one of its name has taken its place."""
-    has_other_id = any(metadata.id != mine.base.metadata.id for metadata in winner.of(Metadata))
+    has_other_id = any(metadata.id != pending.base.metadata.id for metadata in winner.of(Metadata))
     if winner.info.operation == DROP_OPERATION or has_other_id:
-        raise conflict(ConcurrentDropError, "dropped the table, or made it anew", winner, mine)
+        raise conflict(ConcurrentDropError, "dropped the table, or made it anew", winner, pending)
 
 
-def check_protocol(winner: Winner, mine: Pending) -> None:
+def check_protocol(winner: WinningCommit, pending: PendingCommit) -> None:
     for protocol in winner.of(Protocol):
-        check_writable(protocol, mine.base.table)
-        if mine.changes.protocol is not None or loses_features(mine.base.protocol, protocol):
-            raise conflict(ProtocolChangedError, "changed the table's protocol", winner, mine)
+        check_writable(protocol, pending.base.table)
+        if pending.changes.protocol is not None or loses_features(pending.base.protocol, protocol):
+            raise conflict(ProtocolChangedError, "changed the table's protocol", winner, pending)
 
 
-def check_metadata(winner: Winner, mine: Pending) -> None:
+def check_metadata(winner: WinningCommit, pending: PendingCommit) -> None:
     """Nothing was changed that the transaction's files were made by; what a winner only turned on can be followed."""
-    protocol = next(iter(winner.of(Protocol)), mine.base.protocol)
+    protocol = next(iter(winner.of(Protocol)), pending.base.protocol)
     for metadata in winner.of(Metadata):
-        if mine.changes.metadata is not None or not only_enables(mine.base.metadata, metadata, protocol):
+        if pending.changes.metadata is not None or not only_enables(pending.base.metadata, metadata, protocol):
             what = "changed the table's schema, properties or partitioning"
-            raise conflict(MetadataChangedError, what, winner, mine)
-        check_writable(protocol, mine.base.table, metadata)
+            raise conflict(MetadataChangedError, what, winner, pending)
+        check_writable(protocol, pending.base.table, metadata)
 
 
-def check_domains(winner: Winner, mine: Pending) -> None:
-    set_by_me = {domain.domain for domain in mine.changes.domains}
+def check_domains(winner: WinningCommit, pending: PendingCommit) -> None:
+    set_by_me = {domain.domain for domain in pending.changes.domains}
     both = sorted(set_by_me & {domain.domain for domain in winner.of(DomainMetadata)})
     if both:
-        raise conflict(ConcurrentDomainError, f"set the domain {', '.join(both)} too", winner, mine)
+        raise conflict(ConcurrentDomainError, f"set the domain {', '.join(both)} too", winner, pending)
 
 
-def check_transactions(winner: Winner, mine: Pending) -> None:
-    set_by_me = {each.app_id for each in (*mine.changes.transactions, *mine.changes.forgotten)}
+def check_transactions(winner: WinningCommit, pending: PendingCommit) -> None:
+    set_by_me = {each.app_id for each in (*pending.changes.transactions, *pending.changes.forgotten)}
     set_by_winner = {transaction.app_id for transaction in winner.of(SetTransaction)}
-    both = sorted(set_by_winner if mine.reads.transactions else set_by_me & set_by_winner)
+    both = sorted(set_by_winner if pending.reads.transactions else set_by_me & set_by_winner)
     if both:
         what = f"recorded the transaction identifier {', '.join(both)} too"
-        raise conflict(ConcurrentTransactionError, what, winner, mine)
+        raise conflict(ConcurrentTransactionError, what, winner, pending)
 
 
-def check_added_files(winner: Winner, mine: Pending) -> None:
+def check_added_files(winner: WinningCommit, pending: PendingCommit) -> None:
     """No row was added that the transaction would have read."""
-    if mine.isolation_level is IsolationLevel.SNAPSHOT:
+    if pending.isolation_level is IsolationLevel.SNAPSHOT:
         return
-    if mine.isolation_level is IsolationLevel.WRITE_SERIALIZABLE and winner.info.is_blind_append:
+    if pending.isolation_level is IsolationLevel.WRITE_SERIALIZABLE and winner.info.is_blind_append:
         return
     added = [add for add in winner.of(AddFile) if add.data_change]
-    files = _matching_adds(added, mine)
+    files = _matching_adds(added, pending)
     if files:
         what = "added files that may hold rows which it would have read"
-        raise conflict(ConcurrentAppendError, what, winner, mine, files)
+        raise conflict(ConcurrentAppendError, what, winner, pending, files)
 
 
-def check_removed_files_were_not_read(winner: Winner, mine: Pending) -> None:
+def check_removed_files_were_not_read(winner: WinningCommit, pending: PendingCommit) -> None:
     """No row was removed or changed that the transaction has read."""
-    if mine.isolation_level is IsolationLevel.SNAPSHOT:
+    if pending.isolation_level is IsolationLevel.SNAPSHOT:
         return
     removed = [remove for remove in winner.of(RemoveFile) if remove.data_change]
-    files = _read_among(removed, mine)
+    files = _read_among(removed, pending)
     if files:
-        raise conflict(ConcurrentDeleteReadError, "removed files that it has read", winner, mine, files)
+        raise conflict(ConcurrentDeleteReadError, "removed files that it has read", winner, pending, files)
 
 
-def check_removed_files_are_not_removed_again(winner: Winner, mine: Pending) -> None:
+def check_removed_files_are_not_removed_again(winner: WinningCommit, pending: PendingCommit) -> None:
     """No row comes back that the winner removed, and none is doubled that the winner moved elsewhere."""
-    rewritten = {decode_path(remove.path) for remove in mine.changes.removes}
+    rewritten = {decode_path(remove.path) for remove in pending.changes.removes}
     files = [remove for remove in winner.of(RemoveFile) if decode_path(remove.path) in rewritten]
     if files:
         what = "removed files that it removes or rewrites too"
-        raise conflict(ConcurrentDeleteDeleteError, what, winner, mine, files)
+        raise conflict(ConcurrentDeleteDeleteError, what, winner, pending, files)
 
 
-def _following(winner: Winner, mine: Pending) -> Pending:
+def _following(winner: WinningCommit, pending: PendingCommit) -> PendingCommit:
     """The transaction as it goes on after a winner that it does not conflict with.
 
     What the winner made of the table's protocol, metadata and domains holds for it too, and rows that were moved stay
     read.
     """
-    protocol = next(iter(winner.of(Protocol)), mine.base.protocol)
-    metadata = next(iter(winner.of(Metadata)), mine.base.metadata)
-    moved = _moved_reads(winner, mine)
+    protocol = next(iter(winner.of(Protocol)), pending.base.protocol)
+    metadata = next(iter(winner.of(Metadata)), pending.base.metadata)
+    moved = _moved_reads(winner, pending)
     if moved:
-        mine = replace(mine, reads=replace(mine.reads, paths=mine.reads.paths | moved))
+        pending = replace(pending, reads=replace(pending.reads, paths=pending.reads.paths | moved))
     domains = {domain.domain: domain for domain in winner.of(DomainMetadata)}
-    if protocol is mine.base.protocol and metadata is mine.base.metadata and not domains:
-        return mine
-    kept = {name: domain for name, domain in {**mine.base.domains, **domains}.items() if not domain.removed}
-    return replace(mine, base=replace(mine.base, protocol=protocol, metadata=metadata, domains=kept))
+    if protocol is pending.base.protocol and metadata is pending.base.metadata and not domains:
+        return pending
+    kept = {name: domain for name, domain in {**pending.base.domains, **domains}.items() if not domain.removed}
+    return replace(pending, base=replace(pending.base, protocol=protocol, metadata=metadata, domains=kept))
 
 
-def _matching_adds(added: Sequence[AddFile], mine: Pending) -> list[AddFile]:
+def _matching_adds(added: Sequence[AddFile], pending: PendingCommit) -> list[AddFile]:
     """Those files that may hold rows which the transaction would have read."""
-    if mine.reads.whole_table:
+    if pending.reads.whole_table:
         return list(added)
-    if not added or not mine.reads.predicates:
+    if not added or not pending.reads.predicates:
         return []
-    answers = skipping.might_match(added, mine.base.metadata, Or(mine.reads.predicates))
+    answers = skipping.might_match(added, pending.base.metadata, Or(pending.reads.predicates))
     return [add for add, answer in zip(added, answers, strict=True) if answer is skipping.ROWS_MIGHT_MATCH]
 
 
-def _read_among(removed: Sequence[RemoveFile], mine: Pending) -> list[RemoveFile]:
+def _read_among(removed: Sequence[RemoveFile], pending: PendingCommit) -> list[RemoveFile]:
     """Those files that the transaction has read.
 
     A file that the base does not have was added by a winner, and was looked at then: it holds no row that was read,
     or it was given what was read, and is among the read paths now.
     """
-    if mine.reads.whole_table:
+    if pending.reads.whole_table:
         return list(removed)
-    looked_into = {decode_path(path) for path in mine.reads.paths}
+    looked_into = {decode_path(path) for path in pending.reads.paths}
     found = [remove for remove in removed if decode_path(remove.path) in looked_into]
-    if found or not removed or not mine.reads.predicates:
+    if found or not removed or not pending.reads.predicates:
         return found
-    read = skipping.prune(mine.base, Or(mine.reads.predicates), _files_of(mine.base, removed))
+    read = skipping.prune(pending.base, Or(pending.reads.predicates), _files_of(pending.base, removed))
     paths = set(active_files.keys_of(read).to_pylist())
     return [remove for remove in removed if active_files.file_key(remove.path, remove.deletion_vector) in paths]
 
 
-def _moved_reads(winner: Winner, mine: Pending) -> frozenset[str]:
+def _moved_reads(winner: WinningCommit, pending: PendingCommit) -> frozenset[str]:
     """The files that the winner, without changing them, has put rows into which the transaction read."""
     added = [add for add in winner.of(AddFile) if not add.data_change]
-    if not added or mine.reads.whole_table or mine.isolation_level is IsolationLevel.SNAPSHOT:
+    if not added or pending.reads.whole_table or pending.isolation_level is IsolationLevel.SNAPSHOT:
         return frozenset()
-    looked_into = {decode_path(path) for path in mine.reads.paths}
+    looked_into = {decode_path(path) for path in pending.reads.paths}
     if any(decode_path(remove.path) in looked_into for remove in winner.of(RemoveFile)):
         return frozenset(add.path for add in added)
-    return frozenset(add.path for add in _matching_adds(added, mine))
+    return frozenset(add.path for add in _matching_adds(added, pending))
 
 
 def _files_of(base: Snapshot, removed: Iterable[RemoveFile]) -> pa.Table:

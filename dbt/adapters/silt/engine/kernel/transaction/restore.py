@@ -38,9 +38,9 @@ from dbt.adapters.silt.engine.kernel.transaction.changes import (
     Changes,
     Operation,
     ReadSet,
-    texts,
+    as_strings,
 )
-from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, Committed
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult, CommitSettings
 from dbt.adapters.silt.engine.kernel.transaction.validation import check_changes
 
 OPERATION: Final = RESTORE_OPERATION
@@ -110,7 +110,7 @@ def prepare(log: DeltaLog, base: Snapshot, point: RestorePoint) -> Restoration:
     return Restoration(base, then, changes, expired)
 
 
-def commit(log: DeltaLog, restoration: Restoration, settings: CommitSettings) -> Committed:
+def commit(log: DeltaLog, restoration: Restoration, settings: CommitSettings) -> CommitResult:
     """Commits what `prepare` has worked out.
 
     Raises:
@@ -252,4 +252,4 @@ def _operation(point: RestorePoint, then: Snapshot, back: pa.Table, gone: pa.Tab
         "restoredFilesSize": active_files.size(back),
     }
     named = {"version": point.version if point.timestamp is None else None, "timestamp": point.timestamp}
-    return Operation(OPERATION, named, texts(metrics))
+    return Operation(OPERATION, named, as_strings(metrics))

@@ -22,7 +22,7 @@ from dbt.adapters.silt.engine.statements.execute.targets import (
     table_to_change,
     target_of,
 )
-from dbt.adapters.silt.engine.statements.resolve.namespace import OurView
+from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseView
 
 
 def add_columns(context: Context, statement: ast.AddColumns) -> Result:
@@ -74,7 +74,7 @@ def alter_columns_(context: Context, statement: ast.AlterColumns) -> Result:
 def set_properties(context: Context, statement: ast.SetProperties) -> Result:
     """ALTER TABLE | VIEW ... SET TBLPROPERTIES."""
     meaning = context.namespace.meaning(statement.name)
-    if isinstance(meaning, OurView):
+    if isinstance(meaning, WarehouseView):
         view = replace(meaning.view, properties={**meaning.view.properties, **statement.properties})
         context.catalog.put_view(view, replace=True)
         return Result()
@@ -89,7 +89,7 @@ def set_properties(context: Context, statement: ast.SetProperties) -> Result:
 def unset_properties(context: Context, statement: ast.UnsetProperties) -> Result:
     """ALTER TABLE | VIEW ... UNSET TBLPROPERTIES."""
     meaning = context.namespace.meaning(statement.name)
-    if isinstance(meaning, OurView):
+    if isinstance(meaning, WarehouseView):
         kept = {key: value for key, value in meaning.view.properties.items() if key not in statement.keys}
         context.catalog.put_view(replace(meaning.view, properties=kept), replace=True)
         return Result()
@@ -141,7 +141,7 @@ def comment_on(context: Context, statement: ast.CommentOn) -> Result:
             lambda target: alter_columns.change_columns(context.spark, target, (change,), context.settings),
         )
     meaning = context.namespace.meaning(statement.name)
-    if isinstance(meaning, OurView):
+    if isinstance(meaning, WarehouseView):
         context.catalog.put_view(replace(meaning.view, comment=statement.comment), replace=True)
         return Result()
     return _altered(
@@ -154,7 +154,7 @@ def comment_on(context: Context, statement: ast.CommentOn) -> Result:
 
 def alter_other(context: Context, statement: ast.AlterOther) -> Result:
     """Any other ALTER: Spark's on what is Spark's, refused on what is ours."""
-    if not context.namespace.may_be_ours(statement.name):
+    if not context.namespace.may_be_in_warehouse(statement.name):
         return pass_to_spark(context, statement)
     refuse_unsupported(statement, ".".join(statement.name))
     raise UnsupportedStatementError(

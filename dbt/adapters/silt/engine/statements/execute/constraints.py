@@ -75,5 +75,5 @@ def _key(constraint: Constraint, namespace: Namespace, table: str) -> Key:
 
 def _full_name(name: Name, namespace: Namespace) -> Name:
     """The name so that it means the same table wherever it is read."""
-    full = namespace.ours(name) if name else None
+    full = namespace.name_in_warehouse(name) if name else None
     return name if full is None else (full.database, full.schema, full.identifier)

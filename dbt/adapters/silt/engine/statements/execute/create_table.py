@@ -10,7 +10,7 @@ from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.tokens import quoted
 from dbt.adapters.silt.engine.statements.execute.constraints import named
 from dbt.adapters.silt.engine.statements.execute.context import Context, Result
-from dbt.adapters.silt.engine.statements.execute.create_target import MODES, site_of
+from dbt.adapters.silt.engine.statements.execute.create_target import MODES, create_target_of
 from dbt.adapters.silt.engine.statements.execute.foreign import pass_to_spark, pass_with_query
 from dbt.adapters.silt.engine.statements.execute.functions import refuse_calls
 from dbt.adapters.silt.engine.statements.execute.targets import (
@@ -19,52 +19,52 @@ from dbt.adapters.silt.engine.statements.execute.targets import (
     refuse_unsupported,
     settings_with,
 )
-from dbt.adapters.silt.engine.statements.resolve.expansion import Text
+from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 
 _FORMATS = (None, "delta", "silt")
 
 
 def create_table(context: Context, statement: ast.CreateTable) -> Result:
     """CREATE [OR REPLACE] TABLE [AS]."""
-    site = site_of(context, statement.name, statement.mode)
-    if site is None:
+    target = create_target_of(context, statement.name, statement.mode)
+    if target is None:
         return pass_with_query(context, statement, statement.query)
-    _refuse(statement, site.label)
-    _refuse_functions(context, statement, site.label)
-    if site.log is not None:
-        done = already_applied(context, site.log, site.log.snapshot(), "CREATE TABLE")
+    _refuse(statement, target.label)
+    _refuse_functions(context, statement, target.label)
+    if target.log is not None:
+        done = already_applied(context, target.log, target.log.snapshot(), "CREATE TABLE")
         if done is not None:
-            site.taken(context)
+            target.finish(context)
             return Result(outcome=done)
-    definition = _definition(context, statement, site.label)
-    texts = [] if statement.query is None else [Text(statement.query)]
-    resolved = context.resolver.resolve(texts, target=site.log)
+    definition = _definition(context, statement, target.label)
+    texts = [] if statement.query is None else [SqlFragment(statement.query)]
+    resolved = context.resolver.resolve(texts, target=target.log)
     query = context.frame(resolved) if texts else None
-    log = site.ready(context)
-    place = Place(log, resolved.target, is_managed=site.path is None)
+    log = target.prepare(context)
+    place = Place(log, resolved.target, is_managed=target.path is None)
     outcome = create.create(
         context.spark, place, definition, query, MODES[statement.mode], settings_with(context, resolved)
     )
-    site.taken(context)
+    target.finish(context)
     return changed(context, log, outcome)
 
 
 def create_table_like(context: Context, statement: ast.CreateTableLike) -> Result:
     """CREATE TABLE ... LIKE: the schema of another relation, none of its rows."""
-    site = site_of(context, statement.name, statement.mode)
-    if site is None:
-        if context.namespace.may_be_ours(statement.source):
+    target = create_target_of(context, statement.name, statement.mode)
+    if target is None:
+        if context.namespace.may_be_in_warehouse(statement.source):
             raise UnsupportedStatementError(
                 "a table of Spark's own cannot be made like one of ours",
                 table=".".join(statement.source),
                 remedy="Use `create table ... as select ... where false`",
             )
         return pass_to_spark(context, statement)
-    _refuse(statement, site.label)
-    if site.log is not None:
-        done = already_applied(context, site.log, site.log.snapshot(), "CREATE TABLE")
+    _refuse(statement, target.label)
+    if target.log is not None:
+        done = already_applied(context, target.log, target.log.snapshot(), "CREATE TABLE")
         if done is not None:
-            site.taken(context)
+            target.finish(context)
             return Result(outcome=done)
     name = ".".join(quoted(part) for part in statement.source)
     resolved = context.resolver.query(f"select * from {name}")
@@ -73,11 +73,11 @@ def create_table_like(context: Context, statement: ast.CreateTableLike) -> Resul
         columns=tuple(ColumnSpec(field.name, field.type.sql_name, field.nullable, field.comment) for field in schema),
         properties=statement.properties,
     )
-    base = None if site.log is None else site.log.snapshot()
-    log = site.ready(context)
+    base = None if target.log is None else target.log.snapshot()
+    log = target.prepare(context)
     settings = settings_with(context, resolved)
     outcome = create.create(context.spark, Place(log, base), like, None, MODES[statement.mode], settings)
-    site.taken(context)
+    target.finish(context)
     return changed(context, log, outcome)
 
 

@@ -25,7 +25,7 @@ MODES: Final[Mapping[CreateMode, creation.CreateMode]] = {
 
 
 @dataclass(frozen=True)
-class Site:
+class CreateTarget:
     """Where a table is to be: by its name, or by its path; `log` is None where no table is there yet."""
 
     name: RelationName | None
@@ -37,7 +37,7 @@ class Site:
     def label(self) -> str:
         return str(self.name) if self.name is not None else f"delta.`{self.path}`"
 
-    def ready(self, context: Context) -> DeltaLog:
+    def prepare(self, context: Context) -> DeltaLog:
         """The table's handle; its folder is made.
 
         Raises:
@@ -51,7 +51,7 @@ class Site:
         log.store.make_folder(LOG_FOLDER)
         return log
 
-    def taken(self, context: Context) -> None:
+    def finish(self, context: Context) -> None:
         """What there is to do when the table is there: a view in its place goes, that of a statement cut off, too."""
         if self.name is not None:
             context.catalog.drop_hidden_view(self.name)
@@ -65,7 +65,7 @@ class Site:
             raise ConcurrentCreateError("another writer has made it meanwhile", table=str(name)) from error
 
 
-def takes_what_is_there(statement: Statement) -> bool:
+def accepts_existing_table(statement: Statement) -> bool:
     """Whether a statement that makes a table is content to find one."""
     if isinstance(statement, ast.WriteRows):
         return statement.mode is not SaveMode.ERROR
@@ -74,7 +74,7 @@ def takes_what_is_there(statement: Statement) -> bool:
     return statement.mode is not CreateMode.CREATE
 
 
-def site_of(context: Context, name: Name, mode: CreateMode) -> Site | None:
+def create_target_of(context: Context, name: Name, mode: CreateMode) -> CreateTarget | None:
     """Where the table is to be; None where the name is Spark's. CREATE OR REPLACE TABLE may take the place of a view.
 
     Raises:
@@ -83,13 +83,13 @@ def site_of(context: Context, name: Name, mode: CreateMode) -> Site | None:
     """
     if ast.is_path(name):
         log = context.catalog.table_at(name[1])
-        return Site(None, name[1], log if log.exists() else None)
+        return CreateTarget(None, name[1], log if log.exists() else None)
     full = context.namespace.writable(name)
     if full is None:
         return None
     entry = context.catalog.find(full)
     if entry is None or entry.kind is RelationKind.TABLE:
-        return Site(full, None, None if entry is None else context.catalog.table(full))
+        return CreateTarget(full, None, None if entry is None else context.catalog.table(full))
     if mode is not CreateMode.CREATE_OR_REPLACE:
         raise RelationExistsError("a view has that name", table=str(full), remedy="Drop the view first")
-    return Site(full, None, None, is_view=True)
+    return CreateTarget(full, None, None, is_view=True)

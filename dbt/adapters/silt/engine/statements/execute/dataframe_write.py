@@ -24,7 +24,7 @@ from dbt.adapters.silt.engine.sql.cursor import Cursor
 from dbt.adapters.silt.engine.sql.tokens import quoted, tokenize
 from dbt.adapters.silt.engine.statements.execute import create_table, insert
 from dbt.adapters.silt.engine.statements.execute.context import Context, Result
-from dbt.adapters.silt.engine.statements.execute.create_target import Site, site_of
+from dbt.adapters.silt.engine.statements.execute.create_target import CreateTarget, create_target_of
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 
 _MODES: Final[Mapping[str, SaveMode]] = {
@@ -97,16 +97,16 @@ def statement(table: str, view: str, mode: str, options: Mapping[str, Any]) -> a
 
 def write(context: Context, statement: ast.WriteRows) -> Result:
     """Appends, overwrites or creates, by what is there."""
-    site = site_of(context, statement.table, CreateMode.CREATE)
-    if site is None:
+    target = create_target_of(context, statement.table, CreateMode.CREATE)
+    if target is None:
         raise _not_ours(statement.table)
-    if site.log is None or statement.mode in (SaveMode.ERROR, SaveMode.IGNORE):
-        return _create(context, statement, site)
-    snapshot = site.log.snapshot()
+    if target.log is None or statement.mode in (SaveMode.ERROR, SaveMode.IGNORE):
+        return _create(context, statement, target)
+    snapshot = target.log.snapshot()
     if statement.overwrite_schema:
-        return create_table.create_table(context, _replacement(statement, site, snapshot))
+        return create_table.create_table(context, _replacement(statement, target, snapshot))
     _check_partitions(statement, snapshot)
-    return insert.insert(context, _insert(statement, site))
+    return insert.insert(context, _insert(statement, target))
 
 
 def recorded_version(namespace: Namespace, table: str, app_id: str) -> int | None:
@@ -167,17 +167,17 @@ def _name(text: str) -> Name:
     return name
 
 
-def _create(context: Context, statement: ast.WriteRows, site: Site) -> Result:
+def _create(context: Context, statement: ast.WriteRows, target: CreateTarget) -> Result:
     """Makes the table with the rows; where another writer makes it first, they go into that one."""
     mode = CreateMode.CREATE_IF_NOT_EXISTS if statement.mode is SaveMode.IGNORE else CreateMode.CREATE
     creation = ast.CreateTable(
         text=statement.text,
-        name=_full_name(site),
+        name=_full_name(target),
         mode=mode,
         partitioned_by=statement.partition_by or (),
         query=_rows(statement),
     )
-    if site.log is None and statement.replace_where is not None:
+    if target.log is None and statement.replace_where is not None:
         # The rows are checked by the write itself; the empty table is made again by no one.
         empty = replace(creation, mode=CreateMode.CREATE_IF_NOT_EXISTS, query=f"{_rows(statement)} where false")
         create_table.create_table(replace(context, settings=replace(context.settings, txn=None)), empty)
@@ -185,25 +185,25 @@ def _create(context: Context, statement: ast.WriteRows, site: Site) -> Result:
     try:
         return create_table.create_table(context, creation)
     except (ConcurrentCreateError, RelationExistsError):
-        is_there = site_of(context, statement.table, CreateMode.CREATE)
+        is_there = create_target_of(context, statement.table, CreateMode.CREATE)
         if statement.mode in (SaveMode.ERROR, SaveMode.IGNORE) or is_there is None or is_there.log is None:
             raise
         return write(context, statement)
 
 
-def _replacement(statement: ast.WriteRows, site: Site, there: Snapshot) -> ast.CreateTable:
+def _replacement(statement: ast.WriteRows, target: CreateTarget, there: Snapshot) -> ast.CreateTable:
     """A table of the rows' columns, in the place of the one that is there."""
     constraints = constraint_names(there.metadata.configuration)
     if constraints:
         raise UnsupportedStatementError(
             f"`overwrite_schema` would drop its constraints: {', '.join(constraints)}",
-            table=site.label,
+            table=target.label,
             remedy="Drop them first, with alter table ... drop constraint, or use create or replace table",
         )
     partition_by = there.partition_columns if statement.partition_by is None else statement.partition_by
     return ast.CreateTable(
         text=statement.text,
-        name=_full_name(site),
+        name=_full_name(target),
         mode=CreateMode.CREATE_OR_REPLACE,
         partitioned_by=partition_by,
         comment=there.metadata.description,
@@ -224,11 +224,11 @@ def _check_partitions(statement: ast.WriteRows, there: Snapshot) -> None:
     )
 
 
-def _insert(statement: ast.WriteRows, site: Site) -> ast.Insert:
+def _insert(statement: ast.WriteRows, target: CreateTarget) -> ast.Insert:
     mode = InsertMode.INTO if statement.mode is SaveMode.APPEND else InsertMode.OVERWRITE
     return ast.Insert(
         text=statement.text,
-        table=_full_name(site),
+        table=_full_name(target),
         query=_rows(statement),
         mode=mode if statement.replace_where is None else InsertMode.REPLACE_WHERE,
         condition=statement.replace_where,
@@ -237,11 +237,11 @@ def _insert(statement: ast.WriteRows, site: Site) -> ast.Insert:
     )
 
 
-def _full_name(site: Site) -> Name:
+def _full_name(target: CreateTarget) -> Name:
     """In full, so that no temporary view of that name is meant."""
-    if site.name is None:
-        return ("delta", str(site.path))
-    return (site.name.database, site.name.schema, site.name.identifier)
+    if target.name is None:
+        return ("delta", str(target.path))
+    return (target.name.database, target.name.schema, target.name.identifier)
 
 
 def _rows(statement: ast.WriteRows) -> str:

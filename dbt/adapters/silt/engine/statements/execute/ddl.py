@@ -93,7 +93,7 @@ def drop_view(context: Context, statement: ast.DropView) -> Result:
     """DROP VIEW: a temporary one of that name first."""
     if len(statement.name) == 1 and context.namespace.temporary.pop(statement.name[0].lower(), None) is not None:
         return _NOTHING
-    name = context.namespace.ours(statement.name)
+    name = context.namespace.name_in_warehouse(statement.name)
     if name is None or context.namespace.is_temporary(statement.name):
         return pass_to_spark(context, statement)
     context.catalog.drop_view(name, if_exists=statement.if_exists)
@@ -108,7 +108,7 @@ def drop_table(context: Context, statement: ast.DropTable) -> Result:
             table=statement.name[1],
             remedy="Delete its folder when nothing reads it",
         )
-    name = context.namespace.ours(statement.name)
+    name = context.namespace.name_in_warehouse(statement.name)
     if name is None:
         return pass_to_spark(context, statement)
     context.catalog.drop_table(name, if_exists=statement.if_exists)
@@ -117,7 +117,7 @@ def drop_table(context: Context, statement: ast.DropTable) -> Result:
 
 def rename(context: Context, statement: ast.Rename) -> Result:
     """ALTER TABLE | VIEW ... RENAME TO; a new name without a schema stays in the old one's."""
-    old = context.namespace.ours(statement.name)
+    old = context.namespace.name_in_warehouse(statement.name)
     if old is None:
         return pass_to_spark(context, statement)
     new = statement.new_name

@@ -24,17 +24,23 @@ from dbt.adapters.silt.engine.sql.tokens import quoted
 from dbt.adapters.silt.engine.statements.execute.context import Context, Result
 from dbt.adapters.silt.engine.statements.execute.foreign import pass_to_spark, pass_with_query
 from dbt.adapters.silt.engine.statements.execute.targets import table_to_change
-from dbt.adapters.silt.engine.statements.resolve.namespace import Foreign, Meaning, OurTable, OurView, TemporaryView
+from dbt.adapters.silt.engine.statements.resolve.namespace import (
+    Meaning,
+    SparkRelation,
+    TemporaryView,
+    WarehouseTable,
+    WarehouseView,
+)
 
 
 def describe_table(context: Context, statement: ast.DescribeTable) -> Result:
     """DESCRIBE [EXTENDED] of a table or view, or of one column of it."""
     meaning = context.namespace.meaning(statement.name)
-    if isinstance(meaning, Foreign):
+    if isinstance(meaning, SparkRelation):
         return pass_to_spark(context, statement)
     if statement.column is not None:
         return _column(context, statement, _schema(context, statement.name, meaning))
-    if isinstance(meaning, OurTable):
+    if isinstance(meaning, WarehouseTable):
         snapshot = meaning.log.snapshot()
         if statement.extended:
             return _answer(context, describe.extended(meaning.log, snapshot))
@@ -80,7 +86,7 @@ def show(context: Context, statement: ast.Show) -> Result:
 
 def nothing_to_do(context: Context, statement: ast.Refresh | ast.Analyze) -> Result:
     """REFRESH and ANALYZE: each statement sees the newest version, and statistics are always kept."""
-    ours = statement.name is None or context.namespace.may_be_ours(statement.name)
+    ours = statement.name is None or context.namespace.may_be_in_warehouse(statement.name)
     if isinstance(statement, ast.Analyze) and statement.kind is ObjectKind.SCHEMA:
         ours = statement.name is None or _place(context, statement.name) is not None
     return Result() if ours else pass_to_spark(context, statement)
@@ -92,11 +98,11 @@ def _answer(context: Context, answer: Answer) -> Result:
 
 def _schema(context: Context, name: Name, meaning: Meaning) -> StructType:
     """The columns of a relation; a view's comments are those that its statement gave."""
-    if isinstance(meaning, OurTable):
+    if isinstance(meaning, WarehouseTable):
         return meaning.log.snapshot().schema
     written = ".".join(quoted(part) for part in name)
     schema = kernel_schema(context.dataframe(f"select * from {written}").schema)
-    return _commented(schema, meaning.view) if isinstance(meaning, OurView) else schema
+    return _commented(schema, meaning.view) if isinstance(meaning, WarehouseView) else schema
 
 
 def _commented(schema: StructType, view: View) -> StructType:
@@ -174,14 +180,14 @@ def _catalogs(context: Context, statement: ast.Show) -> Answer:
 def _columns(context: Context, statement: ast.Show) -> Answer | None:
     name = statement.name or ()
     meaning = context.namespace.meaning(name)
-    return None if isinstance(meaning, Foreign) else describe.column_names(_schema(context, name, meaning))
+    return None if isinstance(meaning, SparkRelation) else describe.column_names(_schema(context, name, meaning))
 
 
 def _properties(context: Context, statement: ast.Show) -> Answer | None:
     meaning = context.namespace.meaning(statement.name or ())
-    if isinstance(meaning, OurTable):
+    if isinstance(meaning, WarehouseTable):
         configuration = meaning.log.snapshot().metadata.configuration
-    elif isinstance(meaning, OurView):
+    elif isinstance(meaning, WarehouseView):
         configuration = meaning.view.properties
     else:
         return None
@@ -193,9 +199,9 @@ def _properties(context: Context, statement: ast.Show) -> Answer | None:
 def _create_table(context: Context, statement: ast.Show) -> Answer | None:
     name = statement.name or ()
     meaning = context.namespace.meaning(name)
-    if isinstance(meaning, Foreign | TemporaryView):
+    if isinstance(meaning, SparkRelation | TemporaryView):
         return None
-    if isinstance(meaning, OurTable):
+    if isinstance(meaning, WarehouseTable):
         written = ".".join(quoted(part) for part in name) if meaning.name is None else meaning.name.quoted
         return describe.create_statement(written, meaning.log.snapshot())
     view = meaning.view
@@ -205,7 +211,7 @@ def _create_table(context: Context, statement: ast.Show) -> Answer | None:
 
 def _partitions(context: Context, statement: ast.Show) -> Answer | None:
     meaning = context.namespace.meaning(statement.name or ())
-    if not isinstance(meaning, OurTable):
+    if not isinstance(meaning, WarehouseTable):
         return None
     snapshot = meaning.log.snapshot()
     if not snapshot.partition_columns:

@@ -26,9 +26,9 @@ from dbt.adapters.silt.engine.statements.execute.targets import (
     table_to_change,
     target_of,
 )
-from dbt.adapters.silt.engine.statements.resolve.expansion import Text
+from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.merge_keys import MergeSides, merge_keys
-from dbt.adapters.silt.engine.statements.resolve.namespace import OurTable
+from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
 
 _SOURCE_ALIAS = "__silt_source"
@@ -70,9 +70,9 @@ def update(context: Context, statement: ast.Update) -> Result:
     if done is not None:
         return Result(outcome=done)
     outer = qualifiers(table, statement.alias)
-    texts = [Text(each.value, outer) for each in statement.assignments]
+    texts = [SqlFragment(each.value, outer) for each in statement.assignments]
     if statement.condition is not None:
-        texts.append(Text(statement.condition, outer))
+        texts.append(SqlFragment(statement.condition, outer))
     resolved = context.resolver.resolve(texts, target=table.log)
     target = target_of(table.log, resolved)
     columns = [_column(each.column, outer) for each in statement.assignments]
@@ -97,8 +97,8 @@ def merge(context: Context, statement: ast.Merge) -> Result:
     if done is not None:
         return Result(outcome=done)
     outer = qualifiers(table, statement.alias) | _source_qualifiers(context, statement.source)
-    expressions = [Text(text, outer) for text in _expressions(statement)]
-    resolved = context.resolver.resolve([Text(statement.source.query), *expressions], target=table.log)
+    expressions = [SqlFragment(text, outer) for text in _expressions(statement)]
+    resolved = context.resolver.resolve([SqlFragment(statement.source.query), *expressions], target=table.log)
     target = target_of(table.log, resolved)
     source = context.frame(resolved)
     sides = MergeSides(
@@ -115,7 +115,7 @@ def merge(context: Context, statement: ast.Merge) -> Result:
 def _delete(
     context: Context,
     statement: ast.Delete | ast.Truncate,
-    table: OurTable,
+    table: WarehouseTable,
     alias: str | None,
     condition: str | None,
 ) -> Result:
@@ -123,7 +123,7 @@ def _delete(
     done = already_applied(context, table.log, table.log.snapshot(), "DELETE")
     if done is not None:
         return Result(outcome=done)
-    texts = [] if condition is None else [Text(condition, qualifiers(table, alias))]
+    texts = [] if condition is None else [SqlFragment(condition, qualifiers(table, alias))]
     resolved = context.resolver.resolve(texts, target=table.log)
     target = target_of(table.log, resolved)
     rows = rows_of(context, table, alias, resolved.texts[0] if texts else None, target.snapshot)
@@ -201,7 +201,7 @@ def _source_alias(source: ast.MergeSource) -> str:
 def _source_qualifiers(context: Context, source: ast.MergeSource) -> dict[Name, str]:
     if source.alias is not None or source.name is None or ast.is_path(source.name):
         return {}
-    full = context.namespace.ours(source.name)
+    full = context.namespace.name_in_warehouse(source.name)
     return {} if full is None else {(full.database, full.schema, full.identifier): full.identifier}
 
 

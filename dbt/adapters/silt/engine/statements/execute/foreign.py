@@ -29,7 +29,7 @@ def pass_unrecognised(context: Context, statement: Unrecognised) -> Result:
         UnsupportedStatementError: it mentions a name of ours.
     """
     for name in statement.mentions:
-        if context.namespace.may_be_ours(name):
+        if context.namespace.may_be_in_warehouse(name):
             raise UnsupportedStatementError(
                 f"a statement that names it is not supported: {statement.text[:80]}",
                 table=".".join(name),

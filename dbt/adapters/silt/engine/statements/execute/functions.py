@@ -44,7 +44,7 @@ def create_function(context: Context, statement: ast.CreateFunction) -> Result:
 
 def drop_function(context: Context, statement: ast.DropFunction) -> Result:
     """DROP FUNCTION: ours of that name, else Spark's."""
-    name = None if statement.temporary else context.namespace.ours(statement.name)
+    name = None if statement.temporary else context.namespace.name_in_warehouse(statement.name)
     if name is None or (not context.catalog.has_function(name) and _is_sparks(context, statement.name)):
         return pass_to_spark(context, statement)
     context.catalog.drop_function(name, if_exists=statement.if_exists)
@@ -148,7 +148,7 @@ def _refuse_body(context: Context, name: RelationName, body: str) -> None:
                 remedy="Read a view or a table",
             )
     for call in function_calls(body):
-        if context.namespace.ours(call.parts) == name and not _is_sparks(context, call.parts):
+        if context.namespace.name_in_warehouse(call.parts) == name and not _is_sparks(context, call.parts):
             raise InvalidStatementError("the function would call itself", table=str(name), remedy="Break the cycle")
 
 

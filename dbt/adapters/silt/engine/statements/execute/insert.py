@@ -29,9 +29,9 @@ from dbt.adapters.silt.engine.statements.execute.targets import (
     table_to_change,
     target_of,
 )
-from dbt.adapters.silt.engine.statements.resolve.expansion import Text
+from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.merge_keys import MergeSides, merge_keys
-from dbt.adapters.silt.engine.statements.resolve.namespace import OurTable
+from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
 
 _SOURCE_ALIAS = "__silt_source"
@@ -58,9 +58,9 @@ def insert(context: Context, statement: ast.Insert) -> Result:
     if done is not None:
         return Result(outcome=done)
     condition = _condition(statement)
-    texts = [Text(statement.query)]
+    texts = [SqlFragment(statement.query)]
     if condition is not None:
-        texts.append(Text(condition, qualifiers(table, statement.alias)))
+        texts.append(SqlFragment(condition, qualifiers(table, statement.alias)))
     resolved = context.resolver.resolve(texts, target=table.log)
     target = target_of(table.log, resolved)
     query, placement = _with_defaults(resolved.texts[0], _placement(statement), target)
@@ -101,7 +101,9 @@ def _unconditional(context: Context, statement: ast.Insert, write: _Write) -> Ou
     return insert_command.append(*arguments, write.settings)
 
 
-def _plan(context: Context, statement: ast.Insert, table: OurTable, resolved: Resolved, write: _Write) -> MergePlan:
+def _plan(
+    context: Context, statement: ast.Insert, table: WarehouseTable, resolved: Resolved, write: _Write
+) -> MergePlan:
     """What REPLACE ON demands of a row of the table and one of the query."""
     target_alias, source_alias = identifier(table, statement.alias), statement.source_alias or _SOURCE_ALIAS
     sides = MergeSides(

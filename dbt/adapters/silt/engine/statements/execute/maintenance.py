@@ -28,7 +28,7 @@ from dbt.adapters.silt.engine.statements.execute.targets import (
     refuse_unsupported,
     table_to_change,
 )
-from dbt.adapters.silt.engine.statements.resolve.expansion import Text
+from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 
 _HOUR_MS = 3_600_000
 _SIZES = "struct<min: bigint, max: bigint, avg: double, totalFiles: bigint, totalSize: bigint>"
@@ -59,7 +59,7 @@ def optimize(context: Context, statement: ast.Optimize) -> Result:
         return Result(outcome=done)
     condition = statement.condition
     if condition is not None:
-        (condition,) = context.resolver.resolve([Text(condition, qualifiers(table, None))]).texts
+        (condition,) = context.resolver.resolve([SqlFragment(condition, qualifiers(table, None))]).texts
     layout = Layout(identifier(table, None), condition, statement.zorder_by)
     target = Target(log.name, log, log.snapshot())
     optimized = optimize_command.optimize(context.spark, target, layout, context.settings)

@@ -18,7 +18,7 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import TimeTravel
 from dbt.adapters.silt.engine.statements.execute.context import Context, Result
-from dbt.adapters.silt.engine.statements.execute.create_target import MODES, site_of
+from dbt.adapters.silt.engine.statements.execute.create_target import MODES, create_target_of
 from dbt.adapters.silt.engine.statements.execute.foreign import pass_to_spark
 from dbt.adapters.silt.engine.statements.execute.targets import (
     already_applied,
@@ -47,32 +47,35 @@ def restore(context: Context, statement: ast.Restore) -> Result:
 
 def clone(context: Context, statement: ast.Clone) -> Result:
     """CREATE TABLE ... SHALLOW | DEEP CLONE."""
-    site, source = site_of(context, statement.name, statement.mode), table_to_change(context, statement.source)
-    if site is None and source is None:
+    target, source = (
+        create_target_of(context, statement.name, statement.mode),
+        table_to_change(context, statement.source),
+    )
+    if target is None and source is None:
         return pass_to_spark(context, statement)
-    if site is None or source is None:
+    if target is None or source is None:
         raise UnsupportedStatementError(
             "a table of a warehouse can only be cloned to one of a warehouse",
             table=".".join(statement.name),
             remedy="Use `create table ... as select`",
         )
-    _refuse_clone(statement, site.label)
-    if site.log is not None:
-        done = already_applied(context, site.log, site.log.snapshot(), cloning.OPERATION)
+    _refuse_clone(statement, target.label)
+    if target.log is not None:
+        done = already_applied(context, target.log, target.log.snapshot(), cloning.OPERATION)
         if done is not None:
             return Result(outcome=done)
     cloned = CloneSource(source.log.name, source.log, _source_snapshot(context, source.log, statement.at))
-    resolved = context.resolver.resolve([], target=site.log)
+    resolved = context.resolver.resolve([], target=target.log)
     read = {**resolved.versions, cloned.log.name: (cloned.snapshot.version,)}
-    log = site.ready(context)
+    log = target.prepare(context)
     outcome = cloning.clone(
-        Place(log, resolved.target, is_managed=site.path is None),
+        Place(log, resolved.target, is_managed=target.path is None),
         cloned,
         CloneOptions(statement.shallow, statement.properties),
         MODES[statement.mode],
         settings_with(context, replace(resolved, versions=read)),
     )
-    site.taken(context)
+    target.finish(context)
     return changed(context, log, outcome)
 
 
@@ -80,7 +83,7 @@ def convert(context: Context, statement: ast.ConvertToDelta) -> Result:
     """CONVERT TO DELTA of a folder; a folder of a schema of ours is found by its name afterwards."""
     source = statement.source
     is_folder = len(source) == 2 and source[0].lower() in ("parquet", "delta")
-    if not is_folder and not context.namespace.may_be_ours(source):
+    if not is_folder and not context.namespace.may_be_in_warehouse(source):
         return pass_to_spark(context, statement)
     if not is_folder or (source[0].lower() == "delta" and not context.catalog.table_at(source[1]).exists()):
         raise UnsupportedStatementError(

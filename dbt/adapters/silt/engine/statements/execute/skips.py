@@ -68,7 +68,7 @@ def tell(log: DeltaLog, txn: tuple[str, int], done: Outcome) -> None:
     )
 
 
-def applied(log: DeltaLog, txn: tuple[str, int]) -> None:
+def note_applied(log: DeltaLog, txn: tuple[str, int]) -> None:
     """The application has written something new: should it fall behind again, that is worth another warning."""
     with _lock:
         _warned.discard((log.store.root, txn[0]))

@@ -22,11 +22,11 @@ from dbt.adapters.silt.engine.sql.conditions.predicates import to_predicate
 from dbt.adapters.silt.engine.statements.execute import skips
 from dbt.adapters.silt.engine.statements.execute.context import Context, Result
 from dbt.adapters.silt.engine.statements.execute.written import effect_of, name_of
-from dbt.adapters.silt.engine.statements.resolve.namespace import Foreign, OurTable
+from dbt.adapters.silt.engine.statements.resolve.namespace import SparkRelation, WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
 
 
-def table_to_change(context: Context, name: Name) -> OurTable | None:
+def table_to_change(context: Context, name: Name) -> WarehouseTable | None:
     """The table of ours that a statement changes; None where the name is Spark's.
 
     Raises:
@@ -34,9 +34,9 @@ def table_to_change(context: Context, name: Name) -> OurTable | None:
         UnsupportedStatementError: it is a view.
     """
     meaning = context.namespace.meaning(name)
-    if isinstance(meaning, OurTable):
+    if isinstance(meaning, WarehouseTable):
         return meaning
-    if isinstance(meaning, Foreign):
+    if isinstance(meaning, SparkRelation):
         return None
     raise UnsupportedStatementError("it is a view, and a view holds no rows to change", table=".".join(name))
 
@@ -55,10 +55,10 @@ def already_applied(context: Context, log: DeltaLog, snapshot: Snapshot, operati
     What the same work read of the table before then counts no longer, as after a write of its own.
     """
     txn = context.settings.txn
-    if txn is None or not _holds(snapshot, txn):
+    if txn is None or not snapshot.holds(txn):
         return None
-    _begin_anew(context, log)
-    found = transaction_ids.find(log, txn[0])
+    _forget_reads(context, log)
+    found = transaction_ids.find_commit(log, txn[0])
     done = Outcome(operation, log.name, None, skipped=True, recorded=snapshot.transaction_version(txn[0]))
     if found is not None:
         done = replace(done, version=found.commit.version, emptied_at=found.emptied_at)
@@ -73,25 +73,27 @@ def is_applied(context: Context, statement: Statement) -> bool:
         return False
     with contextlib.suppress(SiltError):  # why the statement failed is what its caller has to know
         meaning = context.namespace.meaning(name_of(statement))
-        return isinstance(meaning, OurTable) and _holds(meaning.log.snapshot(), context.settings.txn)
+        return isinstance(meaning, WarehouseTable) and meaning.log.snapshot().holds(context.settings.txn)
     return False
 
 
-def identifier(table: OurTable, alias: str | None) -> str:
+def identifier(table: WarehouseTable, alias: str | None) -> str:
     """The one identifier by which a command qualifies the target's columns."""
     if alias is not None:
         return alias
     return "__silt_target" if table.name is None else table.name.identifier
 
 
-def qualifiers(table: OurTable, alias: str | None) -> dict[Name, str]:
+def qualifiers(table: WarehouseTable, alias: str | None) -> dict[Name, str]:
     """The names that may qualify a target's columns, each with the identifier that the command uses."""
     if alias is not None or table.name is None:
         return {}
     return {(table.name.database, table.name.schema, table.name.identifier): table.name.identifier}
 
 
-def rows_of(context: Context, table: OurTable, alias: str | None, condition: str | None, snapshot: Snapshot) -> Rows:
+def rows_of(
+    context: Context, table: WarehouseTable, alias: str | None, condition: str | None, snapshot: Snapshot
+) -> Rows:
     """The rows that a resolved condition names: its text for Spark, and what it says of columns for skipping."""
     name = identifier(table, alias)
     if condition is None:
@@ -101,9 +103,9 @@ def rows_of(context: Context, table: OurTable, alias: str | None, condition: str
 
 def changed(context: Context, log: DeltaLog, outcome: Outcome) -> Result:
     """The result of a write; what the same work read of the table before counts no longer."""
-    _begin_anew(context, log)
+    _forget_reads(context, log)
     if context.settings.txn is not None:
-        skips.applied(log, context.settings.txn)
+        skips.note_applied(log, context.settings.txn)
     return Result(outcome=outcome)
 
 
@@ -123,12 +125,6 @@ def settings_with(context: Context, resolved: Resolved) -> WriteSettings:
     )
 
 
-def _begin_anew(context: Context, log: DeltaLog) -> None:
-    if context.resolver.memory is not None:
-        context.resolver.memory.forget(log)
-
-
-def _holds(snapshot: Snapshot, txn: tuple[str, int]) -> bool:
-    app_id, version = txn
-    recorded = snapshot.transaction_version(app_id)
-    return recorded is not None and recorded >= version
+def _forget_reads(context: Context, log: DeltaLog) -> None:
+    if context.resolver.read_history is not None:
+        context.resolver.read_history.forget(log)

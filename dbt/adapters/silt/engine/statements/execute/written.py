@@ -25,7 +25,7 @@ class Effect(Enum):
     """What a statement changes of a table."""
 
     ROWS = "its rows, or whether it is there"
-    SHAPE = "its columns, constraints, properties or comments"
+    METADATA = "its columns, constraints, properties or comments"
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,6 @@ _EFFECTS: Final[Mapping[type[Statement], Effect]] = {
             ast.DropConstraint,
             ast.CommentOn,
         ),
-        Effect.SHAPE,
+        Effect.METADATA,
     ),
 }

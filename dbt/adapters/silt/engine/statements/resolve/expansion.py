@@ -14,12 +14,12 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.sql.ast import Name
 from dbt.adapters.silt.engine.sql.query.references import Call, Reference, function_calls, table_references
 from dbt.adapters.silt.engine.statements.resolve.information_schema import Listing
-from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace, OurTable
+from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace, WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.table_changes import Bound
 
 
 @dataclass(frozen=True)
-class Text:
+class SqlFragment:
     """A piece of a statement to resolve.
 
     Attributes:
@@ -35,7 +35,7 @@ class Text:
 class Table:
     """A table as a reference names it; `fixed` is the version asked for, None for the newest."""
 
-    meaning: OurTable
+    meaning: WarehouseTable
     fixed: Snapshot | None
 
     @property
@@ -47,10 +47,10 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Changed:
+class ChangeFeedScan:
     """A call of `table_changes`."""
 
-    meaning: OurTable
+    meaning: WarehouseTable
     start: Bound
     end: Bound | None
 
@@ -60,7 +60,7 @@ class Changed:
 
 
 @dataclass(frozen=True)
-class Other:
+class VirtualRelation:
     """What is ours and no table: files that are in none, or what the catalog holds."""
 
     source: FileSource | Listing
@@ -68,42 +68,42 @@ class Other:
 
 @dataclass(frozen=True)
 class View:
-    """A view, whose text is opened; `columns` are the names that it gives its query's."""
+    """A view, whose text is query; `columns` are the names that it gives its query's."""
 
-    opened: Opened
+    query: ExpandedQuery
     name: Name
     columns: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Called:
-    """A function of ours, whose body is opened."""
+class FunctionCall:
+    """A function of ours, whose body is query."""
 
-    opened: Opened
+    query: ExpandedQuery
     function: Function
 
 
-Child: TypeAlias = Table | Changed | Other | View
+Child: TypeAlias = Table | ChangeFeedScan | VirtualRelation | View
 
 
 @dataclass(frozen=True)
-class Opened:
+class ExpandedQuery:
     """A text whose references and calls of ours are found; Spark's own are left as they stand.
 
     Attributes:
-        only_ours: whether it reads nothing but tables of ours, of which the size is known.
+        only_warehouse_tables: whether it reads nothing but tables of ours, of which the size is known.
         namespace: what names in the text mean.
         inside: the views and functions that the text stands in, the outermost first.
     """
 
-    text: Text
+    text: SqlFragment
     children: Mapping[Reference, Child]
-    calls: Mapping[Call, Called]
-    only_ours: bool
+    calls: Mapping[Call, FunctionCall]
+    only_warehouse_tables: bool
     namespace: Namespace
     inside: tuple[str, ...]
 
-    def shortened(self, sql: str) -> Opened:
+    def shortened(self, sql: str) -> ExpandedQuery:
         """The same with another text, which names nothing that this one does not."""
         known = {_named(reference): child for reference, child in self.children.items()}
         called = {call.parts: function for call, function in self.calls.items()}
@@ -111,12 +111,12 @@ class Opened:
         calls = {each: called[each.parts] for each in function_calls(sql) if each.parts in called}
         return replace(self, text=replace(self.text, sql=sql), children=children, calls=calls)
 
-    def latest_tables(self) -> Iterable[Table | Changed]:
+    def latest_tables(self) -> Iterable[Table | ChangeFeedScan]:
         """The tables that it reads at their newest version, those of its views and functions included."""
         for child in (*self.children.values(), *self.calls.values()):
-            if isinstance(child, View | Called):
-                yield from child.opened.latest_tables()
-            elif isinstance(child, Changed) or (isinstance(child, Table) and child.fixed is None):
+            if isinstance(child, View | FunctionCall):
+                yield from child.query.latest_tables()
+            elif isinstance(child, ChangeFeedScan) or (isinstance(child, Table) and child.fixed is None):
                 yield child
 
 

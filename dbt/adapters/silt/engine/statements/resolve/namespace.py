@@ -23,7 +23,7 @@ from dbt.adapters.silt.engine.sql.tokens import quoted
 
 
 @dataclass(frozen=True)
-class OurTable:
+class WarehouseTable:
     """A table of ours; `name` is None where it was named by its path."""
 
     log: DeltaLog
@@ -31,7 +31,7 @@ class OurTable:
 
 
 @dataclass(frozen=True)
-class OurView:
+class WarehouseView:
     """A view of ours: its query, and where unqualified names in it are looked up."""
 
     view: View
@@ -46,7 +46,7 @@ class TemporaryView:
 
 
 @dataclass(frozen=True)
-class Foreign:
+class SparkRelation:
     """Nothing of ours: Spark resolves it."""
 
 
@@ -54,7 +54,7 @@ _SPARK_CATALOGS = ("spark_catalog", "system")
 """Those that every Spark has."""
 
 _MOST_PARTS = 3
-Meaning: TypeAlias = OurTable | OurView | TemporaryView | Foreign
+Meaning: TypeAlias = WarehouseTable | WarehouseView | TemporaryView | SparkRelation
 
 
 @dataclass
@@ -77,7 +77,7 @@ class Namespace:
         """The same session seen from another current schema; temporary views are hidden from persistent ones."""
         return Namespace(self.spark, self.catalog, database or self.database, schema or self.schema)
 
-    def ours(self, name: Name) -> RelationName | None:
+    def name_in_warehouse(self, name: Name) -> RelationName | None:
         """The full name, if it is one of ours by its database or schema, whether or not anything is there.
 
         A name of one part is ours: it would be made in the current schema.
@@ -105,16 +105,16 @@ class Namespace:
             NotATableError: the folder is no table.
         """
         if is_path(name):
-            return OurTable(self.catalog.table_at(name[1]), None)
+            return WarehouseTable(self.catalog.table_at(name[1]), None)
         if len(name) == 1:
             return self._short(name[0])
-        full = self.ours(name)
+        full = self.name_in_warehouse(name)
         if full is None:
             self._check_foreign(name)
-            return Foreign()
+            return SparkRelation()
         found = self._find(full)
         # Where nothing was found, the catalog says whether there is nothing, or a folder that is no table.
-        return OurTable(self.catalog.table(full), full) if isinstance(found, Foreign) else found
+        return WarehouseTable(self.catalog.table(full), full) if isinstance(found, SparkRelation) else found
 
     def function(self, name: Name) -> Function | None:
         """The function that a call of that name means; None if it is Spark's.
@@ -126,7 +126,7 @@ class Namespace:
         """
         if len(name) == 1:
             return self._short_function(name[0])
-        full = self.ours(name) if len(name) <= _MOST_PARTS else None
+        full = self.name_in_warehouse(name) if len(name) <= _MOST_PARTS else None
         if full is None:
             return None
         if not self.catalog.has_function(full):
@@ -139,7 +139,7 @@ class Namespace:
         Raises:
             SchemaNotFoundError: neither we nor Spark have its schema, or its database.
         """
-        full = self.ours(name)
+        full = self.name_in_warehouse(name)
         if full is None:
             self._check_foreign(name)
         if len(name) == 2 and full is None and not self.is_foreign_schema(name[0]):
@@ -152,15 +152,15 @@ class Namespace:
             )
         return full
 
-    def may_be_ours(self, name: Name) -> bool:
+    def may_be_in_warehouse(self, name: Name) -> bool:
         """Whether any leading part of a dotted name stands for a relation, or a place, of ours."""
         if not name:
             return False
         if len(name) > 3:
-            return any(self.may_be_ours(name[:length]) for length in (2, 3))
+            return any(self.may_be_in_warehouse(name[:length]) for length in (2, 3))
         if len(name) == 1:
             return self._is_known(name[0])
-        return name[0].lower() == "delta" or self.ours(name) is not None
+        return name[0].lower() == "delta" or self.name_in_warehouse(name) is not None
 
     def is_temporary(self, name: Name) -> bool:
         """Whether a name of one part is a temporary view, of either kind."""
@@ -197,10 +197,10 @@ class Namespace:
         if kept is not None:
             return kept
         if self._is_spark_temporary(identifier):
-            return Foreign()
+            return SparkRelation()
         full = RelationName(self.database, self.schema, identifier)
         found = self._find(full)
-        if isinstance(found, Foreign) and not self.spark.catalog.tableExists(quoted(identifier)):
+        if isinstance(found, SparkRelation) and not self.spark.catalog.tableExists(quoted(identifier)):
             raise RelationNotFoundError("there is no such table or view", table=str(full))
         return found
 
@@ -227,14 +227,14 @@ class Namespace:
             return False
         return identifier.lower() in self.temporary or self.catalog.find(full) is not None
 
-    def _find(self, full: RelationName) -> OurTable | OurView | Foreign:
+    def _find(self, full: RelationName) -> WarehouseTable | WarehouseView | SparkRelation:
         while (entry := self.catalog.find(full)) is not None:
             # Between the two looks a table may have taken the place of a view, or a view that of a table.
             with contextlib.suppress(RelationNotFoundError):
                 if entry.kind is RelationKind.VIEW:
-                    return OurView(self.catalog.view(full))
-                return OurTable(self.catalog.table(full), full)
-        return Foreign()
+                    return WarehouseView(self.catalog.view(full))
+                return WarehouseTable(self.catalog.table(full), full)
+        return SparkRelation()
 
     def _is_spark_temporary(self, identifier: str) -> bool:
         name = quoted(identifier)

@@ -43,14 +43,14 @@ class Resolved:
     reads: tuple[Read, ...]
     target: Snapshot | None = None
     target_reads: ReadSet = field(default_factory=ReadSet)
-    only_ours: bool = False
+    only_warehouse_tables: bool = False
     functions: Mapping[str, str] = field(default_factory=dict)
     versions: Versions = field(default_factory=dict)
 
     @property
     def bytes_read(self) -> int | None:
         """How much data lies behind the texts; None where they read anything but tables of ours."""
-        if not self.only_ours or not self.reads:
+        if not self.only_warehouse_tables or not self.reads:
             return None
         return sum(pc.sum(read.files["size"]).as_py() or 0 for read in self.reads)
 
@@ -62,7 +62,7 @@ class Resolved:
 
 
 @dataclass
-class Memory:
+class ReadHistory:
     """What earlier statements of one piece of work have read of each table.
 
     A write that comes after them is based on the version that they saw first, so that a commit of somebody else in

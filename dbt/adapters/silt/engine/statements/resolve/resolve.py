@@ -1,6 +1,6 @@
 """The names in a statement's texts, pinned to snapshots: one consistent cut for the whole statement.
 
-Each text is opened (its references and calls found, views and functions expanded to their own texts), then every
+Each text is expanded (its references and calls found, views and functions expanded to their own texts), then every
 table that any of them names is pinned, then each text is written again with the names of session views over exactly
 the pinned files, less those that the text's own predicates rule out, and with the names of session functions.
 """
@@ -37,21 +37,27 @@ from dbt.adapters.silt.engine.sql.query.references import (
 from dbt.adapters.silt.engine.sql.tokens import quoted
 from dbt.adapters.silt.engine.statements.resolve import metadata_answers, table_changes
 from dbt.adapters.silt.engine.statements.resolve.expansion import (
-    Called,
-    Changed,
+    ChangeFeedScan,
     Child,
-    Opened,
-    Other,
+    ExpandedQuery,
+    FunctionCall,
+    SqlFragment,
     Table,
-    Text,
     View,
+    VirtualRelation,
     full_name,
 )
 from dbt.adapters.silt.engine.statements.resolve.information_schema import Listing, listing
 from dbt.adapters.silt.engine.statements.resolve.metadata_answers import Answer
-from dbt.adapters.silt.engine.statements.resolve.namespace import Foreign, Namespace, OurTable, OurView, TemporaryView
-from dbt.adapters.silt.engine.statements.resolve.reads import Memory, Read, Resolved, read_set, versions_of
-from dbt.adapters.silt.engine.statements.resolve.snapshot_views import Pins
+from dbt.adapters.silt.engine.statements.resolve.namespace import (
+    Namespace,
+    SparkRelation,
+    TemporaryView,
+    WarehouseTable,
+    WarehouseView,
+)
+from dbt.adapters.silt.engine.statements.resolve.reads import Read, ReadHistory, Resolved, read_set, versions_of
+from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -62,22 +68,22 @@ class Resolver:
 
     Args:
         namespace: what names mean to the session.
-        pins: the session's views over pinned snapshots.
+        snapshot_views: the session's views over pinned snapshots.
         time_zone: the session's, for literals without one.
-        memory: what earlier statements of the same work have read; None where each statement stands alone.
+        read_history: what earlier statements of the same work have read; None where each statement stands alone.
         python_functions: whether functions in Python may be called.
     """
 
     namespace: Namespace
-    pins: Pins
+    snapshot_views: SnapshotViews
     time_zone: str
-    memory: Memory | None = None
+    read_history: ReadHistory | None = None
     python_functions: bool = False
 
     def resolve(
-        self, texts: Sequence[Text], target: DeltaLog | None = None, view: RelationName | None = None
+        self, texts: Sequence[SqlFragment], target: DeltaLog | None = None, view: RelationName | None = None
     ) -> Resolved:
-        """Pins every table of the texts, and the target of a write, in one consistent cut.
+        """SnapshotViews every table of the texts, and the target of a write, in one consistent cut.
 
         Args:
             view: the view whose query the text is to be.
@@ -88,26 +94,30 @@ class Resolver:
             UnsupportedStatementError: a reference asks for something that is not supported.
         """
         inside = () if view is None else (str(view),)
-        opened = [self._open(text, self.namespace, inside) for text in texts]
-        logs = [table.log for node in opened for table in node.latest_tables()]
+        expanded = [self._expand(text, self.namespace, inside) for text in texts]
+        logs = [table.log for node in expanded for table in node.latest_tables()]
         cut = consistent_cut([*logs, *([] if target is None else [target])])
         earlier = self._earlier(target, cut)
         reads: list[Read] = []
-        opened = [self._answered(node, cut, reads) for node in opened]
-        sql = tuple(self._render(node, cut, reads) for node in opened)
-        only_ours = all(node.only_ours for node in opened)
-        functions = self.pins.functions_in(sql)
-        versions = versions_of(reads, {} if self.memory is None else self.memory.versions)
+        expanded = [self._answered(node, cut, reads) for node in expanded]
+        sql = tuple(self._render(node, cut, reads) for node in expanded)
+        only_warehouse_tables = all(node.only_warehouse_tables for node in expanded)
+        functions = self.snapshot_views.functions_in(sql)
+        versions = versions_of(reads, {} if self.read_history is None else self.read_history.versions)
         if target is None:
-            if self.memory is not None:
-                self.memory.note(reads)
-            return Resolved(sql, tuple(reads), only_ours=only_ours, functions=functions, versions=versions)
+            if self.read_history is not None:
+                self.read_history.note(reads)
+            return Resolved(
+                sql, tuple(reads), only_warehouse_tables=only_warehouse_tables, functions=functions, versions=versions
+            )
         own = [read for read in reads if read.log is target and read.is_latest]
-        return Resolved(sql, tuple(reads), cut[target], merged(earlier, read_set(own)), only_ours, functions, versions)
+        return Resolved(
+            sql, tuple(reads), cut[target], merged(earlier, read_set(own)), only_warehouse_tables, functions, versions
+        )
 
     def query(self, sql: str, view: RelationName | None = None) -> Resolved:
         """The one query, resolved."""
-        return self.resolve([Text(sql)], view=view)
+        return self.resolve([SqlFragment(sql)], view=view)
 
     def check(self, function: Function) -> None:
         """Makes sure that Spark can call the function as it would be stored; nothing is computed.
@@ -117,20 +127,20 @@ class Resolver:
             RelationNotFoundError: its body names something of ours that is not there.
         """
         called = self._open_function(function, self.namespace, ())
-        cut = consistent_cut([table.log for table in called.opened.latest_tables()])
+        cut = consistent_cut([table.log for table in called.query.latest_tables()])
         self._render_function(called, cut, [])
 
     def _earlier(self, target: DeltaLog | None, cut: dict[DeltaLog, Snapshot]) -> ReadSet:
         """What the same work read of the target before; the target is then pinned to the version that it saw."""
-        if target is None or self.memory is None or target not in self.memory.first:
+        if target is None or self.read_history is None or target not in self.read_history.first:
             return ReadSet()
-        cut[target], reads = self.memory.first[target]
+        cut[target], reads = self.read_history.first[target]
         return reads
 
-    def _open(self, text: Text, namespace: Namespace, inside: tuple[str, ...]) -> Opened:
+    def _expand(self, text: SqlFragment, namespace: Namespace, inside: tuple[str, ...]) -> ExpandedQuery:
         references = table_references(text.sql)
-        opened = {each: self._open_reference(each, namespace, inside) for each in references}
-        children = {reference: child for reference, child in opened.items() if child is not None}
+        expanded = {each: self._expand_reference(each, namespace, inside) for each in references}
+        children = {reference: child for reference, child in expanded.items() if child is not None}
         found = function_calls(text.sql)
         functions = {name: namespace.function(name) for name in {call.parts for call in found}}
         called = {
@@ -141,12 +151,12 @@ class Resolver:
         calls = {call: called[call.parts] for call in found if call.parts in called}
         # How much data changes are is not known here.
         inner = all(
-            child.opened.only_ours if isinstance(child, View | Called) else isinstance(child, Table)
+            child.query.only_warehouse_tables if isinstance(child, View | FunctionCall) else isinstance(child, Table)
             for child in (*children.values(), *calls.values())
         )
-        return Opened(text, children, calls, inner and len(children) == len(references), namespace, inside)
+        return ExpandedQuery(text, children, calls, inner and len(children) == len(references), namespace, inside)
 
-    def _open_function(self, function: Function, namespace: Namespace, inside: tuple[str, ...]) -> Called:
+    def _open_function(self, function: Function, namespace: Namespace, inside: tuple[str, ...]) -> FunctionCall:
         scope = namespace.within(function.current_database, function.current_schema)
         key = f"{function.name}()"
         if key in inside:
@@ -160,17 +170,17 @@ class Resolver:
                 remedy="Set `python_functions: true` in the profile if all who can write the warehouse may run code",
             )
         body = function.body if function.python is None else ""
-        return Called(self._open(Text(body), scope, (*inside, key)), function)
+        return FunctionCall(self._expand(SqlFragment(body), scope, (*inside, key)), function)
 
-    def _open_reference(self, reference: Reference, namespace: Namespace, inside: tuple[str, ...]) -> Child | None:
+    def _expand_reference(self, reference: Reference, namespace: Namespace, inside: tuple[str, ...]) -> Child | None:
         if reference.files is not None:
-            return Other(FileSource(reference.files.path, reference.files.options, reference.files.text))
+            return VirtualRelation(FileSource(reference.files.path, reference.files.options, reference.files.text))
         listed = listing(reference.parts, namespace)
         if listed is not None:
-            return Other(listed)
+            return VirtualRelation(listed)
         meaning = namespace.meaning(reference.parts)
         travels = reference.version is not None or reference.timestamp is not None
-        if isinstance(meaning, Foreign):
+        if isinstance(meaning, SparkRelation):
             return None
         if reference.options is not None:
             raise UnsupportedStatementError(
@@ -178,7 +188,7 @@ class Resolver:
             )
         if reference.changes is not None:
             return self._open_changes(reference, meaning)
-        if isinstance(meaning, OurTable):
+        if isinstance(meaning, WarehouseTable):
             _check_no_cycle(str(meaning.name), inside)
             return Table(meaning, self._version(meaning.log, reference) if travels else None)
         if travels:
@@ -188,16 +198,18 @@ class Resolver:
             )
         return self._open_view(meaning, namespace, inside)
 
-    def _open_changes(self, reference: Reference, meaning: OurTable | OurView | TemporaryView) -> Changed:
-        if not isinstance(meaning, OurTable):
+    def _open_changes(
+        self, reference: Reference, meaning: WarehouseTable | WarehouseView | TemporaryView
+    ) -> ChangeFeedScan:
+        if not isinstance(meaning, WarehouseTable):
             raise UnsupportedStatementError(
                 f"`{'.'.join(reference.parts)}` is a view, and a view records no changes",
                 remedy="Ask for the changes of a table inside the view",
             )
         start, *end = (table_changes.bound(self.namespace.spark, text) for text in reference.changes or ())
-        return Changed(meaning, start, end[0] if end else None)
+        return ChangeFeedScan(meaning, start, end[0] if end else None)
 
-    def _open_view(self, meaning: OurView | TemporaryView, namespace: Namespace, inside: tuple[str, ...]) -> View:
+    def _open_view(self, meaning: WarehouseView | TemporaryView, namespace: Namespace, inside: tuple[str, ...]) -> View:
         if isinstance(meaning, TemporaryView):
             return View(self._inner(meaning.text, meaning.text, namespace, inside), (), meaning.columns)
         view = meaning.view
@@ -205,10 +217,10 @@ class Resolver:
         columns = tuple(column.name for column in view.columns)
         return View(self._inner(view.text, str(view.name), scope, inside), full_name(view.name), columns)
 
-    def _inner(self, text: str, key: str, namespace: Namespace, inside: tuple[str, ...]) -> Opened:
-        """The text of a view, opened; `key` tells the view from those that it stands in."""
+    def _inner(self, text: str, key: str, namespace: Namespace, inside: tuple[str, ...]) -> ExpandedQuery:
+        """The text of a view, expanded; `key` tells the view from those that it stands in."""
         _check_no_cycle(key, inside)
-        return self._open(Text(text), namespace, (*inside, key))
+        return self._expand(SqlFragment(text), namespace, (*inside, key))
 
     def version_of(self, log: DeltaLog, travel: TimeTravel) -> int:
         """The version that `version as of` or `timestamp as of` means; that there is one of that number is not checked.
@@ -237,7 +249,7 @@ class Resolver:
         """A constant's value; Spark folds it without a job."""
         return self.namespace.spark.sql(f"select cast({expression} as {type_name})").collect()[0][0]
 
-    def _answered(self, node: Opened, cut: Mapping[DeltaLog, Snapshot], reads: list[Read]) -> Opened:
+    def _answered(self, node: ExpandedQuery, cut: Mapping[DeltaLog, Snapshot], reads: list[Read]) -> ExpandedQuery:
         """The text, and those of its views, with what the log alone can answer answered."""
         sql = node.text.sql
         answers = []
@@ -253,7 +265,7 @@ class Resolver:
         if answers:
             node = node.shortened(metadata_answers.rewritten(sql, answers))
         children = {
-            reference: replace(child, opened=self._answered(child.opened, cut, reads))
+            reference: replace(child, query=self._answered(child.query, cut, reads))
             if isinstance(child, View)
             else child
             for reference, child in node.children.items()
@@ -275,55 +287,55 @@ class Resolver:
         text = metadata_answers.literal(value, member.type)
         return answer if text is None else replace(answer, sql=text)
 
-    def _render(self, node: Opened, cut: Mapping[DeltaLog, Snapshot], reads: list[Read]) -> str:
+    def _render(self, node: ExpandedQuery, cut: Mapping[DeltaLog, Snapshot], reads: list[Read]) -> str:
         predicates = self._predicates(node, cut)
         replacements: dict[Reference, Replacement] = {}
         for reference, child in node.children.items():
             if isinstance(child, View):
                 replacements[reference] = Replacement(self._render_view(child, cut, reads), child.name)
                 continue
-            if isinstance(child, Other):
+            if isinstance(child, VirtualRelation):
                 replacements[reference] = Replacement(self._render_other(child.source))
                 continue
-            if isinstance(child, Changed):
+            if isinstance(child, ChangeFeedScan):
                 replacements[reference] = self._render_changes(child, cut[child.log], reads)
                 continue
             read = _read(child, cut, predicates.get(reference, TRUE))
             reads.append(read)
             replacements[reference] = Replacement(
-                self.pins.view(read.log, read.snapshot, read.files), full_name(child.meaning.name)
+                self.snapshot_views.view(read.log, read.snapshot, read.files), full_name(child.meaning.name)
             )
         distinct = {called.function.name: called for called in node.calls.values()}
         labels = {name: self._render_function(called, cut, reads) for name, called in distinct.items()}
         functions = {call: labels[called.function.name] for call, called in node.calls.items()}
         return rewrite(node.text.sql, replacements, node.text.outer, functions)
 
-    def _render_function(self, called: Called, cut: Mapping[DeltaLog, Snapshot], reads: list[Read]) -> str:
-        body = called.function.body if called.function.python else self._render(called.opened, cut, reads)
-        return self.pins.function(called.function, body)
+    def _render_function(self, called: FunctionCall, cut: Mapping[DeltaLog, Snapshot], reads: list[Read]) -> str:
+        body = called.function.body if called.function.python else self._render(called.query, cut, reads)
+        return self.snapshot_views.function(called.function, body)
 
-    def _render_changes(self, child: Changed, latest: Snapshot, reads: list[Read]) -> Replacement:
+    def _render_changes(self, child: ChangeFeedScan, latest: Snapshot, reads: list[Read]) -> Replacement:
         found = table_changes.changes(child.log, latest, child.start, child.end)
         # Which versions there are to tell of hangs on every commit.
         reads.append(Read(child.log, latest, latest.files.slice(0, 0), TRUE, is_latest=True))
-        return Replacement(self.pins.changes(child.log, found), full_name(child.meaning.name))
+        return Replacement(self.snapshot_views.changes(child.log, found), full_name(child.meaning.name))
 
     def _render_other(self, source: FileSource | Listing) -> str:
         if isinstance(source, FileSource):
-            return self.pins.files(source)
-        return self.pins.rows(source.rows(self.namespace.catalog))
+            return self.snapshot_views.files(source)
+        return self.snapshot_views.rows(source.rows(self.namespace.catalog))
 
     def _render_view(self, view: View, cut: Mapping[DeltaLog, Snapshot], reads: list[Read]) -> str:
-        inner = self._render(view.opened, cut, reads)
+        inner = self._render(view.query, cut, reads)
         if not view.columns:
             return f"({inner}\n)"
         columns = ", ".join(quoted(column) for column in view.columns)
         return f"(select * from ({inner}\n) as __silt_view({columns}))"
 
-    def _predicates(self, node: Opened, cut: Mapping[DeltaLog, Snapshot]) -> Mapping[Reference, Expression]:
+    def _predicates(self, node: ExpandedQuery, cut: Mapping[DeltaLog, Snapshot]) -> Mapping[Reference, Expression]:
         return pruning_predicates(node.text.sql, self._relations(node, cut), self.time_zone)
 
-    def _relations(self, node: Opened, cut: Mapping[DeltaLog, Snapshot]) -> Mapping[Reference, Relation]:
+    def _relations(self, node: ExpandedQuery, cut: Mapping[DeltaLog, Snapshot]) -> Mapping[Reference, Relation]:
         return {
             reference: Relation(child.snapshot(cut).schema, full_name(child.meaning.name))
             for reference, child in node.children.items()

@@ -43,7 +43,7 @@ _abandoned: deque[tuple[SparkSession, Iterable[str], Mapping[_FunctionKey, str]]
 
 
 @dataclass
-class Pins:
+class SnapshotViews:
     """The session views over pinned snapshots, files and rows; the oldest go when there are many.
 
     A view outlives the statement that it was made for, because a DataFrame that the statement gave may be analysed
