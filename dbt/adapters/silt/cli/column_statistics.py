@@ -95,14 +95,14 @@ def _sum(counts: pa.Array) -> int | None:
 
 def _ends(bounds: Bounds | None, data_type: DataType) -> tuple[Any, Any]:
     """The least and the greatest bound over the files that may have a value."""
-    if bounds is None or bounds.domain is None:
+    if bounds is None or bounds.order is None:
         return None, None
     may = bounds.may_be_value
     wanted = may if isinstance(may, pa.Array) else pa.array([may.as_py()] * len(bounds.minimum), pa.bool_())
     low, high = bounds.minimum.filter(wanted), bounds.maximum.filter(wanted)
     least = None if low.null_count else pc.min(low).as_py()
     greatest = None if high.null_count else pc.max(high).as_py()
-    return _value(least, bounds.domain, data_type), _value(greatest, bounds.domain, data_type)
+    return _value(least, bounds.order, data_type), _value(greatest, bounds.order, data_type)
 
 
 def _value(form: Any, domain: ValueOrder, data_type: DataType) -> Any:
