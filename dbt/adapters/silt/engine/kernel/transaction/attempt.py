@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from dbt.adapters.silt.engine.kernel.clock import Clock
+from dbt.adapters.silt.engine.kernel.clock import back_off
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentDropError, CorruptLogError, NotWrittenError, StorageError
 from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -76,11 +76,6 @@ def attempt(log: DeltaLog, folder: PinnedFolder, version: int, entry: Entry) -> 
         back_off(log.clock, tries, _FIRST_WAIT, _LONGEST_WAIT)
     assert unknown is not None
     return Unknown(unknown)
-
-
-def back_off(clock: Clock, times: int, first: float, longest: float) -> None:
-    """Waits, up to twice as long each time, and not all who wait equally long."""
-    clock.sleep(min(longest, first * 2**times) * (0.5 + clock.jitter() / 2))
 
 
 def _occupant(log: DeltaLog, version: int, entry: Entry) -> Outcome:
