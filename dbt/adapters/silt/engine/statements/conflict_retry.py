@@ -9,7 +9,7 @@ from typing import Final
 
 from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.commands.target import WriteSettings
-from dbt.adapters.silt.engine.kernel.clock import Clock
+from dbt.adapters.silt.engine.kernel.clock import Clock, back_off
 from dbt.adapters.silt.engine.kernel.errors import (
     CommitStateUnknownError,
     ConcurrentCreateError,
@@ -65,7 +65,7 @@ class ConflictRetry:
                     if attempt > self.attempts or not is_applied(context, statement):
                         if not self._may_run_again(error, statement, context, attempt):
                             raise
-                        self._wait(attempt)
+                        back_off(self.clock, attempt, _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS)
                         if attempt == 1:
                             turn.enter_context(self.queue.of(error.table))
                     attempt += 1
@@ -78,10 +78,6 @@ class ConflictRetry:
         if isinstance(error, ConcurrentCreateError) and not accepts_existing_table(statement):
             return False
         return attempt < self.attempts and not _rests_on_earlier_reads(context, error.table)
-
-    def _wait(self, attempt: int) -> None:
-        longest = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2**attempt)
-        self.clock.sleep(longest * self.clock.jitter())
 
 
 def _rests_on_earlier_reads(context: Context, table: str | None) -> bool:

@@ -38,8 +38,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Expression
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
-from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, as_strings
-from dbt.adapters.silt.engine.kernel.transaction.commit import ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, ReadSet, as_strings
 
 OPERATION = "MERGE"
 

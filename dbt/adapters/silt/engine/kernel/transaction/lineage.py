@@ -11,7 +11,7 @@ from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, DomainMetadata, Metadata, RemoveFile
 from dbt.adapters.silt.engine.kernel.table.clustering import CLUSTERING_DOMAIN
-from dbt.adapters.silt.engine.kernel.transaction.commit import ENGINE_INFO
+from dbt.adapters.silt.engine.kernel.transaction.changes import ENGINE_INFO
 from dbt.adapters.silt.engine.kernel.transaction.restore import OPERATION as RESTORE
 
 _ENGINE = ENGINE_INFO.partition("/")[0]
