@@ -1,4 +1,4 @@
-"""Which commits a table's newest version still holds: those that no later RESTORE has undone."""
+"""Finds which commits a table's newest version still holds: those that no later RESTORE has undone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from dbt.adapters.silt.engine.kernel.errors import VersionNotFoundError
+from dbt.adapters.silt.engine.kernel.errors import TableDamagedError, UnsupportedFeatureError, VersionNotFoundError
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, DomainMetadata, Metadata, RemoveFile
@@ -40,23 +40,29 @@ def ancestors(log: DeltaLog, version: int, is_work: Callable[[Commit], bool]) ->
     for commit in log.newest_commits():
         if commit.version > version:
             continue
-        back_to = None if commit.version > left or is_work(commit) else restored_version(log, commit)
+        back_to = None
+        if commit.version <= left and not is_work(commit):
+            back_to = restored_version(log, commit.version, commit.info)
         yield Ancestor(commit, commit.version > left or back_to is not None)
         if back_to is not None:
             left = back_to
 
 
-def restored_version(log: DeltaLog, commit: Commit) -> int | None:
+def restored_version(log: DeltaLog, version: int, info: CommitInfo) -> int | None:
     """The version that a commit put the table back to, with its units of work; None where it is no such RESTORE.
 
     Other engines' RESTORE keeps the transaction identifiers of the work that it undoes: it is a change like any other.
+
+    Args:
+        log: the table's; it says which version a time stands for.
+        version: the commit's.
+        info: the commit's.
     """
-    info = commit.info
     if info.operation != RESTORE or not (info.engine_info or "").startswith(f"{_ENGINE}/"):
         return None
-    version, timestamp = (info.operation_parameters.get(name) for name in ("version", "timestamp"))
-    found = version if isinstance(version, int) else _version_at(log, timestamp)
-    return None if found is None else min(found, commit.version - 1)
+    named, timestamp = (info.operation_parameters.get(name) for name in ("version", "timestamp"))
+    found = named if isinstance(named, int) else _version_at(log, timestamp)
+    return None if found is None else min(found, version - 1)
 
 
 def is_change(commit: Commit) -> bool:
@@ -73,7 +79,7 @@ def is_change(commit: Commit) -> bool:
 
 
 def has_actions(commit: Commit) -> bool:
-    """Whether the commit does more than say that something took place."""
+    """Whether the commit has an action other than its commitInfo."""
     return any(not isinstance(action, CommitInfo) for action in commit.actions)
 
 
@@ -82,5 +88,5 @@ def _version_at(log: DeltaLog, timestamp: object) -> int | None:
     try:
         moment = datetime.fromisoformat(str(timestamp))
         return log.version_at(round(moment.timestamp() * 1000), or_newest=True)
-    except (ValueError, VersionNotFoundError):
+    except (ValueError, VersionNotFoundError, TableDamagedError, UnsupportedFeatureError):
         return None
