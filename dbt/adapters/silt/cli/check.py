@@ -19,7 +19,6 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance.file_check import check_files
 from dbt.adapters.silt.engine.kernel.maintenance.log_check import check_log
 from dbt.adapters.silt.engine.kernel.maintenance.problems import Problem, ProblemKind
-from dbt.adapters.silt.records.run_history import table_names
 
 progress = lazily("dbt.adapters.silt.cli.progress")
 
@@ -100,7 +99,7 @@ def answer(checked: list[Checked]) -> Answer:
 
 
 def _all(catalog: Catalog, bars: Any) -> Iterator[Checked]:
-    for name in bars.over(table_names(catalog)):
+    for name in bars.over(list(catalog.all_tables())):
         try:
             yield check(catalog.table(name), bars.of_table(str(name)))
         except SiltError as error:

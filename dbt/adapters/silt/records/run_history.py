@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final
 
-from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationKind
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, RelationNotFoundError, SchemaNotFoundError, SiltError
 from dbt.adapters.silt.engine.kernel.log.commit_heads import CommitHead, read_heads
@@ -149,18 +149,12 @@ class Run:
         return _distinct(commit.facts.target for commit in self.commits if commit.facts)
 
 
-def table_history(catalog: Catalog, table: RelationName) -> TableHistory:
-    """The commits of one table.
+def log_history(log: DeltaLog) -> list[LoggedCommit]:
+    """The commits that a table's log still has, oldest first.
 
     Raises:
-        RelationNotFoundError, SchemaNotFoundError: there is no such table.
-        NotATableError, TableDamagedError, StorageError: its log cannot be read.
+        NotATableError, TableDamagedError, StorageError: the log cannot be read.
     """
-    return TableHistory(table, tuple(log_history(catalog.table(table))))
-
-
-def log_history(log: DeltaLog) -> list[LoggedCommit]:
-    """The commits that a table's log still has, oldest first; raises as `table_history`."""
     return [_commit(log, head) for head in read_heads(log.store, log.name)]
 
 
@@ -170,21 +164,9 @@ def histories(catalog: Catalog) -> list[TableHistory]:
     Raises:
         StorageError: the storage failed.
     """
-    names = table_names(catalog)
     with ThreadPoolExecutor(_READERS) as pool:
-        found = pool.map(functools.partial(_history, catalog), names)
+        found = pool.map(functools.partial(_history, catalog), catalog.all_tables())
         return [history for history in found if history is not None]
-
-
-def table_names(catalog: Catalog) -> list[RelationName]:
-    """The names of every table of every database, sorted."""
-    return [
-        entry.name
-        for database in catalog.databases()
-        for schema in catalog.schemas(database)
-        for entry in catalog.relations(database, schema)
-        if entry.kind is RelationKind.TABLE
-    ]
 
 
 def runs(found: Iterable[TableHistory]) -> list[Run]:
@@ -200,7 +182,7 @@ def runs(found: Iterable[TableHistory]) -> list[Run]:
 
 def _history(catalog: Catalog, table: RelationName) -> TableHistory | None:
     try:
-        return table_history(catalog, table)
+        return TableHistory(table, tuple(log_history(catalog.table(table))))
     except (RelationNotFoundError, SchemaNotFoundError):
         return None
     except SiltError as error:

@@ -11,11 +11,11 @@ its document is put.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from dbt.adapters.silt.engine.catalog import layout
+from dbt.adapters.silt.engine.catalog import layout, renames
 from dbt.adapters.silt.engine.catalog.documents import (
     FUNCTION_SUFFIX,
     VIEW_SUFFIX,
@@ -27,14 +27,7 @@ from dbt.adapters.silt.engine.catalog.documents import (
     serialize_view,
 )
 from dbt.adapters.silt.engine.catalog.locks import exclusive
-from dbt.adapters.silt.engine.catalog.name_conflicts import (
-    check_no_table,
-    check_no_view,
-    has_view,
-    no_table,
-    rename_table,
-    rename_view,
-)
+from dbt.adapters.silt.engine.catalog.name_conflicts import check_no_table, check_no_view, has_view, no_table
 from dbt.adapters.silt.engine.catalog.names import RelationName, check_identifier, is_identifier
 from dbt.adapters.silt.engine.catalog.tables import Tables
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
@@ -155,6 +148,16 @@ class Catalog:
         entries += [RelationEntry(name, RelationKind.VIEW) for name in views.difference(tables)]
         return sorted(entries, key=lambda entry: entry.name)
 
+    def all_relations(self, database: str) -> Iterator[RelationEntry]:
+        """The tables and views of a database, sorted by name; each schema is listed when its turn comes."""
+        for schema in self.schemas(database):
+            yield from self.relations(database, schema)
+
+    def all_tables(self) -> Iterator[RelationName]:
+        """The names of every table of every database, sorted; each schema is listed when its turn comes."""
+        for database in self.databases():
+            yield from (entry.name for entry in self.all_relations(database) if entry.kind is RelationKind.TABLE)
+
     def find(self, name: RelationName) -> RelationEntry | None:
         """The table or view of that name, or None where there definitely is none, nor such a schema or database."""
         if not self.has_schema(name.database, name.schema):
@@ -188,13 +191,7 @@ class Catalog:
         with ExitStack() as held:
             for schema in sorted({name.schema, new_name.schema}):
                 held.enter_context(layout.locked_schema(store, schema, self._clock))
-            is_table = self._tables.has(store, name)
-            if not is_table and not has_view(store, name):
-                raise RelationNotFoundError("there is no such table or view", table=str(name))
-            if is_table:
-                rename_table(self._tables, store, name, new_name)
-            else:
-                rename_view(self._tables, store, self.view(name), new_name)
+            renames.rename(self._tables, store, name, new_name)
 
     def table(self, name: RelationName) -> DeltaLog:
         """The open handle of a table.
