@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from urllib.parse import unquote, urlsplit
 
@@ -21,10 +21,12 @@ from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidNameError,
+    InvalidSettingError,
     RelationExistsError,
     SchemaNotFoundError,
     StorageError,
 )
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectExists, ObjectMissing, PutResult, Store
 
 _logger = logging.getLogger(__name__)
@@ -142,6 +144,31 @@ def put_document(store: Store, name: RelationName, suffix: str, data: bytes, rep
             raise RelationExistsError("it exists already", table=str(name))
     except ObjectMissing as error:
         raise no_schema(f"{name.database}.{name.schema}") from error
+
+
+def local_path(location: str) -> str:
+    """The path of a local location, without `file://`."""
+    return location.removeprefix("file://")
+
+
+def is_local(location: str) -> bool:
+    """Whether a location is in a local or mounted file system: it is a path, or a `file://` URI."""
+    return "://" not in local_path(location)
+
+
+def local_stores(locations: Mapping[str, str]) -> dict[str, Store]:
+    """The store of each database, from its location.
+
+    Raises:
+        InvalidSettingError: a location is in no local or mounted file system.
+    """
+    for name, location in locations.items():
+        if not is_local(location):
+            raise InvalidSettingError(
+                f"the database {name} at `{location}` is in no local or mounted file system: only these are supported",
+                remedy="Give the path of a folder",
+            )
+    return {name: LocalStore(local_path(location)) for name, location in locations.items()}
 
 
 def local_folder(path: str) -> str:
