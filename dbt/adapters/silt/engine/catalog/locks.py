@@ -7,6 +7,7 @@ process that holds it, so a crash never leaves it behind. Commits to tables do n
 
 from __future__ import annotations
 
+import fcntl
 import os
 import threading
 from collections.abc import Iterator
@@ -15,11 +16,6 @@ from contextlib import contextmanager
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
-
-try:
-    import fcntl
-except ImportError:  # Windows: threads of this process exclude one another, processes do not
-    fcntl = None  # type: ignore[assignment]
 
 TIMEOUT_MS = 60_000
 _PAUSE_S = 0.02
@@ -56,7 +52,7 @@ def _among_threads(root: str, folder: str) -> Iterator[None]:
 
 @contextmanager
 def _among_processes(path: str | None, clock: Clock) -> Iterator[None]:
-    if path is None or "://" in path or fcntl is None:
+    if path is None or "://" in path:
         yield
         return
     descriptor = _locked_descriptor(path, clock)
