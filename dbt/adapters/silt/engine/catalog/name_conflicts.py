@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 
 
 def has_view(store: Store, name: RelationName) -> bool:
-    """Whether there is a view's document of that name, which a table of the name hides."""
+    """Whether there is a view's document of that name; a table of the name hides it."""
     return store.status(layout.document_path(name, VIEW_SUFFIX)) is not None
 
 
@@ -41,7 +41,7 @@ def check_no_view(store: Store, name: RelationName) -> None:
 
 
 def no_table(store: Store, name: RelationName) -> SiltError:
-    """What to say where a table is expected and none is there."""
+    """Returns the error for a table that does not exist."""
     if has_view(store, name):
         return RelationNotFoundError("it is a view, not a table", table=str(name), remedy="Name a table")
     folder = layout.table_folder(name)

@@ -19,29 +19,29 @@ _ENGINE = ENGINE_INFO.partition("/")[0]
 
 @dataclass(frozen=True)
 class Ancestor:
-    """A commit before the newest version, or that version's own.
+    """A commit up to the newest version.
 
     Attributes:
-        undone: whether a later RESTORE left nothing of it; so it is, too, with that RESTORE itself, which only brings
-            back what earlier commits made.
+        undone: whether a later RESTORE undid it; also true of that RESTORE itself, which only brings back what earlier
+            commits made.
     """
 
     commit: Commit
     undone: bool
 
 
-def ancestors(log: DeltaLog, version: int, is_work: Callable[[Commit], bool]) -> Iterator[Ancestor]:
-    """The commits up to a version, as far back as the log goes, the newest first.
+def ancestors(log: DeltaLog, version: int, in_scope: Callable[[Commit], bool]) -> Iterator[Ancestor]:
+    """Yields the commits up to a version, as far back as the log goes, the newest first.
 
     Args:
-        is_work: a RESTORE for which it holds is taken for a commit like any other: a change to be undone itself.
+        in_scope: whether a commit is to be undone itself; a RESTORE in scope then counts as a change like any other.
     """
     left = version
     for commit in log.newest_commits():
         if commit.version > version:
             continue
         back_to = None
-        if commit.version <= left and not is_work(commit):
+        if commit.version <= left and not in_scope(commit):
             back_to = restored_version(log, commit.version, commit.info)
         yield Ancestor(commit, commit.version > left or back_to is not None)
         if back_to is not None:
@@ -49,12 +49,13 @@ def ancestors(log: DeltaLog, version: int, is_work: Callable[[Commit], bool]) ->
 
 
 def restored_version(log: DeltaLog, version: int, info: CommitInfo) -> int | None:
-    """The version that a commit put the table back to, with its units of work; None where it is no such RESTORE.
+    """Returns the version that a RESTORE put the table back to, with its units of work; None for any other commit.
 
-    Other engines' RESTORE keeps the transaction identifiers of the work that it undoes: it is a change like any other.
+    Other engines' RESTORE keeps the transaction identifiers of the commits that it undoes: it is a change like any
+    other.
 
     Args:
-        log: the table's; it says which version a time stands for.
+        log: the table's; it resolves a time to a version.
         version: the commit's.
         info: the commit's.
     """
@@ -66,9 +67,9 @@ def restored_version(log: DeltaLog, version: int, info: CommitInfo) -> int | Non
 
 
 def is_change(commit: Commit) -> bool:
-    """Whether a RESTORE to the version before takes back something that people see: rows, schema, properties.
+    """Whether a commit changes something that people see: rows, schema or properties.
 
-    OPTIMIZE and VACUUM leave none, nor does a statement that found nothing to change.
+    OPTIMIZE and VACUUM do not, nor does a statement that found nothing to change.
     """
     return any(
         (isinstance(action, AddFile | RemoveFile) and action.data_change)
@@ -84,7 +85,7 @@ def has_actions(commit: Commit) -> bool:
 
 
 def _version_at(log: DeltaLog, timestamp: object) -> int | None:
-    """The version that was the newest at a time, as RESTORE writes it down; None where the log does not say."""
+    """Returns the version that was the newest at a time, as RESTORE writes it; None where the log does not say."""
     try:
         moment = datetime.fromisoformat(str(timestamp))
         return log.version_at(round(moment.timestamp() * 1000), or_newest=True)
