@@ -340,15 +340,8 @@ class SiltConnectionManager(SQLConnectionManager):
         """The tables of the warehouse, the named ones first: hooks and operations write to others than a node's own."""
         named = [RelationName(*parts) for parts in map(identifiers, first) if len(parts) == 3]
         found = (self.catalog.find(name) for name in named)
-        everywhere = (
-            entry
-            for database in self.catalog.databases()
-            for schema in self.catalog.schemas(database)
-            for entry in self.catalog.relations(database, schema)
-        )
-        for entry in chain(found, everywhere):
-            if entry is not None and entry.kind is RelationKind.TABLE:
-                yield self.catalog.table(entry.name)
+        first_tables = (entry.name for entry in found if entry is not None and entry.kind is RelationKind.TABLE)
+        yield from map(self.catalog.table, chain(first_tables, self.catalog.all_tables()))
 
 
 def _batch_id(config: Any) -> str | None:

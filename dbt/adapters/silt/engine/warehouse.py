@@ -35,15 +35,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.layout import local_stores
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.spark import errors, frame_source
 from dbt.adapters.silt.engine.commands.spark.required_settings import configure
 from dbt.adapters.silt.engine.commands.spark.shared_storage import SharedStorage
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings, never
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
-from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from dbt.adapters.silt.engine.sql.ast import Query, Statement, is_path
@@ -119,8 +118,7 @@ class Warehouse:
         settings: WarehouseSettings | None = None,
     ) -> None:
         self.settings = settings or WarehouseSettings()
-        places = {database: location, **(databases or {})}
-        stores = {name: LocalStore(_local(place)) for name, place in places.items()}
+        stores = local_stores({database: location, **(databases or {})})
         catalog = Catalog(stores, self.settings.clock)
         catalog.create_schema(database, schema, if_not_exists=True)
         self._storage = SharedStorage(tuple(stores.values()))
@@ -332,15 +330,3 @@ class Warehouse:
     def _run(self, statement: Statement, settings: WriteSettings) -> Result:
         retry = ConflictRetry(self.settings.statement_attempts, self.settings.clock, self._retry_queue)
         return retry.run(statement, settings, self._context)
-
-
-def _local(location: str) -> str:
-    scheme, colon, rest = location.partition("://")
-    if not colon:
-        return location
-    if scheme == "file":
-        return rest
-    raise InvalidSettingError(
-        f"a warehouse at `{location}` is not supported: only folders of a local or mounted file system are",
-        remedy="Give the path of a folder",
-    )

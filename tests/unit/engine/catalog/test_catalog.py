@@ -403,3 +403,16 @@ def test_a_catalog_over_memory_makes_renames_and_drops_alike() -> None:
     assert entries(catalog) == {"daily": "view"}
     catalog.drop_schema("silt", "main", cascade=True)
     assert catalog.schemas("silt") == []
+
+
+def test_every_table_of_every_database_is_listed_by_name(tmp_path: Path) -> None:
+    catalog = Catalog({name: LocalStore(tmp_path / name) for name in ("silt", "raw", "empty")})
+    for name in ("silt.main.b", "silt.main.a", "silt.early.c", "raw.main.d"):
+        database, schema, identifier = name.split(".")
+        catalog.create_schema(database, schema, if_not_exists=True)
+        commit_first(catalog.new_table(RelationName(database, schema, identifier)))
+    catalog.put_view(View(RelationName("silt", "main", "aa"), "select 1"))
+    assert list(map(str, catalog.all_tables())) == ["raw.main.d", "silt.early.c", "silt.main.a", "silt.main.b"]
+    kinds = {str(entry.name): entry.kind.value for entry in catalog.all_relations("silt")}
+    assert list(kinds) == ["silt.early.c", "silt.main.a", "silt.main.aa", "silt.main.b"]
+    assert kinds["silt.main.aa"] == "view"

@@ -1,4 +1,4 @@
-"""Views and functions: what the catalog keeps of them, one JSON document each, beside the tables."""
+"""Reads and writes the catalog's documents: a JSON file for each view, each function and each schema."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class View:
 
     Attributes:
         text: the query, as the user wrote it.
-        columns: the names and comments that the statement gave; empty where the query's own names hold.
-        current_database, current_schema: where unqualified names of the text are looked up.
+        columns: the names and comments that the statement gave; empty where the query's own names are used.
+        current_database, current_schema: where unqualified names in the text are resolved.
         created_at: milliseconds since 1970-01-01 UTC.
     """
 
@@ -57,7 +57,7 @@ class FunctionParameter:
 
 @dataclass(frozen=True)
 class PythonHandler:
-    """What of a function's Python code is called, and what it needs: packages by name, and Python's version."""
+    """The entry point of a function's Python code, with the packages and the Python version that it needs."""
 
     name: str
     packages: tuple[str, ...] = ()
@@ -71,9 +71,9 @@ class Function:
     Attributes:
         body: the SQL expression or query that gives the value, or Python code, as the user wrote it.
         python: set where the body is Python code.
-        returns: the SQL type of the value, or `table (...)`; None where the body's own type holds.
-        deterministic: what the function's statement says of it; None where it says nothing.
-        current_database, current_schema: where unqualified names of the body are looked up.
+        returns: the SQL type of the value, or `table (...)`; None where it is the body's own type.
+        deterministic: as the function's statement declares it; None where it does not.
+        current_database, current_schema: where unqualified names in the body are resolved.
         created_at: milliseconds since 1970-01-01 UTC.
     """
 
@@ -91,13 +91,13 @@ class Function:
 
 
 def serialize_view(view: View) -> bytes:
-    """The document of a view; its name is not in it, so that a rename moves the document as it is."""
+    """Returns the document of a view; without its name, so that a rename moves the document as it is."""
     columns = [{"name": column.name, "comment": column.comment} for column in view.columns]
     return _serialize("view", text=view.text, columns=columns, **_common(view))
 
 
 def parse_view(data: bytes, name: RelationName) -> View:
-    """The view of that name.
+    """Returns the view of that name, from its document.
 
     Raises:
         TableDamagedError: the document cannot be read.
@@ -107,7 +107,7 @@ def parse_view(data: bytes, name: RelationName) -> View:
 
 
 def serialize_function(function: Function) -> bytes:
-    """The document of a function, without its name."""
+    """Returns the document of a function, without its name."""
     parameters = [
         {"name": p.name, "type": p.type, "default": p.default, "comment": p.comment} for p in function.parameters
     ]
@@ -123,12 +123,12 @@ def serialize_function(function: Function) -> bytes:
 
 
 def parse_function(data: bytes, name: RelationName) -> Function:
-    """The function of that name; raises as `parse_view` does."""
+    """Returns the function of that name, from its document; raises as `parse_view` does."""
     return _parse(data, name, "function", _function)
 
 
 def serialize_schema(created_at: int) -> bytes:
-    """The marker that makes a folder a schema."""
+    """Returns the marker file that makes a folder a schema."""
     return _serialize("schema", createdAt=created_at)
 
 
