@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 Name: TypeAlias = tuple[str, ...]
 
@@ -71,7 +71,7 @@ class ColumnDefinition:
     """One column of a table to be; `type` is None where a query gives it, `generated` the text inside AS (...)."""
 
     name: str
-    type: str | None
+    type: str | None = None
     nullable: bool = True
     comment: str | None = None
     default: str | None = None
@@ -484,32 +484,52 @@ class MergeSource:
 
 
 class MatchKind(Enum):
+    """The pairs of rows that a clause of a MERGE is about."""
+
     MATCHED = "matched"
     NOT_MATCHED = "not matched"
     NOT_MATCHED_BY_SOURCE = "not matched by source"
 
+    @property
+    def sql(self) -> str:
+        return f"WHEN {self.value.upper()}"
+
+
+class RowVerb(Enum):
+    """What an action of a MERGE does with a row."""
+
+    UPDATE = "update"
+    INSERT = "insert"
+    DELETE = "delete"
+
 
 @dataclass(frozen=True)
 class UpdateAll:
-    """UPDATE SET *"""
+    """UPDATE SET *: every column from the source's of the same name."""
+
+    verb: ClassVar = RowVerb.UPDATE
 
 
 @dataclass(frozen=True)
 class UpdateSet:
     """UPDATE SET column = value, ..."""
 
+    verb: ClassVar = RowVerb.UPDATE
     assignments: tuple[Assignment, ...]
 
 
 @dataclass(frozen=True)
 class InsertAll:
-    """INSERT *"""
+    """INSERT *: every column from the source's of the same name."""
+
+    verb: ClassVar = RowVerb.INSERT
 
 
 @dataclass(frozen=True)
 class InsertValues:
     """INSERT (columns) VALUES (values); without columns: by position."""
 
+    verb: ClassVar = RowVerb.INSERT
     columns: tuple[Name, ...]
     values: tuple[str, ...]
 
@@ -517,6 +537,8 @@ class InsertValues:
 @dataclass(frozen=True)
 class DeleteRow:
     """DELETE"""
+
+    verb: ClassVar = RowVerb.DELETE
 
 
 MergeAction: TypeAlias = UpdateAll | UpdateSet | InsertAll | InsertValues | DeleteRow

@@ -7,7 +7,6 @@ import pytest
 
 from dbt.adapters.silt.engine.commands.insert import insert
 from dbt.adapters.silt.engine.commands.insert.placement import Placement
-from dbt.adapters.silt.engine.commands.tables.create import ColumnSpec
 from dbt.adapters.silt.engine.commands.target import WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import (
     CheckViolationError,
@@ -20,6 +19,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ValueNotCastableError,
 )
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
+from dbt.adapters.silt.engine.sql.ast import ColumnDefinition
 from tests.unit.engine.commands.spark_tables import PLAIN, Tables
 
 TWO_ROWS = "select * from values (1L, 'a'), (2L, null) as t(id, name)"
@@ -164,7 +164,7 @@ def test_a_value_that_the_column_cannot_hold_is_an_error_and_never_a_null(
 
 
 def test_not_null_is_kept_also_within_structs(tables: Tables) -> None:
-    columns = (ColumnSpec("id", "bigint", nullable=False), ColumnSpec("s", "struct<a: int not null>"))
+    columns = (ColumnDefinition("id", "bigint", nullable=False), ColumnDefinition("s", "struct<a: int not null>"))
     made = tables.made("select 5L, named_struct('a', 7)", columns=columns)
     with pytest.raises(NotNullViolationError, match="1 row has a null in the NOT NULL column `id`"):
         tables.append(made, "select cast(null as bigint), named_struct('a', 1)")

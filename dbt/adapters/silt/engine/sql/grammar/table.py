@@ -120,7 +120,7 @@ def _with_column_or_constraint(cursor: Cursor, statement: CreateTable) -> Create
         found = constraint(cursor)
         if found is not None:
             return replace(statement, constraints=(*statement.constraints, found))
-    column = ColumnDefinition(cursor.identifier("a column"), None)
+    column = ColumnDefinition(cursor.identifier("a column"))
     if not (cursor.at_end or cursor.at(",") or cursor.at_any(*AFTER_TYPE)):
         column = replace(column, type=column_type(cursor))
     while not (cursor.at_end or cursor.at(",")):

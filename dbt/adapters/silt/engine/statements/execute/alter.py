@@ -10,7 +10,7 @@ from dbt.adapters.silt.engine.commands.target import Outcome, Target
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.table.keys import constraint_names
 from dbt.adapters.silt.engine.sql import ast
-from dbt.adapters.silt.engine.sql.ast import Name, ObjectKind, Position, Statement
+from dbt.adapters.silt.engine.sql.ast import Name, ObjectKind, Statement
 from dbt.adapters.silt.engine.statements.execute.constraints import named
 from dbt.adapters.silt.engine.statements.execute.context import Context, Result
 from dbt.adapters.silt.engine.statements.execute.foreign import pass_to_spark
@@ -29,10 +29,7 @@ def add_columns(context: Context, statement: ast.AddColumns) -> Result:
     """ALTER TABLE ... ADD COLUMNS."""
     for column in statement.columns:
         refuse_calls(context, column.default, "a column's default", ".".join(statement.table))
-    columns = tuple(
-        alter_columns.NewColumn(c.path, c.type, c.comment, _after(c.position), c.nullable, _default(c.default))
-        for c in statement.columns
-    )
+    columns = tuple(replace(column, default=_default(column.default)) for column in statement.columns)
     return _altered(
         context,
         statement,
@@ -59,15 +56,11 @@ def alter_columns_(context: Context, statement: ast.AlterColumns) -> Result:
     """ALTER TABLE ... ALTER | CHANGE | RENAME COLUMN."""
     for change in statement.changes:
         refuse_calls(context, change.default, "a column's default", ".".join(statement.table))
-    changes = tuple(
-        alter_columns.ColumnChange(c.path, c.new_name, c.type, c.comment, c.nullable, _after(c.position), c.default)
-        for c in statement.changes
-    )
     return _altered(
         context,
         statement,
         statement.table,
-        lambda target: alter_columns.change_columns(context.spark, target, changes, context.settings),
+        lambda target: alter_columns.change_columns(context.spark, target, statement.changes, context.settings),
     )
 
 
@@ -133,7 +126,7 @@ def comment_on(context: Context, statement: ast.CommentOn) -> Result:
             "comments on schemas are not kept", table=".".join(statement.name), remedy="Comment on its tables"
         )
     if statement.kind is ObjectKind.COLUMN:
-        change = alter_columns.ColumnChange(statement.name[-1:], comment=statement.comment or "")
+        change = ast.ColumnChange(statement.name[-1:], comment=statement.comment or "")
         return _altered(
             context,
             statement,
@@ -177,9 +170,3 @@ def _altered(context: Context, statement: Statement, name: Name, command: Callab
 def _default(text: str | None) -> str | None:
     """The default of a column; null is none."""
     return None if text is None or text.strip().lower() == "null" else text
-
-
-def _after(position: Position | None) -> str | None:
-    if position is None:
-        return None
-    return alter_columns.FIRST if position.after is None else position.after

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.commands.tables import create
-from dbt.adapters.silt.engine.commands.tables.create import ColumnSpec, Definition, Place
+from dbt.adapters.silt.engine.commands.tables.create import Definition
+from dbt.adapters.silt.engine.commands.tables.creation import Place
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.tokens import quoted
 from dbt.adapters.silt.engine.statements.execute.constraints import named
 from dbt.adapters.silt.engine.statements.execute.context import Context, Result
-from dbt.adapters.silt.engine.statements.execute.create_target import MODES, create_target_of
+from dbt.adapters.silt.engine.statements.execute.create_target import create_target_of
 from dbt.adapters.silt.engine.statements.execute.foreign import pass_to_spark, pass_with_query
 from dbt.adapters.silt.engine.statements.execute.functions import refuse_calls
 from dbt.adapters.silt.engine.statements.execute.targets import (
@@ -42,9 +43,7 @@ def create_table(context: Context, statement: ast.CreateTable) -> Result:
     query = context.frame(resolved) if texts else None
     log = target.prepare(context)
     place = Place(log, resolved.target, is_managed=target.path is None)
-    outcome = create.create(
-        context.spark, place, definition, query, MODES[statement.mode], settings_with(context, resolved)
-    )
+    outcome = create.create(context.spark, place, definition, query, statement.mode, settings_with(context, resolved))
     target.finish(context)
     return changed(context, log, outcome)
 
@@ -70,13 +69,15 @@ def create_table_like(context: Context, statement: ast.CreateTableLike) -> Resul
     resolved = context.resolver.query(f"select * from {name}")
     schema = kernel_schema(context.frame(resolved).schema)
     like = Definition(
-        columns=tuple(ColumnSpec(field.name, field.type.sql_name, field.nullable, field.comment) for field in schema),
+        columns=tuple(
+            ast.ColumnDefinition(field.name, field.type.sql_name, field.nullable, field.comment) for field in schema
+        ),
         properties=statement.properties,
     )
     base = None if target.log is None else target.log.snapshot()
     log = target.prepare(context)
     settings = settings_with(context, resolved)
-    outcome = create.create(context.spark, Place(log, base), like, None, MODES[statement.mode], settings)
+    outcome = create.create(context.spark, Place(log, base), like, None, statement.mode, settings)
     target.finish(context)
     return changed(context, log, outcome)
 
@@ -117,9 +118,7 @@ def _refuse_functions(context: Context, statement: ast.CreateTable, table: str) 
 def _definition(context: Context, statement: ast.CreateTable, table: str) -> Definition:
     constraints = named(statement.constraints, context.namespace, table)
     return Definition(
-        columns=tuple(
-            ColumnSpec(c.name, c.type, c.nullable, c.comment, c.default, c.generated) for c in statement.columns
-        ),
+        columns=statement.columns,
         partition_columns=statement.partitioned_by,
         comment=statement.comment,
         properties=statement.properties,

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from dbt.adapters.silt.engine.catalog.catalog import RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.commands.tables import creation
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentCreateError, RelationExistsError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import CreateMode, Name, SaveMode, Statement
 from dbt.adapters.silt.engine.statements.execute.context import Context
-
-MODES: Final[Mapping[CreateMode, creation.CreateMode]] = {
-    CreateMode.CREATE: creation.CreateMode.CREATE,
-    CreateMode.CREATE_IF_NOT_EXISTS: creation.CreateMode.IF_NOT_EXISTS,
-    CreateMode.CREATE_OR_REPLACE: creation.CreateMode.OR_REPLACE,
-    CreateMode.REPLACE: creation.CreateMode.REPLACE,
-}
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbt.adapters.silt.engine.catalog.documents import View, ViewColumn
+from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.spark import required_settings
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -216,7 +216,7 @@ def _view(context: Context, name: RelationName, statement: ast.CreateView) -> Vi
     return View(
         name=name,
         text=statement.query,
-        columns=tuple(ViewColumn(column.name, column.comment) for column in statement.columns),
+        columns=statement.columns,
         comment=statement.comment,
         properties=statement.properties,
         current_database=context.namespace.database,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 
 from dbt.adapters.silt.engine.commands.merge import merge as merge_command
-from dbt.adapters.silt.engine.commands.merge import plan as merge_plan
 from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
 from dbt.adapters.silt.engine.commands.rows import delete as delete_command
 from dbt.adapters.silt.engine.commands.rows import truncate as truncate_command
 from dbt.adapters.silt.engine.commands.rows import update as update_command
 from dbt.adapters.silt.engine.sql import ast
-from dbt.adapters.silt.engine.sql.ast import MatchKind, Name
+from dbt.adapters.silt.engine.sql.ast import Name
+from dbt.adapters.silt.engine.sql.grammar.expressions import expressions, with_expressions
 from dbt.adapters.silt.engine.sql.tokens import quoted
 from dbt.adapters.silt.engine.statements.execute.context import Context, Result
 from dbt.adapters.silt.engine.statements.execute.foreign import pass_to_spark
@@ -70,18 +71,15 @@ def update(context: Context, statement: ast.Update) -> Result:
     if done is not None:
         return Result(outcome=done)
     outer = qualifiers(table, statement.alias)
-    texts = [SqlFragment(each.value, outer) for each in statement.assignments]
-    if statement.condition is not None:
-        texts.append(SqlFragment(statement.condition, outer))
-    resolved = context.resolver.resolve(texts, target=table.log)
+    texts = expressions(statement)
+    resolved = context.resolver.resolve([SqlFragment(text, outer) for text in texts], target=table.log)
+    pinned = with_expressions(statement, dict(zip(texts, resolved.texts, strict=True)).__getitem__)
     target = target_of(table.log, resolved)
-    columns = [_column(each.column, outer) for each in statement.assignments]
-    condition = None if statement.condition is None else resolved.texts[-1]
     outcome = update_command.update(
         context.spark,
         target,
-        list(zip(columns, resolved.texts, strict=False)),
-        rows_of(context, table, statement.alias, condition, target.snapshot),
+        [_assignment(each, outer) for each in pinned.assignments],
+        rows_of(context, table, statement.alias, pinned.condition, target.snapshot),
         settings_with(context, resolved),
     )
     return changed(context, table.log, outcome)
@@ -97,8 +95,10 @@ def merge(context: Context, statement: ast.Merge) -> Result:
     if done is not None:
         return Result(outcome=done)
     outer = qualifiers(table, statement.alias) | _source_qualifiers(context, statement.source)
-    expressions = [SqlFragment(text, outer) for text in _expressions(statement)]
-    resolved = context.resolver.resolve([SqlFragment(statement.source.query), *expressions], target=table.log)
+    texts = expressions(statement)
+    fragments = [SqlFragment(statement.source.query), *(SqlFragment(text, outer) for text in texts)]
+    resolved = context.resolver.resolve(fragments, target=table.log)
+    pinned = with_expressions(statement, dict(zip(texts, resolved.texts[1:], strict=True)).__getitem__)
     target = target_of(table.log, resolved)
     source = context.frame(resolved)
     sides = MergeSides(
@@ -107,7 +107,7 @@ def merge(context: Context, statement: ast.Merge) -> Result:
         source_names=((_source_alias(statement.source),),),
         source_columns=source.columns,
     )
-    plan = _plan(context, statement, sides, resolved, outer)
+    plan = _plan(context, pinned, sides, resolved, outer)
     outcome = merge_command.merge(context.spark, target, source, plan, settings_with(context, resolved))
     return changed(context, table.log, outcome)
 
@@ -131,52 +131,32 @@ def _delete(
     return changed(context, table.log, outcome)
 
 
-def _expressions(statement: ast.Merge) -> Iterator[str]:
-    """The texts of a MERGE that are expressions, in the order in which `_clauses` takes them back."""
-    yield statement.condition
-    for clause in statement.clauses:
-        if clause.condition is not None:
-            yield clause.condition
-        if isinstance(clause.action, ast.UpdateSet):
-            yield from (each.value for each in clause.action.assignments)
-        elif isinstance(clause.action, ast.InsertValues):
-            yield from clause.action.values
-
-
 def _plan(
-    context: Context, statement: ast.Merge, sides: MergeSides, resolved: Resolved, outer: Mapping[Name, str]
+    context: Context, pinned: ast.Merge, sides: MergeSides, resolved: Resolved, outer: Mapping[Name, str]
 ) -> MergePlan:
-    texts = iter(resolved.texts[1:])
-    condition = next(texts)
-    keys = merge_keys(condition, sides, context.resolver.time_zone)
+    keys = merge_keys(pinned.condition, sides, context.resolver.time_zone)
     return MergePlan(
         target_alias=next(iter(sides.target_names))[0],
         source_alias=next(iter(sides.source_names))[0],
-        condition=condition,
-        clauses=tuple(_clause(clause, texts, outer) for clause in statement.clauses),
-        schema_evolution=statement.schema_evolution,
+        condition=pinned.condition,
+        clauses=tuple(replace(clause, action=_action(clause.action, outer)) for clause in pinned.clauses),
+        schema_evolution=pinned.schema_evolution,
         keys=keys.keys,
         target_predicate=keys.target,
         source_bytes=resolved.bytes_read,
     )
 
 
-def _clause(clause: ast.MergeClause, texts: Iterator[str], outer: Mapping[Name, str]) -> merge_plan.Clause:
-    condition = None if clause.condition is None else next(texts)
-    return merge_plan.Clause(_MATCHES[clause.kind], _action(clause.action, texts, outer), condition)
-
-
-def _action(action: ast.MergeAction, texts: Iterator[str], outer: Mapping[Name, str]) -> merge_plan.Action:
-    if isinstance(action, ast.DeleteRow):
-        return merge_plan.Delete()
-    if isinstance(action, ast.UpdateAll):
-        return merge_plan.Update()
-    if isinstance(action, ast.InsertAll):
-        return merge_plan.Insert()
+def _action(action: ast.MergeAction, outer: Mapping[Name, str]) -> ast.MergeAction:
     if isinstance(action, ast.UpdateSet):
-        return merge_plan.Update(tuple((_column(each.column, outer), next(texts)) for each in action.assignments))
-    columns = [_column(column, outer) for column in action.columns] or [()] * len(action.values)
-    return merge_plan.Insert(tuple((column, next(texts)) for column in columns))
+        return ast.UpdateSet(tuple(_assignment(each, outer) for each in action.assignments))
+    if isinstance(action, ast.InsertValues):
+        return ast.InsertValues(tuple(_column(column, outer) for column in action.columns), action.values)
+    return action
+
+
+def _assignment(assignment: ast.Assignment, outer: Mapping[Name, str]) -> ast.Assignment:
+    return ast.Assignment(_column(assignment.column, outer), assignment.value)
 
 
 def _column(name: Name, outer: Mapping[Name, str]) -> Name:
@@ -203,10 +183,3 @@ def _source_qualifiers(context: Context, source: ast.MergeSource) -> dict[Name, 
         return {}
     full = context.namespace.name_in_warehouse(source.name)
     return {} if full is None else {(full.database, full.schema, full.identifier): full.identifier}
-
-
-_MATCHES: Mapping[MatchKind, merge_plan.Match] = {
-    MatchKind.MATCHED: merge_plan.Match.MATCHED,
-    MatchKind.NOT_MATCHED: merge_plan.Match.NOT_MATCHED,
-    MatchKind.NOT_MATCHED_BY_SOURCE: merge_plan.Match.NOT_MATCHED_BY_SOURCE,
-}

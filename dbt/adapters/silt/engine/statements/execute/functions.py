@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbt.adapters.silt.engine.catalog.documents import Function, FunctionParameter, PythonHandler
+from dbt.adapters.silt.engine.catalog.documents import Function, PythonHandler
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.spark import python_function
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -108,7 +108,7 @@ def _function(context: Context, name: RelationName, statement: ast.CreateFunctio
         )
     return Function(
         name=name,
-        parameters=tuple(FunctionParameter(p.name, p.type, p.default, p.comment) for p in statement.parameters),
+        parameters=statement.parameters,
         body=statement.body,
         returns=statement.returns,
         deterministic=statement.deterministic,

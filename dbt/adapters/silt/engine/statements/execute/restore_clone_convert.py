@@ -18,7 +18,7 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import TimeTravel
 from dbt.adapters.silt.engine.statements.execute.context import Context, Result
-from dbt.adapters.silt.engine.statements.execute.create_target import MODES, create_target_of
+from dbt.adapters.silt.engine.statements.execute.create_target import create_target_of
 from dbt.adapters.silt.engine.statements.execute.foreign import pass_to_spark
 from dbt.adapters.silt.engine.statements.execute.targets import (
     already_applied,
@@ -72,7 +72,7 @@ def clone(context: Context, statement: ast.Clone) -> Result:
         Place(log, resolved.target, is_managed=target.path is None),
         cloned,
         CloneOptions(statement.shallow, statement.properties),
-        MODES[statement.mode],
+        statement.mode,
         settings_with(context, replace(resolved, versions=read)),
     )
     target.finish(context)
