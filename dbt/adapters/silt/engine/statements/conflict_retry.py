@@ -19,7 +19,6 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.sql.ast import Statement
 from dbt.adapters.silt.engine.statements.execute.context import Context, Result
-from dbt.adapters.silt.engine.statements.execute.create_target import accepts_existing_table
 from dbt.adapters.silt.engine.statements.execute.targets import is_applied
 from dbt.adapters.silt.engine.statements.retry_queue import RetryQueue
 from dbt.adapters.silt.engine.statements.route import route
@@ -75,7 +74,7 @@ class ConflictRetry:
     def _may_run_again(self, error: SiltError, statement: Statement, context: Context, attempt: int) -> bool:
         if not isinstance(error, ConcurrentModificationError) or isinstance(error, ConcurrentDropError):
             return False
-        if isinstance(error, ConcurrentCreateError) and not accepts_existing_table(statement):
+        if isinstance(error, ConcurrentCreateError) and not statement.accepts_existing_table:
             return False
         return attempt < self.attempts and not _rests_on_earlier_reads(context, error.table)
 

@@ -27,7 +27,7 @@ _FORMATS = (None, "delta", "silt")
 
 def create_table(context: Context, statement: ast.CreateTable) -> Result:
     """CREATE [OR REPLACE] TABLE [AS]."""
-    target = create_target_of(context, statement.name, statement.mode)
+    target = create_target_of(context, statement.table, statement.mode)
     if target is None:
         return pass_with_query(context, statement, statement.query)
     _refuse(statement, target.label)
@@ -50,7 +50,7 @@ def create_table(context: Context, statement: ast.CreateTable) -> Result:
 
 def create_table_like(context: Context, statement: ast.CreateTableLike) -> Result:
     """CREATE TABLE ... LIKE: the schema of another relation, none of its rows."""
-    target = create_target_of(context, statement.name, statement.mode)
+    target = create_target_of(context, statement.table, statement.mode)
     if target is None:
         if context.namespace.may_be_in_warehouse(statement.source):
             raise UnsupportedStatementError(

@@ -172,7 +172,7 @@ def _create(context: Context, statement: ast.WriteRows, target: CreateTarget) ->
     mode = CreateMode.CREATE_IF_NOT_EXISTS if statement.mode is SaveMode.IGNORE else CreateMode.CREATE
     creation = ast.CreateTable(
         text=statement.text,
-        name=_full_name(target),
+        table=_full_name(target),
         mode=mode,
         partitioned_by=statement.partition_by or (),
         query=_rows(statement),
@@ -203,7 +203,7 @@ def _replacement(statement: ast.WriteRows, target: CreateTarget, there: Snapshot
     partition_by = there.partition_columns if statement.partition_by is None else statement.partition_by
     return ast.CreateTable(
         text=statement.text,
-        name=_full_name(target),
+        table=_full_name(target),
         mode=CreateMode.CREATE_OR_REPLACE,
         partitioned_by=partition_by,
         comment=there.metadata.description,

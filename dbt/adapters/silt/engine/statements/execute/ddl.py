@@ -102,13 +102,13 @@ def drop_view(context: Context, statement: ast.DropView) -> Result:
 
 def drop_table(context: Context, statement: ast.DropTable) -> Result:
     """DROP TABLE: the log ends, the folder goes."""
-    if ast.is_path(statement.name):
+    if ast.is_path(statement.table):
         raise UnsupportedStatementError(
             "a table that is named by its path cannot be dropped",
-            table=statement.name[1],
+            table=statement.table[1],
             remedy="Delete its folder when nothing reads it",
         )
-    name = context.namespace.name_in_warehouse(statement.name)
+    name = context.namespace.name_in_warehouse(statement.table)
     if name is None:
         return pass_to_spark(context, statement)
     context.catalog.drop_table(name, if_exists=statement.if_exists)

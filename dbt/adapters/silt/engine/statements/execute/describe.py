@@ -35,17 +35,17 @@ from dbt.adapters.silt.engine.statements.resolve.namespace import (
 
 def describe_table(context: Context, statement: ast.DescribeTable) -> Result:
     """DESCRIBE [EXTENDED] of a table or view, or of one column of it."""
-    meaning = context.namespace.meaning(statement.name)
+    meaning = context.namespace.meaning(statement.table)
     if isinstance(meaning, SparkRelation):
         return pass_to_spark(context, statement)
     if statement.column is not None:
-        return _column(context, statement, _schema(context, statement.name, meaning))
+        return _column(context, statement, _schema(context, statement.table, meaning))
     if isinstance(meaning, WarehouseTable):
         snapshot = meaning.log.snapshot()
         if statement.extended:
             return _answer(context, describe.extended(meaning.log, snapshot))
         return _answer(context, describe.columns(snapshot.schema, snapshot.partition_columns))
-    return _answer(context, describe.columns(_schema(context, statement.name, meaning)))
+    return _answer(context, describe.columns(_schema(context, statement.table, meaning)))
 
 
 def describe_history(context: Context, statement: ast.DescribeHistory) -> Result:
@@ -84,12 +84,20 @@ def show(context: Context, statement: ast.Show) -> Result:
     return pass_to_spark(context, statement) if shown is None else _answer(context, shown)
 
 
-def nothing_to_do(context: Context, statement: ast.Refresh | ast.Analyze) -> Result:
-    """REFRESH and ANALYZE: each statement sees the newest version, and statistics are always kept."""
-    ours = statement.name is None or context.namespace.may_be_in_warehouse(statement.name)
-    if isinstance(statement, ast.Analyze) and statement.kind is ObjectKind.SCHEMA:
-        ours = statement.name is None or _place(context, statement.name) is not None
-    return Result() if ours else pass_to_spark(context, statement)
+def refresh(context: Context, statement: ast.Refresh) -> Result:
+    """REFRESH: there is nothing to do, because each statement sees the newest version."""
+    return Result() if context.namespace.may_be_in_warehouse(statement.table) else pass_to_spark(context, statement)
+
+
+def analyze(context: Context, statement: ast.Analyze) -> Result:
+    """ANALYZE: there is nothing to do, because statistics are always kept."""
+    if statement.name is None:
+        return Result()
+    if statement.kind is ObjectKind.SCHEMA:
+        in_warehouse = _place(context, statement.name) is not None
+    else:
+        in_warehouse = context.namespace.may_be_in_warehouse(statement.name)
+    return Result() if in_warehouse else pass_to_spark(context, statement)
 
 
 def _answer(context: Context, answer: Answer) -> Result:
@@ -118,7 +126,7 @@ def _column(context: Context, statement: ast.DescribeTable, schema: StructType) 
     name = statement.column or ()
     field = schema.field(name[-1]) if name else None
     if field is None:
-        raise ColumnNotFoundError(f"there is no column `{'.'.join(name)}`", table=".".join(statement.name))
+        raise ColumnNotFoundError(f"there is no column `{'.'.join(name)}`", table=".".join(statement.table))
     rows = (("col_name", field.name), ("data_type", field.type.sql_name), ("comment", field.comment))
     return _answer(context, Answer(rows, "info_name string, info_value string"))
 

@@ -48,7 +48,7 @@ def restore(context: Context, statement: ast.Restore) -> Result:
 def clone(context: Context, statement: ast.Clone) -> Result:
     """CREATE TABLE ... SHALLOW | DEEP CLONE."""
     target, source = (
-        create_target_of(context, statement.name, statement.mode),
+        create_target_of(context, statement.table, statement.mode),
         table_to_change(context, statement.source),
     )
     if target is None and source is None:
@@ -56,7 +56,7 @@ def clone(context: Context, statement: ast.Clone) -> Result:
     if target is None or source is None:
         raise UnsupportedStatementError(
             "a table of a warehouse can only be cloned to one of a warehouse",
-            table=".".join(statement.name),
+            table=".".join(statement.table),
             remedy="Use `create table ... as select`",
         )
     _refuse_clone(statement, target.label)

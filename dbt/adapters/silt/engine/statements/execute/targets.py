@@ -21,7 +21,6 @@ from dbt.adapters.silt.engine.sql.ast import Name, Statement
 from dbt.adapters.silt.engine.sql.conditions.predicates import to_predicate
 from dbt.adapters.silt.engine.statements.execute import skips
 from dbt.adapters.silt.engine.statements.execute.context import Context, Result
-from dbt.adapters.silt.engine.statements.execute.written import effect_of, name_of
 from dbt.adapters.silt.engine.statements.resolve.namespace import SparkRelation, WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
 
@@ -69,10 +68,11 @@ def already_applied(context: Context, log: DeltaLog, snapshot: Snapshot, operati
 
 def is_applied(context: Context, statement: Statement) -> bool:
     """Whether the table that a statement makes or changes holds its work by now; False where that cannot be seen."""
-    if context.settings.txn is None or effect_of(statement) is None:
+    name = statement.changed_table
+    if context.settings.txn is None or name is None:
         return False
     with contextlib.suppress(SiltError):  # why the statement failed is what its caller has to know
-        meaning = context.namespace.meaning(name_of(statement))
+        meaning = context.namespace.meaning(name)
         return isinstance(meaning, WarehouseTable) and meaning.log.snapshot().holds(context.settings.txn)
     return False
 
