@@ -56,7 +56,7 @@ class Tables:
         return log
 
     def append(self, log: DeltaLog, query: str, settings: WriteSettings = PLAIN, **placement: Any) -> Outcome:
-        return insert.append(self.spark, self.target(log), self.spark.sql(query), Placement(**placement), settings)
+        return insert.append(self.target(log), self.spark.sql(query), Placement(**placement), settings)
 
     def others(self, name: str) -> Path:
         """Where another writer may make a table; delta-rs does not write into folders with odd names."""

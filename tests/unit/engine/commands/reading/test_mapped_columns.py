@@ -154,7 +154,7 @@ def test_a_table_that_has_files_keeps_them_when_mapping_is_switched_on(tables: T
 def test_columns_that_an_insert_brings_are_mapped(tables: Tables) -> None:
     log = tables.made("select 1L as id, named_struct('x', 1) as s", properties=BY_NAME)
     query = tables.spark.sql("select 2L as id, named_struct('x', 2, 'y', 'z') as s, array(named_struct('w', 1)) as l")
-    insert.append(tables.spark, tables.target(log), query, Placement(by_name=True, schema_evolution=True), PLAIN)
+    insert.append(tables.target(log), query, Placement(by_name=True, schema_evolution=True), PLAIN)
     assert rows(tables, log) == [(1, {"x": 1, "y": None}, None), (2, {"x": 2, "y": "z"}, [{"w": 1}])]
 
 

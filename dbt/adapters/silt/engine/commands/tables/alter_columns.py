@@ -87,7 +87,7 @@ def add_columns(
     metadata = _checked_metadata(target, schema)
     if any(column.default is not None for column in columns):
         frame = scan.read(spark, target.log, target.snapshot)
-        return _finish(spark, target, operation, metadata, frame, settings)
+        return _finish(target, operation, metadata, frame, settings)
     reads = ReadSet(whole_table=any(not column.nullable for column in columns))
     return commit_metadata(target, operation, metadata, reads, settings)
 
@@ -121,7 +121,7 @@ def drop_columns(
     metadata = keys.without_columns(stats_columns.without(_checked_metadata(target, schema), gone), gone)
     _check_conditions(spark, target, metadata)
     frame = None if is_mapped(metadata.configuration) else _without_columns(spark, target, gone)
-    return _finish(spark, target, operation, metadata, frame, settings)
+    return _finish(target, operation, metadata, frame, settings)
 
 
 def change_columns(
@@ -168,7 +168,7 @@ def change_columns(
     if renames or any(change.type is not None for change in changes):
         _check_conditions(spark, target, metadata)
     if moves_files or any(_needs_rewrite(change, target) for change in changes):
-        return _finish(spark, target, operation, metadata, _renamed_columns(spark, target, under_new_names), settings)
+        return _finish(target, operation, metadata, _renamed_columns(spark, target, under_new_names), settings)
     _check_nulls(spark, target, changes)
     rests_on_rows = any(change.nullable is False for change in changes)
     return commit_metadata(target, operation, metadata, ReadSet(whole_table=rests_on_rows), settings)
@@ -194,7 +194,6 @@ def _check_not_clustered_by(target: Target, path: Name) -> None:
 
 
 def _finish(
-    spark: SparkSession,
     target: Target,
     operation: Operation,
     metadata: Metadata,

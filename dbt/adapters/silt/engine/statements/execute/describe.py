@@ -23,7 +23,7 @@ from dbt.adapters.silt.engine.sql.ast import Name, ObjectKind, ShowKind
 from dbt.adapters.silt.engine.sql.tokens import quoted
 from dbt.adapters.silt.engine.statements.execute.context import Context, Result
 from dbt.adapters.silt.engine.statements.execute.foreign import pass_to_spark, pass_with_query
-from dbt.adapters.silt.engine.statements.execute.targets import table_to_change
+from dbt.adapters.silt.engine.statements.execute.table_change import table_to_change
 from dbt.adapters.silt.engine.statements.resolve.namespace import (
     Meaning,
     SparkRelation,

@@ -1,8 +1,8 @@
-"""DELETE, UPDATE, MERGE and TRUNCATE: their texts resolved in one cut, their predicates read, one command called."""
+"""Carries out DELETE, UPDATE, MERGE and TRUNCATE."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from dbt.adapters.silt.engine.commands.merge import merge as merge_command
@@ -10,125 +10,88 @@ from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
 from dbt.adapters.silt.engine.commands.rows import delete as delete_command
 from dbt.adapters.silt.engine.commands.rows import truncate as truncate_command
 from dbt.adapters.silt.engine.commands.rows import update as update_command
+from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import Name
 from dbt.adapters.silt.engine.sql.grammar.expressions import expressions, with_expressions
 from dbt.adapters.silt.engine.sql.tokens import quoted
 from dbt.adapters.silt.engine.statements.execute.context import Context, Result
-from dbt.adapters.silt.engine.statements.execute.foreign import pass_to_spark
-from dbt.adapters.silt.engine.statements.execute.targets import (
-    already_applied,
-    changed,
-    identifier,
-    qualifiers,
-    refuse_unsupported,
-    rows_of,
-    settings_with,
-    table_to_change,
-    target_of,
-)
-from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
+from dbt.adapters.silt.engine.statements.execute.qualifiers import SOURCE_ALIAS, identifier, qualifiers, rows_of
+from dbt.adapters.silt.engine.statements.execute.table_change import Change, Texts, Verb, change_table
 from dbt.adapters.silt.engine.statements.resolve.merge_keys import MergeSides, merge_keys
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
 
-_SOURCE_ALIAS = "__silt_source"
-
 
 def delete(context: Context, statement: ast.Delete) -> Result:
     """DELETE FROM."""
-    table = table_to_change(context, statement.table)
-    if table is None:
-        return pass_to_spark(context, statement)
-    return _delete(context, statement, table, statement.alias, statement.condition)
+
+    def run(change: Change) -> Outcome:
+        pinned = with_expressions(statement, change.expressions.__getitem__)
+        rows = rows_of(context, change.table, statement.alias, pinned.condition, change.target.snapshot)
+        return delete_command.delete(context.spark, change.target, rows, change.settings)
+
+    return change_table(context, statement, Verb(delete_command.OPERATION), _texts(statement), run)
 
 
 def truncate(context: Context, statement: ast.Truncate) -> Result:
     """TRUNCATE TABLE; with a partition, a delete of that partition."""
-    table = table_to_change(context, statement.table)
-    if table is None:
-        return pass_to_spark(context, statement)
     if statement.partition:
-        equalities = [f"{quoted(part.column)} <=> {part.value}" for part in statement.partition]
-        return _delete(context, statement, table, None, " and ".join(equalities))
-    refuse_unsupported(statement, table.log.name)
-    done = already_applied(context, table.log, table.log.snapshot(), "TRUNCATE")
-    if done is not None:
-        return Result(outcome=done)
-    resolved = context.resolver.resolve([], target=table.log)
-    settings = settings_with(context, resolved)
-    outcome = truncate_command.truncate(context.spark, target_of(table.log, resolved), settings)
-    return changed(context, table.log, outcome)
+        condition = " and ".join(f"{quoted(part.column)} <=> {part.value}" for part in statement.partition)
+        as_delete = ast.Delete(
+            text=statement.text, unsupported=statement.unsupported, table=statement.table, condition=condition
+        )
+        return delete(context, as_delete)
+    return change_table(
+        context,
+        statement,
+        Verb(truncate_command.OPERATION),
+        lambda _: Texts(),
+        lambda change: truncate_command.truncate(change.target, change.settings),
+    )
 
 
 def update(context: Context, statement: ast.Update) -> Result:
     """UPDATE ... SET."""
-    table = table_to_change(context, statement.table)
-    if table is None:
-        return pass_to_spark(context, statement)
-    refuse_unsupported(statement, table.log.name)
-    done = already_applied(context, table.log, table.log.snapshot(), "UPDATE")
-    if done is not None:
-        return Result(outcome=done)
-    outer = qualifiers(table, statement.alias)
-    texts = expressions(statement)
-    resolved = context.resolver.resolve([SqlFragment(text, outer) for text in texts], target=table.log)
-    pinned = with_expressions(statement, dict(zip(texts, resolved.texts, strict=True)).__getitem__)
-    target = target_of(table.log, resolved)
-    outcome = update_command.update(
-        context.spark,
-        target,
-        [_assignment(each, outer) for each in pinned.assignments],
-        rows_of(context, table, statement.alias, pinned.condition, target.snapshot),
-        settings_with(context, resolved),
-    )
-    return changed(context, table.log, outcome)
+
+    def run(change: Change) -> Outcome:
+        pinned = with_expressions(statement, change.expressions.__getitem__)
+        outer = qualifiers(change.table, statement.alias)
+        return update_command.update(
+            context.spark,
+            change.target,
+            [_assignment(each, outer) for each in pinned.assignments],
+            rows_of(context, change.table, statement.alias, pinned.condition, change.target.snapshot),
+            change.settings,
+        )
+
+    return change_table(context, statement, Verb(update_command.OPERATION), _texts(statement), run)
 
 
 def merge(context: Context, statement: ast.Merge) -> Result:
     """MERGE INTO."""
-    table = table_to_change(context, statement.table)
-    if table is None:
-        return pass_to_spark(context, statement)
-    refuse_unsupported(statement, table.log.name)
-    done = already_applied(context, table.log, table.log.snapshot(), "MERGE")
-    if done is not None:
-        return Result(outcome=done)
-    outer = qualifiers(table, statement.alias) | _source_qualifiers(context, statement.source)
-    texts = expressions(statement)
-    fragments = [SqlFragment(statement.source.query), *(SqlFragment(text, outer) for text in texts)]
-    resolved = context.resolver.resolve(fragments, target=table.log)
-    pinned = with_expressions(statement, dict(zip(texts, resolved.texts[1:], strict=True)).__getitem__)
-    target = target_of(table.log, resolved)
-    source = context.frame(resolved)
-    sides = MergeSides(
-        target.snapshot.schema,
-        target_names=((identifier(table, statement.alias),),),
-        source_names=((_source_alias(statement.source),),),
-        source_columns=source.columns,
-    )
-    plan = _plan(context, pinned, sides, resolved, outer)
-    outcome = merge_command.merge(context.spark, target, source, plan, settings_with(context, resolved))
-    return changed(context, table.log, outcome)
+
+    def texts(table: WarehouseTable) -> Texts:
+        outer = qualifiers(table, statement.alias) | _source_qualifiers(context, statement.source)
+        return Texts(statement.source.query, expressions(statement), outer)
+
+    def run(change: Change) -> Outcome:
+        pinned = with_expressions(statement, change.expressions.__getitem__)
+        source = context.frame(change.resolved)
+        sides = MergeSides(
+            change.target.snapshot.schema,
+            target_names=((identifier(change.table, statement.alias),),),
+            source_names=((_source_alias(statement.source),),),
+            source_columns=source.columns,
+        )
+        plan = _plan(context, pinned, sides, change.resolved, texts(change.table).qualifiers)
+        return merge_command.merge(context.spark, change.target, source, plan, change.settings)
+
+    return change_table(context, statement, Verb(merge_command.OPERATION), texts, run)
 
 
-def _delete(
-    context: Context,
-    statement: ast.Delete | ast.Truncate,
-    table: WarehouseTable,
-    alias: str | None,
-    condition: str | None,
-) -> Result:
-    refuse_unsupported(statement, table.log.name)
-    done = already_applied(context, table.log, table.log.snapshot(), "DELETE")
-    if done is not None:
-        return Result(outcome=done)
-    texts = [] if condition is None else [SqlFragment(condition, qualifiers(table, alias))]
-    resolved = context.resolver.resolve(texts, target=table.log)
-    target = target_of(table.log, resolved)
-    rows = rows_of(context, table, alias, resolved.texts[0] if texts else None, target.snapshot)
-    outcome = delete_command.delete(context.spark, target, rows, settings_with(context, resolved))
-    return changed(context, table.log, outcome)
+def _texts(statement: ast.Delete | ast.Update) -> Callable[[WarehouseTable], Texts]:
+    return lambda table: Texts(expressions=expressions(statement), qualifiers=qualifiers(table, statement.alias))
 
 
 def _plan(
@@ -175,7 +138,7 @@ def _same(first: Name, second: Name) -> bool:
 def _source_alias(source: ast.MergeSource) -> str:
     if source.alias is not None:
         return source.alias
-    return source.name[-1] if source.name is not None else _SOURCE_ALIAS
+    return source.name[-1] if source.name is not None else SOURCE_ALIAS
 
 
 def _source_qualifiers(context: Context, source: ast.MergeSource) -> dict[Name, str]:

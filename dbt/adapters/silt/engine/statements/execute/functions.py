@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.sql.query.references import function_calls, table_
 from dbt.adapters.silt.engine.sql.tokens import quoted
 from dbt.adapters.silt.engine.statements.execute.context import Context, Result
 from dbt.adapters.silt.engine.statements.execute.foreign import pass_to_spark
-from dbt.adapters.silt.engine.statements.execute.targets import refuse_unsupported
+from dbt.adapters.silt.engine.statements.execute.table_change import refuse_unsupported
 from dbt.adapters.silt.engine.statements.resolve import function_text
 
 _NOTHING = Result()
