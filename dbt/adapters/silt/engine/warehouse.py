@@ -49,8 +49,7 @@ from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from dbt.adapters.silt.engine.sql.ast import Query, Statement, is_path
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.engine.statements.conflict_retry import ConflictRetry
-from dbt.adapters.silt.engine.statements.execute import dataframe_write, skips
-from dbt.adapters.silt.engine.statements.execute.context import Context, Result
+from dbt.adapters.silt.engine.statements.execute import dataframe_write
 from dbt.adapters.silt.engine.statements.execute.written import Written
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
@@ -58,6 +57,8 @@ from dbt.adapters.silt.engine.statements.resolve.reads import ReadHistory
 from dbt.adapters.silt.engine.statements.resolve.resolve import Resolver
 from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
 from dbt.adapters.silt.engine.statements.retry_queue import RetryQueue
+from dbt.adapters.silt.engine.statements.steps import skips
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

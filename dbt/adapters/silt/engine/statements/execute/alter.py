@@ -12,11 +12,11 @@ from dbt.adapters.silt.engine.kernel.table.keys import constraint_names
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import ObjectKind, OnObject, OnTable
 from dbt.adapters.silt.engine.statements.execute.constraints import named
-from dbt.adapters.silt.engine.statements.execute.context import Context, Result
-from dbt.adapters.silt.engine.statements.execute.foreign import pass_to_spark
 from dbt.adapters.silt.engine.statements.execute.functions import refuse_calls
-from dbt.adapters.silt.engine.statements.execute.table_change import Texts, Verb, change_table, refuse_unsupported
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseView
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark
+from dbt.adapters.silt.engine.statements.steps.table_change import Texts, Verb, change_table, refuse_unsupported
 
 
 def add_columns(context: Context, statement: ast.AddColumns) -> Result:

@@ -13,12 +13,12 @@ from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.tokens import quoted
 from dbt.adapters.silt.engine.statements.execute.constraints import named
-from dbt.adapters.silt.engine.statements.execute.context import Context, Result
-from dbt.adapters.silt.engine.statements.execute.create_target import CreateTarget, create_target_of
-from dbt.adapters.silt.engine.statements.execute.foreign import pass_to_spark, pass_with_query
 from dbt.adapters.silt.engine.statements.execute.functions import refuse_calls
-from dbt.adapters.silt.engine.statements.execute.table_change import Maker, Verb, make_table, settings_with
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget, create_target_of
+from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark, pass_with_query
+from dbt.adapters.silt.engine.statements.steps.table_change import Maker, Verb, make_table, settings_with
 
 _OPERATION = "CREATE TABLE"
 _FORMATS = (None, "delta", "silt")

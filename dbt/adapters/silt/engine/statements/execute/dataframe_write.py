@@ -23,9 +23,9 @@ from dbt.adapters.silt.engine.sql.ast import CreateMode, InsertMode, Name, SaveM
 from dbt.adapters.silt.engine.sql.cursor import Cursor
 from dbt.adapters.silt.engine.sql.tokens import quoted, tokenize
 from dbt.adapters.silt.engine.statements.execute import create_table, insert
-from dbt.adapters.silt.engine.statements.execute.context import Context, Result
-from dbt.adapters.silt.engine.statements.execute.create_target import CreateTarget, create_target_of
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget, create_target_of
 
 _MODES: Final[Mapping[str, SaveMode]] = {
     "append": SaveMode.APPEND,

@@ -15,12 +15,12 @@ from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import Name
 from dbt.adapters.silt.engine.sql.grammar.expressions import expressions, with_expressions
 from dbt.adapters.silt.engine.sql.tokens import quoted
-from dbt.adapters.silt.engine.statements.execute.context import Context, Result
-from dbt.adapters.silt.engine.statements.execute.qualifiers import SOURCE_ALIAS, identifier, qualifiers, rows_of
-from dbt.adapters.silt.engine.statements.execute.table_change import Change, Texts, Verb, change_table
 from dbt.adapters.silt.engine.statements.resolve.merge_keys import MergeSides, merge_keys
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.qualifiers import SOURCE_ALIAS, identifier, qualifiers, rows_of
+from dbt.adapters.silt.engine.statements.steps.table_change import Change, Texts, Verb, change_table
 
 
 def delete(context: Context, statement: ast.Delete) -> Result:

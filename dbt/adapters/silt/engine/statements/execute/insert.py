@@ -16,13 +16,13 @@ from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import InsertMode
 from dbt.adapters.silt.engine.sql.tokens import quoted
-from dbt.adapters.silt.engine.statements.execute.context import Context, Result
 from dbt.adapters.silt.engine.statements.execute.default_values import with_defaults
-from dbt.adapters.silt.engine.statements.execute.foreign import pass_with_query
-from dbt.adapters.silt.engine.statements.execute.qualifiers import SOURCE_ALIAS, identifier, qualifiers, rows_of
-from dbt.adapters.silt.engine.statements.execute.table_change import Change, Texts, Verb, change_table
 from dbt.adapters.silt.engine.statements.resolve.merge_keys import MergeSides, merge_keys
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.foreign import pass_with_query
+from dbt.adapters.silt.engine.statements.steps.qualifiers import SOURCE_ALIAS, identifier, qualifiers, rows_of
+from dbt.adapters.silt.engine.statements.steps.table_change import Change, Texts, Verb, change_table
 
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 

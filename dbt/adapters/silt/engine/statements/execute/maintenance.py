@@ -1,4 +1,4 @@
-"""Carries out OPTIMIZE and VACUUM, and answers with the rows that delta-spark does."""
+"""Carries out OPTIMIZE and VACUUM, answering with delta-spark's rows; REFRESH and ANALYZE have nothing to do."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.sql import ast
-from dbt.adapters.silt.engine.statements.execute.context import Context, Result
-from dbt.adapters.silt.engine.statements.execute.qualifiers import identifier, qualifiers
-from dbt.adapters.silt.engine.statements.execute.table_change import Verb, on_table
+from dbt.adapters.silt.engine.sql.ast import ObjectKind
+from dbt.adapters.silt.engine.statements.execute.schemas import named_schema
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark
+from dbt.adapters.silt.engine.statements.steps.qualifiers import identifier, qualifiers
+from dbt.adapters.silt.engine.statements.steps.table_change import Verb, on_table
 
 _HOUR_MS = 3_600_000
 _SIZES = "struct<min: bigint, max: bigint, avg: double, totalFiles: bigint, totalSize: bigint>"
@@ -75,6 +78,22 @@ def vacuum(context: Context, statement: ast.Vacuum) -> Result:
 
     operation = None if statement.dry_run else vacuum_command.OPERATION
     return on_table(context, statement, Verb(operation, refuse=retention), run)
+
+
+def refresh(context: Context, statement: ast.Refresh) -> Result:
+    """REFRESH: there is nothing to do, because each statement sees the newest version."""
+    return Result() if context.namespace.may_be_in_warehouse(statement.table) else pass_to_spark(context, statement)
+
+
+def analyze(context: Context, statement: ast.Analyze) -> Result:
+    """ANALYZE: there is nothing to do, because statistics are always kept."""
+    if statement.name is None:
+        return Result()
+    if statement.kind is ObjectKind.SCHEMA:
+        in_warehouse = named_schema(context, statement.name) is not None
+    else:
+        in_warehouse = context.namespace.may_be_in_warehouse(statement.name)
+    return Result() if in_warehouse else pass_to_spark(context, statement)
 
 
 def _metrics(optimized: Optimized) -> tuple[object, ...]:

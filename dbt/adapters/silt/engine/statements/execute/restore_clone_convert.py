@@ -18,10 +18,10 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import TimeTravel
-from dbt.adapters.silt.engine.statements.execute.context import Context, Result
-from dbt.adapters.silt.engine.statements.execute.create_target import CreateTarget, create_target_of
-from dbt.adapters.silt.engine.statements.execute.foreign import pass_to_spark
-from dbt.adapters.silt.engine.statements.execute.table_change import (
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget, create_target_of
+from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark
+from dbt.adapters.silt.engine.statements.steps.table_change import (
     Change,
     Maker,
     Texts,

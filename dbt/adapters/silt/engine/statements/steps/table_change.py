@@ -18,13 +18,13 @@ from dbt.adapters.silt.engine.kernel.errors import InternalError, SiltError, Uns
 from dbt.adapters.silt.engine.kernel.log import transaction_ids
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.sql.ast import MakesTable, Name, OnObject, OnTable, Statement
-from dbt.adapters.silt.engine.statements.execute import skips
-from dbt.adapters.silt.engine.statements.execute.context import Context, Result
-from dbt.adapters.silt.engine.statements.execute.create_target import CreateTarget
-from dbt.adapters.silt.engine.statements.execute.foreign import pass_with_query
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import SparkRelation, WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
+from dbt.adapters.silt.engine.statements.steps import skips
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget
+from dbt.adapters.silt.engine.statements.steps.foreign import pass_with_query
 
 
 def _nothing(table: str) -> None:

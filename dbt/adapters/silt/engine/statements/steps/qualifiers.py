@@ -7,8 +7,8 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE
 from dbt.adapters.silt.engine.sql.ast import Name
 from dbt.adapters.silt.engine.sql.conditions.predicates import to_predicate
-from dbt.adapters.silt.engine.statements.execute.context import Context
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
+from dbt.adapters.silt.engine.statements.steps.context import Context
 
 SOURCE_ALIAS = "__silt_source"
 """Qualifies the columns of a query that has no alias."""

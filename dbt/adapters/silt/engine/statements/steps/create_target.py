@@ -11,7 +11,7 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import CreateMode, Name
-from dbt.adapters.silt.engine.statements.execute.context import Context
+from dbt.adapters.silt.engine.statements.steps.context import Context
 
 
 @dataclass(frozen=True)
