@@ -48,15 +48,16 @@ from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from dbt.adapters.silt.engine.sql.ast import Query, Statement, is_path
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.engine.statements.conflict_retry import ConflictRetry
-from dbt.adapters.silt.engine.statements.execute import dataframe_write, skips
-from dbt.adapters.silt.engine.statements.execute.context import Context, Result
-from dbt.adapters.silt.engine.statements.execute.written import Written, effect_of, name_of
+from dbt.adapters.silt.engine.statements.execute import dataframe_write
+from dbt.adapters.silt.engine.statements.execute.written import Written
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 from dbt.adapters.silt.engine.statements.resolve.reads import ReadHistory
 from dbt.adapters.silt.engine.statements.resolve.resolve import Resolver
 from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
 from dbt.adapters.silt.engine.statements.retry_queue import RetryQueue
+from dbt.adapters.silt.engine.statements.steps import skips
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -260,11 +261,13 @@ class Warehouse:
             StatementSyntaxError, InvalidNameError: as the statement would.
         """
         statement = parse(text)
-        effect, name = effect_of(statement), name_of(statement)
-        if effect is None or is_path(name):
-            return None if effect is None else Written(None, effect)
+        name = statement.changed_table
+        if name is None or statement.effect is None:
+            return None
+        if is_path(name):
+            return Written(None, statement.effect)
         table = self._namespace.name_in_warehouse(name)
-        return None if table is None else Written(table, effect)
+        return None if table is None else Written(table, statement.effect)
 
     def schema_of(self, query: str) -> StructType:
         """The schema of a query, without running it."""

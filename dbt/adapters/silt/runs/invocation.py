@@ -22,7 +22,7 @@ from dbt_common.invocation import get_invocation_id, get_invocation_started_at
 
 from dbt import selected_resources
 from dbt.adapters.silt.engine.kernel.errors import SiltError
-from dbt.adapters.silt.engine.statements.execute.effects import changes_something
+from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry, variables_text
 from dbt.adapters.silt.records.units import RunContext
 from dbt.adapters.silt.runs.dbt_command import RETRY, DbtCommand
@@ -147,7 +147,7 @@ class Invocation:
 
     def on_statement(self, statement: str) -> None:
         """A statement is about to be run: an operation is a run from the first that changes something."""
-        if self.is_operation and not self._entered and changes_something(statement):
+        if self.is_operation and not self._entered and parse(statement).changes_something:
             self.start()
 
     def start(self) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationEntry, RelationKind
-from dbt.adapters.silt.engine.catalog.documents import Function, FunctionParameter, View
+from dbt.adapters.silt.engine.catalog.documents import Function, View
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -26,6 +26,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
+from dbt.adapters.silt.engine.sql.ast import Parameter
 from tests.unit.engine.catalog.conftest import commit_first, named
 
 Create = Callable[..., DeltaLog]
@@ -368,7 +369,7 @@ def test_a_view_needs_its_schema(catalog: Catalog) -> None:
 
 def test_a_function_shares_its_name_with_a_table(catalog: Catalog, create: Create) -> None:
     create(ORDERS)
-    function = Function(ORDERS, (FunctionParameter("x", "int"),), "x + 1", returns="int")
+    function = Function(ORDERS, (Parameter("x", "int"),), "x + 1", returns="int")
     catalog.put_function(function)
     with pytest.raises(RelationExistsError):
         catalog.put_function(function)

@@ -9,19 +9,12 @@ from typing import Any, TypeVar
 
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import TableDamagedError, UnsupportedFeatureError
+from dbt.adapters.silt.engine.sql.ast import Parameter, ViewColumn
 
 VIEW_SUFFIX = ".view.json"
 FUNCTION_SUFFIX = ".function.json"
 
 _FORMAT = 1
-
-
-@dataclass(frozen=True)
-class ViewColumn:
-    """A column of a view, where the view's statement named its columns."""
-
-    name: str
-    comment: str | None = None
 
 
 @dataclass(frozen=True)
@@ -43,16 +36,6 @@ class View:
     current_database: str | None = None
     current_schema: str | None = None
     created_at: int | None = None
-
-
-@dataclass(frozen=True)
-class FunctionParameter:
-    """A parameter of a function: its name, its SQL type and the SQL text of its default."""
-
-    name: str
-    type: str
-    default: str | None = None
-    comment: str | None = None
 
 
 @dataclass(frozen=True)
@@ -78,7 +61,7 @@ class Function:
     """
 
     name: RelationName
-    parameters: tuple[FunctionParameter, ...]
+    parameters: tuple[Parameter, ...]
     body: str
     returns: str | None = None
     deterministic: bool | None = None
@@ -141,9 +124,7 @@ def _view(body: Mapping[str, Any], name: RelationName) -> View:
 
 
 def _function(body: Mapping[str, Any], name: RelationName) -> Function:
-    parameters = tuple(
-        FunctionParameter(p["name"], p["type"], p.get("default"), p.get("comment")) for p in body["parameters"]
-    )
+    parameters = tuple(Parameter(p["name"], p["type"], p.get("default"), p.get("comment")) for p in body["parameters"])
     return Function(
         name=name,
         parameters=parameters,

@@ -18,11 +18,10 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SiltError,
 )
 from dbt.adapters.silt.engine.sql.ast import Statement
-from dbt.adapters.silt.engine.statements.execute.context import Context, Result
-from dbt.adapters.silt.engine.statements.execute.create_target import accepts_existing_table
-from dbt.adapters.silt.engine.statements.execute.targets import is_applied
 from dbt.adapters.silt.engine.statements.retry_queue import RetryQueue
 from dbt.adapters.silt.engine.statements.route import route
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.table_change import is_applied
 
 _FIRST_WAIT_SECONDS: Final = 0.1
 _LONGEST_WAIT_SECONDS: Final = 5.0
@@ -75,7 +74,7 @@ class ConflictRetry:
     def _may_run_again(self, error: SiltError, statement: Statement, context: Context, attempt: int) -> bool:
         if not isinstance(error, ConcurrentModificationError) or isinstance(error, ConcurrentDropError):
             return False
-        if isinstance(error, ConcurrentCreateError) and not accepts_existing_table(statement):
+        if isinstance(error, ConcurrentCreateError) and not statement.accepts_existing_table:
             return False
         return attempt < self.attempts and not _rests_on_earlier_reads(context, error.table)
 

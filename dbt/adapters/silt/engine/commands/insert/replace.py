@@ -133,9 +133,7 @@ def replace_on(
     return _replace_rows(spark, target, place(source.frame, target, placement), source, plan, replacement, settings)
 
 
-def overwrite_partitions(
-    spark: SparkSession, target: Target, query: DataFrame, placement: Placement, settings: WriteSettings
-) -> Outcome:
+def overwrite_partitions(target: Target, query: DataFrame, placement: Placement, settings: WriteSettings) -> Outcome:
     """Puts the rows of a query in the place of the partitions that they are in, null counting as a value.
 
     A table without partition columns is one partition. Raises as `replace_using`.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from dbt.adapters.silt.engine.catalog.documents import Function, FunctionParameter, PythonHandler
+from dbt.adapters.silt.engine.catalog.documents import Function, PythonHandler
 from dbt.adapters.silt.engine.commands.spark.python_function import PythonCode
+from dbt.adapters.silt.engine.sql.ast import Parameter
 from dbt.adapters.silt.engine.sql.query.references import rewrite
 from dbt.adapters.silt.engine.sql.query.scanner import scan
 from dbt.adapters.silt.engine.sql.tokens import quoted
@@ -76,12 +77,12 @@ def _lines(title: str, text: str) -> list[str]:
     return [f"{title + ':':{_TITLE_WIDTH}}{first}", *(f"{'':{_TITLE_WIDTH}}{other}" for other in others)]
 
 
-def _parameter_line(parameter: FunctionParameter) -> str:
+def _parameter_line(parameter: Parameter) -> str:
     comment = "" if parameter.comment is None else f" '{parameter.comment}'"
     default = "" if parameter.default is None else f" DEFAULT {parameter.default}"
     return f"{parameter.name} {parameter.type}{default}{comment}"
 
 
-def _parameter(parameter: FunctionParameter) -> str:
+def _parameter(parameter: Parameter) -> str:
     default = "" if parameter.default is None else f" DEFAULT {parameter.default}"
     return f"{quoted(parameter.name)} {parameter.type}{default}"
