@@ -14,7 +14,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.merge.plan import Clause, Delete, Insert, Match, MergePlan, Update
-from dbt.adapters.silt.engine.commands.merge.scope import Scope
 from dbt.adapters.silt.engine.commands.spark.partitions import quoted
 from dbt.adapters.silt.engine.commands.writing import checks, generated
 from dbt.adapters.silt.engine.commands.writing import set_clause as assignments
@@ -23,6 +22,7 @@ from dbt.adapters.silt.engine.commands.writing.set_clause import Assignment, Nam
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, InvalidStatementError
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, StructField, StructType
+from dbt.adapters.silt.engine.sql.query.qualify import Scope
 
 IN_TARGET: Final = "__silt_in_target"
 IN_SOURCE: Final = "__silt_in_source"
