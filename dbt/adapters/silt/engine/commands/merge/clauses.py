@@ -14,12 +14,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.merge.plan import Clause, Delete, Insert, Match, MergePlan, Update
-from dbt.adapters.silt.engine.commands.spark.partitions import quoted
 from dbt.adapters.silt.engine.commands.writing import checks, generated
 from dbt.adapters.silt.engine.commands.writing import set_clause as assignments
 from dbt.adapters.silt.engine.commands.writing.checks import Check
 from dbt.adapters.silt.engine.commands.writing.set_clause import Assignment, Name, Setting
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, InvalidStatementError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, StructField, StructType
 from dbt.adapters.silt.engine.sql.query.qualify import Scope
@@ -209,7 +209,7 @@ def _insert_columns(listed: Sequence[tuple[Name, str]], new: StructType, table: 
 
 
 def _source_column(plan: MergePlan, name: str) -> str:
-    return f"{quoted(plan.source_alias)}.{quoted(name)}"
+    return f"{quote(plan.source_alias)}.{quote(name)}"
 
 
 def _choice(clauses: Clauses, match: Match) -> str:
@@ -236,7 +236,7 @@ def _column(
     null = f"cast(null as {member.type.sql_name})"
     unnamed = f"cast(({member.default}) as {member.type.sql_name})"
     before = clauses.old.field(member.name)
-    old = null if before is None else f"{quoted(clauses.plan.target_alias)}.{quoted(before.name)}"
+    old = null if before is None else f"{quote(clauses.plan.target_alias)}.{quote(before.name)}"
     texts = [assignments.as_text(settings) if settings else unnamed for _, settings in takes]
     if all(text is not None for text in texts) and (before is None or before.type == member.type):
         # One text is one call to Spark, where a column built by functions is one for each of them.

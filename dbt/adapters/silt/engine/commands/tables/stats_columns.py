@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from dbt.adapters.silt.engine.kernel.files.statistics import name_parts
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 
@@ -59,4 +60,4 @@ def _folded(path: Path) -> Path:
 
 
 def _spelled(part: str) -> str:
-    return part if re.fullmatch(r"\w+", part) else "`" + part.replace("`", "``") + "`"
+    return part if re.fullmatch(r"\w+", part) else quote(part)

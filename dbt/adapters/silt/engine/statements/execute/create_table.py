@@ -6,8 +6,8 @@ from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.commands.tables import create
 from dbt.adapters.silt.engine.commands.tables.create import ColumnSpec, Definition, Place
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql import ast
-from dbt.adapters.silt.engine.sql.tokens import quoted
 from dbt.adapters.silt.engine.statements.execute.constraints import named
 from dbt.adapters.silt.engine.statements.execute.context import Context, Result
 from dbt.adapters.silt.engine.statements.execute.create_target import MODES, create_target_of
@@ -66,7 +66,7 @@ def create_table_like(context: Context, statement: ast.CreateTableLike) -> Resul
         if done is not None:
             target.finish(context)
             return Result(outcome=done)
-    name = ".".join(quoted(part) for part in statement.source)
+    name = ".".join(quote(part) for part in statement.source)
     resolved = context.resolver.query(f"select * from {name}")
     schema = kernel_schema(context.frame(resolved).schema)
     like = Definition(

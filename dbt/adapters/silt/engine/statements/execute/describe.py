@@ -17,10 +17,10 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SchemaNotFoundError,
     UnsupportedStatementError,
 )
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import Name, ObjectKind, ShowKind
-from dbt.adapters.silt.engine.sql.tokens import quoted
 from dbt.adapters.silt.engine.statements.execute.context import Context, Result
 from dbt.adapters.silt.engine.statements.execute.foreign import pass_to_spark, pass_with_query
 from dbt.adapters.silt.engine.statements.execute.targets import table_to_change
@@ -100,7 +100,7 @@ def _schema(context: Context, name: Name, meaning: Meaning) -> StructType:
     """The columns of a relation; a view's comments are those that its statement gave."""
     if isinstance(meaning, WarehouseTable):
         return meaning.log.snapshot().schema
-    written = ".".join(quoted(part) for part in name)
+    written = ".".join(quote(part) for part in name)
     schema = kernel_schema(context.dataframe(f"select * from {written}").schema)
     return _commented(schema, meaning.view) if isinstance(meaning, WarehouseView) else schema
 
@@ -202,10 +202,10 @@ def _create_table(context: Context, statement: ast.Show) -> Answer | None:
     if isinstance(meaning, SparkRelation | TemporaryView):
         return None
     if isinstance(meaning, WarehouseTable):
-        written = ".".join(quoted(part) for part in name) if meaning.name is None else meaning.name.quoted
+        written = ".".join(quote(part) for part in name) if meaning.name is None else meaning.name.quoted
         return describe.create_statement(written, meaning.log.snapshot())
     view = meaning.view
-    columns = f" ({', '.join(quoted(column.name) for column in view.columns)})" if view.columns else ""
+    columns = f" ({', '.join(quote(column.name) for column in view.columns)})" if view.columns else ""
     return Answer(((f"CREATE VIEW {view.name.quoted}{columns} AS {view.text}",),), "createtab_stmt string")
 
 

@@ -10,9 +10,9 @@ from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
 from dbt.adapters.silt.engine.commands.rows import delete as delete_command
 from dbt.adapters.silt.engine.commands.rows import truncate as truncate_command
 from dbt.adapters.silt.engine.commands.rows import update as update_command
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import MatchKind, Name
-from dbt.adapters.silt.engine.sql.tokens import quoted
 from dbt.adapters.silt.engine.statements.execute.context import Context, Result
 from dbt.adapters.silt.engine.statements.execute.foreign import pass_to_spark
 from dbt.adapters.silt.engine.statements.execute.targets import (
@@ -48,7 +48,7 @@ def truncate(context: Context, statement: ast.Truncate) -> Result:
     if table is None:
         return pass_to_spark(context, statement)
     if statement.partition:
-        equalities = [f"{quoted(part.column)} <=> {part.value}" for part in statement.partition]
+        equalities = [f"{quote(part.column)} <=> {part.value}" for part in statement.partition]
         return _delete(context, statement, table, None, " and ".join(equalities))
     refuse_unsupported(statement, table.log.name)
     done = already_applied(context, table.log, table.log.snapshot(), "TRUNCATE")
