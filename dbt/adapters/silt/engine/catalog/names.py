@@ -11,6 +11,7 @@ import unicodedata
 from dataclasses import dataclass
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError
+from dbt.adapters.silt.engine.kernel.identifiers import unquote
 
 MAX_NAME_BYTES = 200
 """UTF-8 bytes: a file system takes 255 for a file's name, of which documents and their temporary files need some."""
@@ -67,7 +68,7 @@ def name_parts(text: str) -> list[str]:
             raise InvalidNameError(
                 f"`{_printable(text)}` is no name of a table", remedy="Write it `schema.table`, or give a folder's path"
             )
-        parts.append(part["plain"] if part["quoted"] is None else part["quoted"].replace("``", "`"))
+        parts.append(unquote(part.group()))
         if part.end() == len(text):
             return parts
         position = part.end() + 1
@@ -102,7 +103,7 @@ def is_identifier(text: str) -> bool:
     return normalize(text) == text and _why_not(text) is None
 
 
-_PART = re.compile(r"(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[^`.]+))(?=\.|\Z)")
+_PART = re.compile(r"(?:`(?:[^`]|``)+`|[^`.]+)(?=\.|\Z)")
 _FORBIDDEN = re.compile(r"""[/\\'"`*?\[\]{}:#%<>|]""")  # separators, quotes, and what has a meaning in Hadoop's paths
 _VERSION_SUFFIX = re.compile(r"@v?\d+$")
 _UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, lone surrogates, line and paragraph separators

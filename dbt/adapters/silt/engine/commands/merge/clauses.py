@@ -14,12 +14,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
-from dbt.adapters.silt.engine.commands.merge.scope import Scope
-from dbt.adapters.silt.engine.commands.spark.partitions import quoted
 from dbt.adapters.silt.engine.commands.writing import checks, generated, set_clause
 from dbt.adapters.silt.engine.commands.writing.checks import Check
 from dbt.adapters.silt.engine.commands.writing.set_clause import AssignedColumn, Setting
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, InvalidStatementError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, StructField, StructType
 from dbt.adapters.silt.engine.sql.ast import (
@@ -30,6 +29,7 @@ from dbt.adapters.silt.engine.sql.ast import (
     RowVerb,
     UpdateSet,
 )
+from dbt.adapters.silt.engine.sql.query.qualify import Scope
 
 IN_TARGET: Final = "__silt_in_target"
 IN_SOURCE: Final = "__silt_in_source"
@@ -216,7 +216,7 @@ def _inserted(action: InsertValues, new: StructType, table: str) -> Sequence[Ass
 
 
 def _source_column(plan: MergePlan, name: str) -> str:
-    return f"{quoted(plan.source_alias)}.{quoted(name)}"
+    return f"{quote(plan.source_alias)}.{quote(name)}"
 
 
 def _choice(clauses: Clauses, kind: MatchKind) -> str:
@@ -243,7 +243,7 @@ def _column(
     null = f"cast(null as {member.type.sql_name})"
     unnamed = f"cast(({member.default}) as {member.type.sql_name})"
     before = clauses.old.field(member.name)
-    old = null if before is None else f"{quoted(clauses.plan.target_alias)}.{quoted(before.name)}"
+    old = null if before is None else f"{quote(clauses.plan.target_alias)}.{quote(before.name)}"
     texts = [set_clause.as_text(settings) if settings else unnamed for _, settings in takes]
     if all(text is not None for text in texts) and (before is None or before.type == member.type):
         # One text is one call to Spark, where a column built by functions is one for each of them.

@@ -12,12 +12,12 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import marking, row_changes
 from dbt.adapters.silt.engine.commands.rows.row_changes import FileChanges, Limits, RowResult, Rows
-from dbt.adapters.silt.engine.commands.spark.partitions import quoted
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import change_data, checks, files, generated, set_clause
 from dbt.adapters.silt.engine.commands.writing.checks import Check
 from dbt.adapters.silt.engine.commands.writing.set_clause import AssignedColumn
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
@@ -138,7 +138,7 @@ def _new_rows(
     changed = F.col(_CHANGED)
     columns = []
     for member in target.snapshot.schema:
-        old = F.col(quoted(member.name))
+        old = F.col(quote(member.name))
         own = per_column.get(member.name.lower())
         new = old if own is None else F.when(changed, set_clause.with_assignments(old, own)).otherwise(old)
         columns.append(new.alias(member.name))

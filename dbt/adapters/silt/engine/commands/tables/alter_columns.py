@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import row_changes
 from dbt.adapters.silt.engine.commands.rows.row_changes import FileChanges
-from dbt.adapters.silt.engine.commands.spark.partitions import check_partitionable, quoted
+from dbt.adapters.silt.engine.commands.spark.partitions import check_partitionable
 from dbt.adapters.silt.engine.commands.spark.types import (
     check_storable,
     column_type,
@@ -37,6 +37,7 @@ from dbt.adapters.silt.engine.commands.writing import defaults, files, generated
 from dbt.adapters.silt.engine.commands.writing.checks import not_null_checks, table_checks
 from dbt.adapters.silt.engine.commands.writing.store_assignment import assign
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table import clustering, expressions, keys, type_widening
 from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata
@@ -226,7 +227,7 @@ def _without_columns(spark: SparkSession, target: Target, gone: Sequence[Name]) 
         inner = [path[1:] for path in gone if path[0].lower() == member.name.lower()]
         if () in inner:
             continue
-        kept.append(_without(F.col(quoted(member.name)), member.type, inner).alias(member.name))
+        kept.append(_without(F.col(quote(member.name)), member.type, inner).alias(member.name))
     return frame.select(*kept)
 
 
@@ -337,7 +338,7 @@ def _renamed_columns(spark: SparkSession, target: Target, under_new_names: Struc
 
 
 def _renamed_column(old: StructField, new: StructField) -> Column:
-    value = F.col(quoted(old.name))
+    value = F.col(quote(old.name))
     if not isinstance(new.type, ArrayType | MapType | StructType):
         return value.alias(new.name)
     return value.cast(spark_type(new.type)).alias(new.name)

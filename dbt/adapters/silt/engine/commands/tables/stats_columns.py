@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from dbt.adapters.silt.engine.kernel.files.statistics import name_parts
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.sql.ast import Name
@@ -58,4 +59,4 @@ def _folded(path: Name) -> Name:
 
 
 def _spelled(part: str) -> str:
-    return part if re.fullmatch(r"\w+", part) else "`" + part.replace("`", "``") + "`"
+    return part if re.fullmatch(r"\w+", part) else quote(part)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands.spark.partitions import quoted
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.commands.writing.checks import Check, counted, shown
 from dbt.adapters.silt.engine.commands.writing.conversion import Conversion, conversion
@@ -23,6 +22,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     TypeMismatchError,
     ValueNotCastableError,
 )
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, StructField, StructType, nullable
 from dbt.adapters.silt.engine.sql.ast import Assignment, Name
 
@@ -144,7 +144,7 @@ def with_assignments(column: Column, settings: Sequence[Setting]) -> Column:
     for setting in settings:
         inner = setting.assignment.path[1:]
         if inner:
-            column = column.withField(".".join(quoted(member.name) for member in inner), setting.value)
+            column = column.withField(".".join(quote(member.name) for member in inner), setting.value)
         else:
             column = setting.value
     return column

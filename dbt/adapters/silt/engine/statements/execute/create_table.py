@@ -9,9 +9,9 @@ from dbt.adapters.silt.engine.commands.tables import create
 from dbt.adapters.silt.engine.commands.tables.create import Definition
 from dbt.adapters.silt.engine.commands.tables.creation import Place
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.sql import ast
-from dbt.adapters.silt.engine.sql.tokens import quoted
 from dbt.adapters.silt.engine.statements.execute.constraints import named
 from dbt.adapters.silt.engine.statements.execute.functions import refuse_calls
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
@@ -66,7 +66,7 @@ def create_table_like(context: Context, statement: ast.CreateTableLike) -> Resul
         return pass_to_spark(context, statement)
 
     def define(target: CreateTarget) -> Maker:
-        name = ".".join(quoted(part) for part in statement.source)
+        name = ".".join(quote(part) for part in statement.source)
         resolved = context.resolver.query(f"select * from {name}")
         definition = _like(kernel_schema(context.frame(resolved).schema), statement)
         base = None if target.log is None else target.log.snapshot()

@@ -14,6 +14,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     RelationExistsError,
     UnsupportedStatementError,
 )
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.keys import constraint_names
@@ -21,7 +22,7 @@ from dbt.adapters.silt.engine.kernel.table.properties import is_settable
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import CreateMode, InsertMode, Name, SaveMode
 from dbt.adapters.silt.engine.sql.cursor import Cursor
-from dbt.adapters.silt.engine.sql.tokens import quoted, tokenize
+from dbt.adapters.silt.engine.sql.tokens import tokenize
 from dbt.adapters.silt.engine.statements.execute import create_table, insert
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
@@ -245,4 +246,4 @@ def _full_name(target: CreateTarget) -> Name:
 
 
 def _rows(statement: ast.WriteRows) -> str:
-    return f"select * from {quoted(statement.view)}"
+    return f"select * from {quote(statement.view)}"

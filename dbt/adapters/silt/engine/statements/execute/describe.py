@@ -9,10 +9,10 @@ from dbt.adapters.silt.engine.commands.tables.describe import Answer
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
 )
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import Name
-from dbt.adapters.silt.engine.sql.tokens import quoted
 from dbt.adapters.silt.engine.statements.execute.schemas import named_schema
 from dbt.adapters.silt.engine.statements.resolve.namespace import (
     Meaning,
@@ -79,7 +79,7 @@ def schema_of(context: Context, name: Name, meaning: Meaning) -> StructType:
     """The columns of a relation; a view's comments are those that its statement gave."""
     if isinstance(meaning, WarehouseTable):
         return meaning.log.snapshot().schema
-    written = ".".join(quoted(part) for part in name)
+    written = ".".join(quote(part) for part in name)
     schema = kernel_schema(context.dataframe(f"select * from {written}").schema)
     return _commented(schema, meaning.view) if isinstance(meaning, WarehouseView) else schema
 

@@ -11,10 +11,10 @@ from dbt.adapters.silt.engine.commands.rows import delete as delete_command
 from dbt.adapters.silt.engine.commands.rows import truncate as truncate_command
 from dbt.adapters.silt.engine.commands.rows import update as update_command
 from dbt.adapters.silt.engine.commands.target import Outcome
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import Name
 from dbt.adapters.silt.engine.sql.grammar.expressions import expressions, with_expressions
-from dbt.adapters.silt.engine.sql.tokens import quoted
 from dbt.adapters.silt.engine.statements.resolve.merge_keys import MergeSides, merge_keys
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
@@ -37,7 +37,7 @@ def delete(context: Context, statement: ast.Delete) -> Result:
 def truncate(context: Context, statement: ast.Truncate) -> Result:
     """TRUNCATE TABLE; with a partition, a delete of that partition."""
     if statement.partition:
-        condition = " and ".join(f"{quoted(part.column)} <=> {part.value}" for part in statement.partition)
+        condition = " and ".join(f"{quote(part.column)} <=> {part.value}" for part in statement.partition)
         as_delete = ast.Delete(
             text=statement.text, unsupported=statement.unsupported, table=statement.table, condition=condition
         )

@@ -10,10 +10,10 @@ from dbt.adapters.silt.engine.kernel.errors import (
     RelationExistsError,
     UnsupportedStatementError,
 )
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import CreateMode
 from dbt.adapters.silt.engine.sql.query.references import function_calls, table_references
-from dbt.adapters.silt.engine.sql.tokens import quoted
 from dbt.adapters.silt.engine.statements.resolve import function_text
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark
@@ -154,4 +154,4 @@ def _refuse_body(context: Context, name: RelationName, body: str) -> None:
 
 def _is_sparks(context: Context, name: ast.Name) -> bool:
     """Whether a name of one part is a function that Spark itself knows."""
-    return len(name) == 1 and context.spark.catalog.functionExists(quoted(name[0]))
+    return len(name) == 1 and context.spark.catalog.functionExists(quote(name[0]))

@@ -13,9 +13,9 @@ from dbt.adapters.silt.engine.commands.insert.placement import Placement
 from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
 from dbt.adapters.silt.engine.commands.target import Outcome, Target
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import InsertMode
-from dbt.adapters.silt.engine.sql.tokens import quoted
 from dbt.adapters.silt.engine.statements.execute.default_values import with_defaults
 from dbt.adapters.silt.engine.statements.resolve.merge_keys import MergeSides, merge_keys
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
@@ -105,7 +105,7 @@ def _overwrites_partitions(context: Context) -> bool:
 
 def _condition(statement: ast.Insert) -> str | None:
     """The rows to replace: those of REPLACE WHERE, or of the partition that OVERWRITE names."""
-    constants = [f"{quoted(each.column)} <=> {each.value}" for each in statement.partition if each.value is not None]
+    constants = [f"{quote(each.column)} <=> {each.value}" for each in statement.partition if each.value is not None]
     if statement.mode is InsertMode.OVERWRITE and constants:
         return " and ".join(constants)
     return statement.condition

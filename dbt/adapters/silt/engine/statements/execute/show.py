@@ -13,9 +13,9 @@ from dbt.adapters.silt.engine.kernel.errors import (
     RelationNotFoundError,
     UnsupportedStatementError,
 )
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import ShowKind
-from dbt.adapters.silt.engine.sql.tokens import quoted
 from dbt.adapters.silt.engine.statements.execute.describe import answer, schema_of
 from dbt.adapters.silt.engine.statements.execute.schemas import named_schema
 from dbt.adapters.silt.engine.statements.resolve.namespace import (
@@ -113,10 +113,10 @@ def _create_table(context: Context, statement: ast.Show) -> Answer | None:
     if isinstance(meaning, SparkRelation | TemporaryView):
         return None
     if isinstance(meaning, WarehouseTable):
-        written = ".".join(quoted(part) for part in name) if meaning.name is None else meaning.name.quoted
+        written = ".".join(quote(part) for part in name) if meaning.name is None else meaning.name.quoted
         return describe.create_statement(written, meaning.log.snapshot())
     view = meaning.view
-    columns = f" ({', '.join(quoted(column.name) for column in view.columns)})" if view.columns else ""
+    columns = f" ({', '.join(quote(column.name) for column in view.columns)})" if view.columns else ""
     return Answer(((f"CREATE VIEW {view.name.quoted}{columns} AS {view.text}",),), "createtab_stmt string")
 
 
