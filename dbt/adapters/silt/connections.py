@@ -37,7 +37,8 @@ from dbt.adapters.silt.runs.recorder import Recorder
 from dbt.adapters.silt.runs.response import SiltResponse
 from dbt.adapters.silt.runs.retry import PreviousResults
 from dbt.adapters.silt.runs.skips import skipped, superseded
-from dbt.adapters.silt.session.handle import SiltCursor, SiltHandle, environment_of
+from dbt.adapters.silt.session.environment import environment_of
+from dbt.adapters.silt.session.handle import SiltCursor, SiltHandle
 
 logger = AdapterLogger("Silt")
 

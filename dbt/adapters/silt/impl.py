@@ -29,6 +29,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal, unquote
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.sql.split import split_statements
 from dbt.adapters.silt.materializations.external.files import (
     ExternalFiles,
     ExternalTarget,
@@ -52,7 +53,6 @@ from dbt.adapters.silt.runs.node_context import full_refresh_of
 from dbt.adapters.silt.runs.response import SiltResponse
 from dbt.adapters.silt.runs.text_table import text_table
 from dbt.adapters.silt.session.diagnosis import diagnose
-from dbt.adapters.silt.session.handle import split_statements
 
 logger = AdapterLogger("Silt")
 

@@ -17,6 +17,7 @@ from dbt.adapters.silt.connections import SiltConnectionManager
 from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, ReplaceWhereMismatchError
+from dbt.adapters.silt.engine.sql.split import split_statements
 from dbt.adapters.silt.engine.statements.execute.written import Effect, Written
 from dbt.adapters.silt.materializations.incremental.microbatch import REMEDY
 from dbt.adapters.silt.materializations.seeds import seed_file
@@ -24,7 +25,6 @@ from dbt.adapters.silt.records.units import Unit, clone_unit, main_unit, model_h
 from dbt.adapters.silt.runs.node_context import is_rebuilt, table_of
 from dbt.adapters.silt.runs.response import SiltResponse
 from dbt.adapters.silt.runs.skips import skipped
-from dbt.adapters.silt.session.handle import split_statements
 
 
 class UnitMethods(metaclass=AdapterMeta):
