@@ -111,7 +111,8 @@ class SiltAdapter(
         self, name: str, query_header_context: Any = None, should_release_connection: bool = True
     ) -> Iterator[None]:
         named = super().connection_named(name, query_header_context, should_release_connection)
-        with named, self.connections.node_scope(query_header_context):
+        node = self.connections.node.scope(query_header_context, lambda: self.connections.handle.is_cancelled)
+        with named, node:
             yield
 
     # Relations
@@ -178,7 +179,7 @@ class SiltAdapter(
     @available
     def cache_added(self, relation: BaseRelation | None) -> str:
         """Remember the relation as it is now: it may have been of another kind before."""
-        self.connections.end_node()
+        self.connections.node.end()
         # In one step: a batch of the same model that found no table in between would make it anew.
         with self.cache.lock:
             if relation is not None:

@@ -11,8 +11,9 @@ from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse
+from dbt.adapters.silt.records.units import Unit
 from dbt.adapters.silt.runs.response import SiltResponse
-from dbt.adapters.silt.session.handle import SiltHandle
+from dbt.adapters.silt.session.handle import SiltHandle, Submission
 from dbt.adapters.silt.session.spark import SessionPool, SessionSettings
 
 
@@ -42,17 +43,51 @@ def test_a_connection_that_is_cancelled_stops_its_jobs_and_runs_nothing_more(
         handle.cursor().execute("select 1")
 
 
+def test_what_is_submitted_is_run_as_it_was_given_whatever_dbt_logs_of_it() -> None:
+    runner = RememberingRunner()
+    cursor = SiltHandle(SessionPool(SessionSettings()), None, None, runner).cursor()
+    unit = Unit("silt/shop/model.shop.orders/R1/main", 1, "R1")
+    given = Submission("set a = 1; begin select 1; end", unit, replace_tables=True)
+    cursor.execute(f"/* opens /* another */\n{given.text}", given)
+    assert runner.ran == [("set a = 1", unit, True), ("begin select 1", unit, True), ("end", unit, True)]
+    cursor.execute("begin select 1; end")
+    assert runner.ran[3:] == [("begin select 1; end", None, False)]
+
+
+def test_values_that_a_statement_would_be_bound_to_are_refused() -> None:
+    runner = RememberingRunner()
+    with pytest.raises(DbtRuntimeError, match="no bindings"):
+        SiltHandle(SessionPool(SessionSettings()), None, None, runner).cursor().execute("select ?", (1,))
+    assert runner.ran == []
+
+
+class RememberingRunner:
+    """Runs nothing, and remembers what it was given."""
+
+    def __init__(self) -> None:
+        self.ran: list[tuple[str, Unit | None, bool]] = []
+
+    def run(
+        self, warehouse: Warehouse, text: str, own_unit: Unit | None = None, *, replace_tables: bool = False
+    ) -> tuple[Result, SiltResponse]:
+        self.ran.append((text, own_unit, replace_tables))
+        return Result(), SiltResponse("OK", code="OK")
+
+    def job_tags(self) -> tuple[str, ...]:
+        return ()
+
+
 @dataclass(frozen=True)
 class TaggedRunner:
-    """A manager of connections whose statements have these tags."""
+    """Runs statements whose jobs have these tags."""
 
     tags: tuple[str, ...]
 
-    def run(self, warehouse: Warehouse, statement: str) -> tuple[Result, SiltResponse]:
-        return warehouse.execute(statement), SiltResponse("OK", code="OK")
-
-    def without_comment(self, sql: str) -> str:
-        return sql
+    def run(
+        self, warehouse: Warehouse, text: str, own_unit: Unit | None = None, *, replace_tables: bool = False
+    ) -> tuple[Result, SiltResponse]:
+        result = warehouse.execute(text, own_unit and own_unit.txn, replace_tables=replace_tables)
+        return result, SiltResponse("OK", code="OK")
 
     def job_tags(self) -> tuple[str, ...]:
         return self.tags

@@ -225,7 +225,7 @@ class Warehouse:
 
     def execute(
         self,
-        text: str,
+        statement: str | Statement,
         txn: tuple[str, int] | None = None,
         *,
         commit_info: Mapping[str, Any] | None = None,
@@ -236,27 +236,27 @@ class Warehouse:
         """As `sql`, giving the outcome of a change as a value.
 
         Args:
+            statement: its text, or what `parse` made of it.
             commit_info: further fields of the commit's `commitInfo`.
             isolation_level: of this statement's commit; None takes the warehouse's setting, then the table's.
             user_metadata: see `sql`.
             replace_tables: whether CREATE OR REPLACE VIEW may take the place of a table, whose rows then are gone.
         """
-        statement = parse(text)
-        settings = self._write_settings(statement, txn, user_metadata)
+        parsed = parse(statement) if isinstance(statement, str) else statement
+        settings = self._write_settings(parsed, txn, user_metadata)
         commit = replace(
             settings.commit,
             isolation_level=isolation_level or self.settings.isolation_level,
             commit_info=dict(commit_info or {}),
         )
-        return self._run(statement, replace(settings, commit=commit, replace_tables=replace_tables))
+        return self._run(parsed, replace(settings, commit=commit, replace_tables=replace_tables))
 
-    def written(self, text: str) -> Written | None:
-        """The table of ours that a statement would leave something in; None where it would in none. Nothing is run.
+    def written(self, statement: Statement) -> Written | None:
+        """The table of the warehouse that a statement would change; None where it would change none. Runs nothing.
 
         Raises:
-            StatementSyntaxError, InvalidNameError: as the statement would.
+            InvalidNameError: as the statement would.
         """
-        statement = parse(text)
         effect, name = effect_of(statement), name_of(statement)
         if effect is None or is_path(name):
             return None if effect is None else Written(None, effect)

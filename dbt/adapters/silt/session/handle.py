@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import agate
@@ -17,25 +18,39 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt.adapters.silt.column import rows_of, to_agate
 from dbt.adapters.silt.engine.sql.split import split_statements
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse
+from dbt.adapters.silt.records.units import Unit
 from dbt.adapters.silt.runs.response import SiltResponse
 from dbt.adapters.silt.session.fetch import fetchable
 from dbt.adapters.silt.session.spark import SessionPool
 
 
 class Runner(Protocol):
-    """What a cursor asks of its connection's manager."""
+    """What a cursor needs of a `StatementRunner`."""
 
-    def run(self, warehouse: Warehouse, statement: str) -> tuple[Result, SiltResponse]:
-        """Run one statement, and say what came of it."""
-        ...
-
-    def without_comment(self, sql: str) -> str:
-        """The text without dbt's query comment."""
+    def run(
+        self, warehouse: Warehouse, text: str, own_unit: Unit | None = None, *, replace_tables: bool = False
+    ) -> tuple[Result, SiltResponse]:
+        """Runs one statement; its rows, and what it did."""
         ...
 
     def job_tags(self) -> tuple[str, ...]:
         """What the Spark jobs of this thread's statements are tagged with."""
         ...
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A text as it is to be run: what dbt logs of it has the query comment, too.
+
+    Attributes:
+        text: its statements.
+        unit: where the text is a node's own write, its unit of work.
+        replace_tables: whether a view that is made may take the place of a table.
+    """
+
+    text: str
+    unit: Unit | None = None
+    replace_tables: bool = False
 
 
 class SiltHandle:
@@ -120,18 +135,25 @@ class SiltCursor:
         self.response = SiltResponse("OK", code="OK")
 
     def execute(self, sql: str, bindings: Any = None) -> None:
-        """Run each statement of a text.
+        """Runs each statement of a text.
+
+        Args:
+            sql: the text, where it does not come with `bindings`.
+            bindings: a Submission, which is then run in the place of `sql`: dbt hands its bindings on as they are.
 
         Raises:
-            DbtRuntimeError: bindings were given.
+            DbtRuntimeError: bindings in DB-API's sense were given.
             SiltError: see the warehouse.
         """
-        if bindings:
+        if bindings and not isinstance(bindings, Submission):
             raise DbtRuntimeError("silt takes no bindings: write the values into the statement")
-        for statement in split_statements(self._handle.runner.without_comment(sql)):
+        given = bindings or Submission(sql)
+        for statement in split_statements(given.text):
             self.drain()
             with self._handle.busy():
-                result, self.response = self._handle.runner.run(self._handle.warehouse, statement)
+                result, self.response = self._handle.runner.run(
+                    self._handle.warehouse, statement, given.unit, replace_tables=given.replace_tables
+                )
             self._frame = result.dataframe
 
     def drain(self) -> None:
