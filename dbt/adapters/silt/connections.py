@@ -83,10 +83,10 @@ class SiltConnectionManager(SQLConnectionManager):
 
     # There are no transactions over several statements: each commits by itself.
 
-    def begin(self) -> Connection:
+    def begin(self) -> Connection:  # type: ignore[override]  # as dbt's own for SQL
         return self.get_thread_connection()
 
-    def commit(self) -> Connection:
+    def commit(self) -> Connection:  # type: ignore[override]
         return self.get_thread_connection()
 
     def clear_transaction(self) -> None:
@@ -115,7 +115,7 @@ class SiltConnectionManager(SQLConnectionManager):
                 if fetch:
                     return cursor.response, cursor.agate(limit)
                 cursor.drain()
-                return cursor.response, empty_table()
+                return cursor.response, empty_table()  # type: ignore[no-untyped-call]
 
     def add_select_query(self, sql: str) -> tuple[Connection, SiltCursor]:
         return self._submit(Submission(sql))
@@ -154,7 +154,8 @@ class SiltConnectionManager(SQLConnectionManager):
     @property
     def handle(self) -> SiltHandle:
         """This thread's open connection's."""
-        return self.get_thread_connection().handle
+        handle: SiltHandle = self.get_thread_connection().handle
+        return handle
 
 
 def without_java_stack(text: str) -> str:

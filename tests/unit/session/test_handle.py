@@ -68,7 +68,7 @@ class RememberingRunner:
         self.ran: list[tuple[str, Unit | None, bool]] = []
 
     def run(
-        self, warehouse: Warehouse, text: str, own_unit: Unit | None = None, *, replace_tables: bool = False
+        self, _warehouse: Warehouse, text: str, own_unit: Unit | None = None, *, replace_tables: bool = False
     ) -> tuple[Result, SiltResponse]:
         self.ran.append((text, own_unit, replace_tables))
         return Result(), SiltResponse("OK", code="OK")

@@ -7,7 +7,6 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dbt.adapters.base import BaseRelation
 from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtDatabaseError
@@ -22,6 +21,7 @@ from dbt.adapters.silt.engine.statements.execute.written import Effect, Written
 from dbt.adapters.silt.materializations.incremental.microbatch import REMEDY
 from dbt.adapters.silt.materializations.seeds import seed_file
 from dbt.adapters.silt.records.units import Unit, clone_unit, main_unit, model_hook_scope
+from dbt.adapters.silt.relation import SiltRelation
 from dbt.adapters.silt.runs.node_context import is_rebuilt, table_of
 from dbt.adapters.silt.runs.response import SiltResponse
 from dbt.adapters.silt.runs.skips import skipped
@@ -34,7 +34,7 @@ class UnitMethods(metaclass=AdapterMeta):
     connections: SiltConnectionManager
 
     @abstractmethod
-    def _find(self, relation: BaseRelation) -> RelationEntry | None:
+    def _find(self, relation: SiltRelation) -> RelationEntry | None:
         """The table or view of that name."""
 
     @available.parse_none
@@ -52,7 +52,7 @@ class UnitMethods(metaclass=AdapterMeta):
             return clone_unit(self.connections.invocation.context, model, full_refresh)
 
     @available.parse_none
-    def earlier_result(self, unit: Unit | None, relation: BaseRelation) -> SiltResponse | None:
+    def earlier_result(self, unit: Unit | None, relation: SiltRelation) -> SiltResponse | None:
         """What is reported of a unit of work that the table holds already; None if it is still to be done."""
         if unit is None:
             return None
@@ -66,7 +66,7 @@ class UnitMethods(metaclass=AdapterMeta):
             self.connections.runner.note_skip(response, unit)
         return response
 
-    @available.parse(lambda *a, **k: None)
+    @available.parse(lambda *_, **__: None)
     def write_unit(self, sql: str, unit: Unit | None) -> AdapterResponse:
         """Run a node's own write as its unit of work; of several statements, the last is the unit, the others parts."""
         if unit is None:
@@ -86,13 +86,13 @@ class UnitMethods(metaclass=AdapterMeta):
                 raise DbtDatabaseError(f"{error.msg.rstrip('.')}. {REMEDY}") from error.__cause__
             raise
 
-    @available.parse(lambda *a, **k: None)
-    def write_view(self, sql: str, existing: BaseRelation | None) -> AdapterResponse:
+    @available.parse(lambda *_, **__: None)
+    def write_view(self, sql: str, existing: SiltRelation | None) -> AdapterResponse:
         """Make a view, in one step also in the place of the table that the run saw there."""
         return self.connections.execute(sql, replace_tables=existing is not None and existing.is_table)[0]
 
     @available.parse_none
-    def enter_hook(self, model: Mapping[str, Any], role: str, relation: BaseRelation, full_refresh: bool) -> None:
+    def enter_hook(self, model: Mapping[str, Any], role: str, relation: SiltRelation, full_refresh: bool) -> None:
         """From here to `leave_hook`, each statement is a unit of work of the node's hook."""
         if self.connections.invocation.writes:
             context = self.connections.invocation.context
@@ -134,7 +134,7 @@ class UnitMethods(metaclass=AdapterMeta):
     def pre_model_hook(self, config: Any) -> None:
         self.connections.node.begin(config)
 
-    def post_model_hook(self, config: Any, context: Any) -> None:
+    def post_model_hook(self, config: Any, context: Any) -> None:  # noqa: ARG002 - dbt's signature
         self.connections.node.leave()
 
 

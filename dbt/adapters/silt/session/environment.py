@@ -83,7 +83,7 @@ class Environment:
     def _session_settings(self) -> SessionSettings:
         given = self._credentials
         conf = {name: str(value) for name, value in given.spark_conf.items()}
-        if given.remote:
+        if given.remote or not given.master:  # a profile without `remote` has a `master`
             return SessionSettings(remote=given.remote, spark_conf=conf)
         return SessionSettings(master=given.master, spark_conf=conf)
 
