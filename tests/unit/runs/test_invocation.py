@@ -47,7 +47,7 @@ def config(project: Path, which: str = "run", **fields: Any) -> SimpleNamespace:
 
 
 def invocation(given: SimpleNamespace) -> Invocation:
-    return Invocation(given, lambda previous: None)
+    return Invocation(given, lambda _: None)
 
 
 def entered(project: Path) -> list[tuple[str, bool]]:
@@ -202,8 +202,9 @@ def test_a_plain_rerun_says_first_what_it_continues(tmp_path: Path, info: list[s
     assert info[1] == f"Run id {first} (a run that did not finish)"
 
 
+@pytest.mark.usefixtures("retry")
 def test_a_retry_works_under_the_id_of_what_it_repeats_and_says_that_the_profiles_is_not_taken(
-    tmp_path: Path, retry: None, info: list[str]
+    tmp_path: Path, info: list[str]
 ) -> None:
     enter(tmp_path, "I1", "R1", "dbt run", LONG_AGO)
     write_results(tmp_path, "I1")
@@ -214,7 +215,8 @@ def test_a_retry_works_under_the_id_of_what_it_repeats_and_says_that_the_profile
     assert (entry.run_id, entry.command, entry.repeats) == ("R1", "dbt run", "I1")
 
 
-def test_a_retry_after_a_kill_is_refused_with_the_command_that_continues(tmp_path: Path, retry: None) -> None:
+@pytest.mark.usefixtures("retry")
+def test_a_retry_after_a_kill_is_refused_with_the_command_that_continues(tmp_path: Path) -> None:
     enter(tmp_path, "I1", "R1", "dbt run", "2019-12-31T00:00:00+00:00")
     enter(tmp_path, "I2", "R2", "dbt run -s orders", KILLED, finished=False)
     write_results(tmp_path, "I1")

@@ -28,6 +28,7 @@ Each table remembers the application ids on its own. What is skipped stands in t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -124,7 +125,7 @@ class Warehouse:
         catalog.create_schema(database, schema, if_not_exists=True)
         self._storage = SharedStorage(tuple(stores.values()))
         self._retry_queue = RetryQueue()
-        self._open(spark, Namespace(spark, catalog, database, schema))
+        self._open(Namespace(spark, catalog, database, schema), None)
 
     def for_session(self, spark: SparkSession, one_cut: bool = False) -> Warehouse:
         """The same warehouse, with its caches, seen by another session, such as that of a stream's micro-batch.
@@ -133,14 +134,7 @@ class Warehouse:
             one_cut: whether the statements to come belong together: what a query reads of a table is then what a later
                 write to that table rests on, and a commit of somebody else in between is a conflict.
         """
-        other = object.__new__(type(self))
-        other.settings = self.settings
-        other._storage = self._storage
-        other._retry_queue = self._retry_queue
-        first = self._first
-        other._open(spark, Namespace(spark, self.catalog, first.database, first.schema))
-        other._read_history = ReadHistory() if one_cut else None
-        return other
+        return self._seen_by(spark, ReadHistory() if one_cut else None)
 
     @property
     def catalog(self) -> Catalog:
@@ -192,7 +186,8 @@ class Warehouse:
         view = f"__silt_rows_{self.settings.clock.new_id()}"
         statement = dataframe_write.statement(table, view, mode, options)
         settings = self._write_settings(statement, txn, options.get("user_metadata"))
-        house = self if df.sparkSession is self.spark else self._beside(df.sparkSession)
+        same = df.sparkSession is self.spark
+        house = self if same else self._seen_by(df.sparkSession, self._read_history)
         with frame_source.view(df, view):
             outcome = house._run(statement, settings).outcome
         assert outcome is not None
@@ -229,7 +224,7 @@ class Warehouse:
 
     def execute(
         self,
-        text: str,
+        statement: str | Statement,
         txn: tuple[str, int] | None = None,
         *,
         commit_info: Mapping[str, Any] | None = None,
@@ -240,27 +235,27 @@ class Warehouse:
         """As `sql`, giving the outcome of a change as a value.
 
         Args:
+            statement: its text, or what `parse` made of it.
             commit_info: further fields of the commit's `commitInfo`.
             isolation_level: of this statement's commit; None takes the warehouse's setting, then the table's.
             user_metadata: see `sql`.
             replace_tables: whether CREATE OR REPLACE VIEW may take the place of a table, whose rows then are gone.
         """
-        statement = parse(text)
-        settings = self._write_settings(statement, txn, user_metadata)
+        parsed = parse(statement) if isinstance(statement, str) else statement
+        settings = self._write_settings(parsed, txn, user_metadata)
         commit = replace(
             settings.commit,
             isolation_level=isolation_level or self.settings.isolation_level,
             commit_info=dict(commit_info or {}),
         )
-        return self._run(statement, replace(settings, commit=commit, replace_tables=replace_tables))
+        return self._run(parsed, replace(settings, commit=commit, replace_tables=replace_tables))
 
-    def written(self, text: str) -> Written | None:
-        """The table of ours that a statement would leave something in; None where it would in none. Nothing is run.
+    def written(self, statement: Statement) -> Written | None:
+        """The table of the warehouse that a statement would change; None where it would change none. Runs nothing.
 
         Raises:
-            StatementSyntaxError, InvalidNameError: as the statement would.
+            InvalidNameError: as the statement would.
         """
-        statement = parse(text)
         name = statement.changed_table
         if name is None or statement.effect is None:
             return None
@@ -288,20 +283,19 @@ class Warehouse:
         if self._read_history is not None:
             self._read_history.forget(self.catalog.table(name))
 
-    def _open(self, spark: SparkSession, namespace: Namespace) -> None:
-        configure(spark)
-        self._storage.check(spark)
-        self.spark = spark
-        self._first = namespace
+    def _open(self, namespace: Namespace, read_history: ReadHistory | None) -> None:
+        """Sets what belongs to one session: what its names mean, its views, and what it has read."""
+        configure(namespace.spark)
+        self._storage.check(namespace.spark)
+        self.spark = namespace.spark
         self._namespace = namespace
-        self._snapshot_views = SnapshotViews(spark)
-        self._read_history: ReadHistory | None = None
+        self._snapshot_views = SnapshotViews(namespace.spark)
+        self._read_history = read_history
 
-    def _beside(self, spark: SparkSession) -> Warehouse:
-        """As it is, seen by another session: names mean what they mean here."""
-        other = self.for_session(spark)
-        other._read_history = self._read_history
-        other._namespace.database, other._namespace.schema = self._namespace.database, self._namespace.schema
+    def _seen_by(self, spark: SparkSession, read_history: ReadHistory | None) -> Warehouse:
+        """The same warehouse, seen by another session: names mean what they mean here."""
+        here, other = self._namespace, copy(self)
+        other._open(Namespace(spark, here.catalog, here.database, here.schema), read_history)
         return other
 
     def _write_settings(

@@ -21,7 +21,7 @@ class RollbackMethods(metaclass=AdapterMeta):
     config: Any
     connections: SiltConnectionManager
 
-    @available.parse(lambda *a, **k: "")
+    @available.parse(lambda *_, **__: "")
     def roll_back(
         self,
         run_id: str,

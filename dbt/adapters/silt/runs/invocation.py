@@ -64,7 +64,8 @@ class Invocation:
         self._is_over = False
         self._around = sys.exc_info()[1]
         # `dbt debug` knows the project by its flag alone.
-        given = getattr(config, "project_root", None) or getattr(get_flags(), "PROJECT_DIR", None)
+        flags = get_flags()  # type: ignore[no-untyped-call]
+        given = getattr(config, "project_root", None) or getattr(flags, "PROJECT_DIR", None)
         self.project_root = Path(given or os.getcwd())
         self.target_path = Path(getattr(config, "project_target_path", None) or self.project_root / "target")
         self._registry = RunRegistry(self.target_path)
@@ -87,7 +88,7 @@ class Invocation:
     @property
     def is_operation(self) -> bool:
         """Whether this is `dbt run-operation`, which may also only look at something."""
-        return self._flag("which") == OPERATION
+        return str(self._flag("which")) == OPERATION
 
     @property
     def operation(self) -> str | None:
