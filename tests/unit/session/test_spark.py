@@ -72,6 +72,7 @@ def test_a_setting_that_would_make_tables_wrong_is_refused() -> None:
 
 
 def test_a_setting_may_repeat_what_is_required(spark: SparkSession) -> None:
+    # Passes where nothing is raised.
     open_session(SessionSettings(master="local[2]", spark_conf={"spark.sql.caseSensitive": "False"}))
 
 

@@ -1,3 +1,5 @@
+"""Names in the clauses of a MERGE are qualified by the side that has them."""
+
 from __future__ import annotations
 
 import pytest
