@@ -23,7 +23,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from dbt.adapters.silt.engine.warehouse import Warehouse
+from dbt.adapters.silt.engine import Warehouse
 
 PROJECT = Path(__file__).resolve().parent
 WRITERS = ("model", "seed", "snapshot")

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.warehouse import Warehouse
+from dbt.adapters.silt.engine import Warehouse
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "delta-rs"
 TABLES = [

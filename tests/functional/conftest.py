@@ -15,7 +15,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """dbt and its dependencies warn of their own deprecations, which are not ours to mend."""
+    """Ignores warnings: those of dbt's and its dependencies' deprecations are not this project's to mend."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:

@@ -21,7 +21,7 @@ import pytest
 from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.warehouse import Warehouse
+from dbt.adapters.silt.engine import Warehouse
 from tests.interop import delta_spark_process
 from tests.interop.feature_tables import FEATURE_TABLES, FeatureTable
 from tests.interop.rows import as_rows

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.warehouse import Warehouse
+from dbt.adapters.silt.engine import Warehouse
 from tests.unit.engine.house import House
 
 KINDS = {

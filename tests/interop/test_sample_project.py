@@ -16,7 +16,7 @@ from dbt.cli.main import dbtRunner
 from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.warehouse import Warehouse
+from dbt.adapters.silt.engine import Warehouse
 from sample_project import land
 
 pytestmark = pytest.mark.xdist_group("sample_project")

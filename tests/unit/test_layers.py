@@ -206,3 +206,11 @@ def test_what_needs_neither_spark_nor_dbt_imports_without_them() -> None:
     assert run.returncode == 0, run.stderr
     expected = {module for module in MODULES if module.startswith(tuple(f"{package}." for package in packages))}
     assert set(run.stdout.split()) == expected | {"blocked"}
+
+
+FOLDERS = sorted({file.parent for name in ("dbt", "tests", "benchmarks") for file in (ROOT / name).rglob("*.py")})
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.relative_to(ROOT).as_posix())
+def test_a_folder_holds_at_most_twenty_python_files(folder: Path) -> None:
+    assert len(list(folder.glob("*.py"))) <= 20, f"{folder} is full: give what belongs together a folder of its own"

@@ -114,5 +114,15 @@ def test_the_engines_first_import_loads_neither_spark_nor_dbt_core(tmp_path: Pat
     assert done.stdout == "[]\n"
 
 
+def test_importing_the_front_door_starts_no_spark_and_imports_no_dbt(tmp_path: Path) -> None:
+    code = (
+        "import sys; from dbt.adapters.silt.engine import Warehouse; from pyspark import SparkContext; "
+        "print([m for m in ('agate', 'dbt.cli', 'dbt.adapters.base', 'dbt_common') if m in sys.modules], "
+        "SparkContext._gateway, SparkContext._active_spark_context)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "[] None None\n"
+
+
 def test_a_name_that_is_not_public_is_no_attribute() -> None:
     assert not hasattr(engine, "NoSuchName")

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from dbt.tests.util import run_dbt_and_capture
 
+from dbt.adapters.silt.engine import Result, Warehouse
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.transaction import commit as transaction
-from dbt.adapters.silt.engine.warehouse import Result, Warehouse
 
 ROWS = "select id, part, {{ var('round', 1) }} as round, at from {{ ref('events') }}"
 EVENTS = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -89,16 +90,44 @@ def test_two_backfills_at_once_with_different_vars_both_land(built: Workplace, t
     assert first.rows()["as_backfill"] == sorted(expected)
 
 
+WAITS = "as_append is not there yet"
+WAIT_FOR_A_TABLE = f"""
+{{% macro wait_for_a_table() %}}
+  {{%- set seen = namespace(it=false) -%}}
+  {{%- for _ in range(3000) if execute and not seen.it -%}}
+    {{{{- log('{WAITS}', info=true) if loop.first -}}}}
+    {{%- set seen.it = run_query("show tables in " ~ target.schema ~ " like 'as_append'") | length > 0 -%}}
+    {{%- do run_query("select java_method('java.lang.Thread', 'sleep', 50L)") -%}}
+  {{%- endfor -%}}
+{{% endmacro %}}
+"""
+"""dbt has looked which tables there are before a hook at the run's start: this one lets another run make one then."""
+
+
+def wait_at_its_start(place: Workplace) -> None:
+    """Lets each run of the folder wait for the table `as_append`, after it has looked which tables there are."""
+    project = place.root / "project"
+    (project / "macros" / "wait_for_a_table.sql").write_text(WAIT_FOR_A_TABLE)
+    with (project / "dbt_project.yml").open("a") as settings:
+        settings.write('on-run-start: "{{ wait_for_a_table() }}"\n')
+
+
 def test_of_two_first_runs_at_once_the_loser_of_a_table_is_told_to_run_again(built: Workplace, tmp_path: Path) -> None:
-    first = Workplace.make(tmp_path / "first")
-    second = first.beside(tmp_path / "second")
-    places = {"run-1": first, "run-2": second}
-    processes = {run_id: place.start(run_id, 1) for run_id, place in places.items()}
-    for run_id, process in processes.items():
-        if process.wait(timeout=300) != 0:
-            assert "run it again" in places[run_id].output().lower()
-            assert places[run_id].build(run_id, 1) == 0, places[run_id].output()
-    appended = first.rows()["as_append"]
+    winner = Workplace.make(tmp_path / "winner")
+    loser = winner.beside(tmp_path / "loser")
+    wait_at_its_start(loser)
+    losing = loser.start("run-2", 1)
+    while WAITS not in loser.output():
+        assert losing.poll() is None, loser.output()
+        time.sleep(0.05)
+    winning = winner.start("run-1", 1)
+    assert losing.wait(timeout=300) != 0, loser.output()
+    assert "run it again" in loser.output().lower()
+    # Of the tables that the two then made at once, the first run may have lost some as well.
+    if winning.wait(timeout=300) != 0:
+        assert winner.build("run-1", 1) == 0, winner.output()
+    assert loser.build("run-2", 1) == 0, loser.output()
+    appended = winner.rows()["as_append"]
     assert {row: appended.count(row) for row in appended} == dict.fromkeys(appended, 2)
     for table in ("as_merge", "as_table", "as_snapshot", "colours"):
-        assert first.rows()[table] == built.rows()[table]
+        assert winner.rows()[table] == built.rows()[table]

@@ -1,3 +1,5 @@
+"""Rows of any type are compared as SQL."""
+
 from __future__ import annotations
 
 import pytest

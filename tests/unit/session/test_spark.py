@@ -76,6 +76,7 @@ def test_a_setting_that_would_make_tables_wrong_is_refused() -> None:
 
 @pytest.mark.usefixtures("spark")
 def test_a_setting_may_repeat_what_is_required() -> None:
+    # Passes where nothing is raised.
     open_session(SessionSettings(master="local[2]", spark_conf={"spark.sql.caseSensitive": "False"}))
 
 

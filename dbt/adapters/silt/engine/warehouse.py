@@ -1,5 +1,7 @@
 """The front door: SQL and tables of a warehouse, from any PySpark program.
 
+    from dbt.adapters.silt.engine import Warehouse
+
     warehouse = Warehouse(spark, "/data/warehouse")
     warehouse.sql("create table main.orders (id bigint not null, amount decimal(12, 2))")
     warehouse.write(df, "main.orders", txn=("load", 1))
@@ -7,7 +9,7 @@
 
 Statements on tables of the warehouse go through the engine's commit protocol; everything else goes to Spark as it is.
 
-A write with a `txn` takes place once, however often the program is run again. A job keeps its place as the version,
+A write with a `txn` takes place once, however often the program is run again. A job keeps its position as the version,
 
     done = warehouse.transaction_version("main.orders", "orders-job")
     warehouse.write(read(after=done), "main.orders", txn=("orders-job", last_offset))
@@ -22,7 +24,7 @@ and a stream that writes several tables, MERGE included, by the id of its batch:
 
     stream.writeStream.foreachBatch(apply).option("checkpointLocation", ...).start()
 
-Each table remembers the application ids on its own. What is skipped stands in the log of the package.
+Each table records its own application ids. Skipped writes are named in the log of the package, `dbt.adapters.silt`.
 """
 
 from __future__ import annotations
@@ -80,7 +82,11 @@ class WarehouseSettings:
         is_forgotten_on_replace: the transaction identifiers that are forgotten when a whole table is replaced; none by
             default. The others are remembered until the table is dropped.
         python_functions: whether functions in Python, which are code in the warehouse, may be made and called.
-        log_skips: whether work that is skipped is told of in the log of the package, `dbt.adapters.silt`.
+        log_skips: whether a skipped write is named in the log of the package, `dbt.adapters.silt`.
+
+    Example:
+        >>> once = WarehouseSettings(statement_attempts=1, isolation_level=IsolationLevel.SNAPSHOT)
+        >>> warehouse = Warehouse(spark, folder, settings=once)
     """
 
     isolation_level: IsolationLevel | None = None
@@ -107,6 +113,13 @@ class Warehouse:
         InvalidSettingError: a location is of a kind that is not supported, the session has a conflicting setting, or
             its Spark runs where it does not see a location.
         StorageError: the folder cannot be written.
+
+    Example:
+        >>> warehouse = Warehouse(spark, folder)
+        >>> done = warehouse.sql("create table orders (id bigint not null, amount decimal(12, 2))")
+        >>> done = warehouse.sql("insert into orders values (1, 9.50), (2, 3.00)")
+        >>> warehouse.table("orders").agg({"amount": "sum"}).first()[0]
+        Decimal('12.50')
     """
 
     def __init__(
@@ -133,6 +146,10 @@ class Warehouse:
         Args:
             one_cut: whether the statements to come belong together: what a query reads of a table is then what a later
                 write to that table rests on, and a commit of somebody else in between is a conflict.
+
+        Example:
+            >>> warehouse.for_session(spark.newSession()).table("orders").count()
+            2
         """
         return self._seen_by(spark, ReadHistory() if one_cut else None)
 
@@ -153,6 +170,13 @@ class Warehouse:
 
         Raises:
             SiltError: see `kernel.errors`; nothing is applied unless the error says otherwise.
+
+        Example:
+            >>> delete = "delete from orders where id = 1"
+            >>> warehouse.sql(delete, txn=("clean-up", 1)).first().num_deleted_rows
+            1
+            >>> warehouse.sql(delete, txn=("clean-up", 1)).first().skipped
+            True
         """
         return self.execute(text, txn, user_metadata=user_metadata).rows(self.spark)
 
@@ -181,6 +205,13 @@ class Warehouse:
             InvalidNameError: the table would not be in the warehouse.
             ColumnNotFoundError, TypeMismatchError: the columns do not fit the table's.
             SiltError: see `kernel.errors`; nothing is applied unless the error says otherwise.
+
+        Example:
+            >>> new = spark.sql("select 3L as id, 1.25 as amount")
+            >>> warehouse.write(new, "orders", txn=("load", 1)).rows_inserted
+            1
+            >>> warehouse.write(new, "orders", txn=("load", 1)).skipped
+            True
         """
         frame_source.check(df)
         view = f"__silt_rows_{self.settings.clock.new_id()}"
@@ -196,22 +227,37 @@ class Warehouse:
     def transaction_version(self, table: str, app_id: str) -> int | None:
         """The latest version that an application has committed to a table; None if it has none, or there is no table.
 
-        A program that keeps its place as the version of its `txn`, such as the offset that it has read up to, asks here
-        where to go on: the place and the rows are of one commit.
+        A program that keeps its position as the version of its `txn`, such as the offset that it has read up to, asks
+        here where to go on: the position and the rows are of one commit.
 
         Args:
             table: its SQL name.
+
+        Example:
+            >>> outcome = warehouse.write(spark.sql("select 3L as id"), "orders", txn=("load", 41))
+            >>> warehouse.transaction_version("orders", "load")
+            41
         """
         return dataframe_write.recorded_version(self._namespace, table, app_id)
 
     def query(self, text: str, parameters: dict[str, Any] | list[Any]) -> DataFrame:
-        """The rows of a query with parameters, named (`:name`) or not (`?`), as `SparkSession.sql` takes them."""
+        """The rows of a query with parameters, named (`:name`) or not (`?`), as `SparkSession.sql` takes them.
+
+        Example:
+            >>> warehouse.query("select id from orders where amount > :least", {"least": 5}).collect()
+            [Row(id=1)]
+        """
         with errors.mapped():
             resolved = self._context(WriteSettings()).resolver.query(text)
             return self.spark.sql(resolved.texts[0], parameters)
 
     def table(self, name: str, version: int | None = None) -> DataFrame:
-        """The rows of a table or view, by its SQL name, as of the newest version or of the one given."""
+        """The rows of a table or view, by its SQL name, as of the newest version or of the one given.
+
+        Example:
+            >>> warehouse.table("orders", version=0).count()
+            0
+        """
         travel = "" if version is None else f" version as of {int(version)}"
         return self.sql(f"select * from {name}{travel}")
 
@@ -232,14 +278,19 @@ class Warehouse:
         user_metadata: str | None = None,
         replace_tables: bool = False,
     ) -> Result:
-        """As `sql`, giving the outcome of a change as a value.
+        """As `sql`, giving the result as a value: a query's rows, not yet computed, or the outcome of a change.
 
         Args:
             statement: its text, or what `parse` made of it.
             commit_info: further fields of the commit's `commitInfo`.
             isolation_level: of this statement's commit; None takes the warehouse's setting, then the table's.
             user_metadata: see `sql`.
-            replace_tables: whether CREATE OR REPLACE VIEW may take the place of a table, whose rows then are gone.
+            replace_tables: whether CREATE OR REPLACE VIEW may replace a table, whose rows then are gone.
+
+        Example:
+            >>> outcome = warehouse.execute("update orders set amount = 0 where id = 2").outcome
+            >>> outcome.operation, outcome.version, outcome.rows_updated
+            ('UPDATE', 2, 1)
         """
         parsed = parse(statement) if isinstance(statement, str) else statement
         settings = self._write_settings(parsed, txn, user_metadata)
@@ -265,13 +316,18 @@ class Warehouse:
         return None if table is None else Written(table, statement.effect)
 
     def schema_of(self, query: str) -> StructType:
-        """The schema of a query, without running it."""
+        """The schema of a query, without running it.
+
+        Example:
+            >>> warehouse.schema_of("select id from orders").simpleString()
+            'struct<id:bigint>'
+        """
         context = self._context(WriteSettings())
         alone = replace(context, resolver=replace(context.resolver, read_history=None))
         return alone.dataframe(query).schema
 
     def snapshot(self, name: RelationName) -> Snapshot:
-        """The newest snapshot of a table of ours.
+        """The newest snapshot of a table of the warehouse.
 
         Raises:
             RelationNotFoundError: there is no such table.
@@ -279,7 +335,7 @@ class Warehouse:
         return self.catalog.table(name).snapshot()
 
     def forget_reads(self, name: RelationName) -> None:
-        """Let what the statements so far have read of a table count no longer (see `for_session`)."""
+        """Forgets what the statements so far have read of a table (see `for_session`)."""
         if self._read_history is not None:
             self._read_history.forget(self.catalog.table(name))
 

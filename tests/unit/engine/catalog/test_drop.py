@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from dbt.adapters.silt.engine.catalog import locks
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.kernel.clock import FixedClock, SystemClock
@@ -32,7 +33,7 @@ APPEND = serialize([CommitInfo(operation="WRITE"), AddFile("part-1.parquet", {},
 
 
 class CutOff(BaseException):
-    """Stands for the end of the process: nothing of ours catches it."""
+    """Stands for the end of the process: nothing of the engine catches it."""
 
 
 class CutOffStore(LocalStore):
@@ -211,21 +212,52 @@ def test_files_that_cannot_be_deleted_do_not_undo_the_drop(
     assert os.listdir(warehouse / "main") == ["_schema.json"]
 
 
+class Waiting(SystemClock):
+    """A clock that tells when somebody waits for a lock: each wait for another process's is a sleep."""
+
+    def __init__(self) -> None:
+        self.seen = threading.Event()
+
+    def sleep(self, seconds: float) -> None:
+        self.seen.set()
+        super().sleep(seconds)
+
+    def seen_of(self, thread: threading.Thread) -> bool:
+        """Whether the thread comes to wait; False where it ends first."""
+        while thread.is_alive() and not self.seen.wait(timeout=0.05):
+            pass
+        return self.seen.is_set() and thread.is_alive()
+
+
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch) -> Waiting:
+    """Tells, too, when a thread of this process waits for the lock of another one."""
+    clock = Waiting()
+
+    class Watched(threading.Condition):
+        def wait(self, timeout: float | None = None) -> bool:
+            clock.seen.set()
+            return super().wait(timeout)
+
+    monkeypatch.setattr(locks, "_held_changed", Watched())
+    return clock
+
+
 @pytest.mark.parametrize("alias", ["warehouse", "alias"])
 def test_a_table_made_while_another_is_dropped_is_not_taken_away_by_that_drop(
-    create: Create, warehouse: Path, tmp_path: Path, alias: str
+    create: Create, warehouse: Path, tmp_path: Path, alias: str, waiting: Waiting
 ) -> None:
     """Through the alias the two share nothing in memory, as two processes do."""
     create(ORDERS)
     (tmp_path / "alias").symlink_to(warehouse)
     root = warehouse if alias == "warehouse" else tmp_path / "alias"
-    creator = threading.Thread(target=lambda: commit_first(Catalog({"silt": LocalStore(root)}).new_table(ORDERS), "2"))
+    catalog = Catalog({"silt": LocalStore(root)}, waiting)
+    creator = threading.Thread(target=lambda: commit_first(catalog.new_table(ORDERS), "2"))
 
     class Slow(LocalStore):
         def rename_folder(self, source: str, target: str) -> None:
             creator.start()
-            creator.join(timeout=0.3)
-            assert creator.is_alive(), "the log has ended and its folder is still there: nobody may use the name yet"
+            assert waiting.seen_of(creator), "the log has ended and its folder is still there: nobody may use the name"
             super().rename_folder(source, target)
 
     Catalog({"silt": Slow(warehouse)}).drop_table(ORDERS)
@@ -233,7 +265,9 @@ def test_a_table_made_while_another_is_dropped_is_not_taken_away_by_that_drop(
     assert Catalog({"silt": LocalStore(root)}).table(ORDERS).snapshot().metadata.id == "2"
 
 
-def test_a_table_made_while_its_schema_is_dropped_finds_no_schema(create: Create, warehouse: Path) -> None:
+def test_a_table_made_while_its_schema_is_dropped_finds_no_schema(
+    create: Create, warehouse: Path, waiting: Waiting
+) -> None:
     create(ORDERS)
     raised: list[Exception] = []
 
@@ -248,7 +282,7 @@ def test_a_table_made_while_its_schema_is_dropped_finds_no_schema(create: Create
     class Slow(LocalStore):
         def rename_folder(self, source: str, target: str) -> None:
             creator.start()
-            creator.join(timeout=0.3)
+            assert waiting.seen_of(creator)
             super().rename_folder(source, target)
 
     Catalog({"silt": Slow(warehouse)}).drop_schema("silt", "main", cascade=True)

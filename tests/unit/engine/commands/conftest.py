@@ -1,3 +1,5 @@
+"""Tables for the tests of commands."""
+
 from __future__ import annotations
 
 from pathlib import Path

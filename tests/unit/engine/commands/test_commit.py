@@ -1,3 +1,5 @@
+"""Merged read sets, and what happens to files when a commit does not land."""
+
 from __future__ import annotations
 
 import pytest

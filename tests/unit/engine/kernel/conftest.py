@@ -1,3 +1,5 @@
+"""An S3 server for the tests of the kernel."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator

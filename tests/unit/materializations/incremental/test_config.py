@@ -1,3 +1,5 @@
+"""What an incremental model may configure, and what is said of what it may not."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,3 +1,5 @@
+"""The WHEN clauses that a model's configuration makes."""
+
 from __future__ import annotations
 
 from typing import Any

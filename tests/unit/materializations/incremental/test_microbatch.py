@@ -1,3 +1,5 @@
+"""The window of a batch as a condition."""
+
 from __future__ import annotations
 
 from datetime import datetime, timezone

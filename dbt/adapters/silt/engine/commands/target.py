@@ -75,10 +75,15 @@ class Outcome:
         files_skipped: files of the table that the statement did not need to open.
         attempts: to commit; 0 where nothing was to be committed.
         statement_attempts: runs of the whole statement.
-        skipped: the work had been done before, and was not done again.
+        skipped: the table held the statement's `txn` already, and nothing was done.
         recorded: where it was skipped, the version of its application id that the table holds.
         emptied_at: where it was skipped, the version since that took all rows out of the table and kept the memory of
-            the work (TRUNCATE, DELETE without a condition).
+            the write (TRUNCATE, DELETE without a condition).
+
+    Example:
+        >>> outcome = Outcome("MERGE", "main.orders", 12, rows_inserted=2, rows_updated=40, attempts=2)
+        >>> f"{outcome.table}@v{outcome.version}: {outcome.rows_updated} rows updated"
+        'main.orders@v12: 40 rows updated'
     """
 
     operation: str

@@ -1,0 +1,1 @@
+"""The commit protocol of Delta tables, without Spark and without dbt."""

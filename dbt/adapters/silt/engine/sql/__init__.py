@@ -1,0 +1,1 @@
+"""Reads SQL text into frozen values, without Spark and without a catalog."""

@@ -1,3 +1,5 @@
+"""INSERT INTO and INSERT OVERWRITE: rows, outcome, history and conflicts."""
+
 from __future__ import annotations
 
 from datetime import date, datetime

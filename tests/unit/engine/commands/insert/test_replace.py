@@ -1,3 +1,5 @@
+"""INSERT REPLACE WHERE, USING and ON: which rows and files it replaces."""
+
 from __future__ import annotations
 
 import dataclasses

@@ -1,3 +1,5 @@
+"""RESTORE: the files, properties and transaction identifiers of the new version."""
+
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,3 +1,5 @@
+"""MERGE: clauses, changed rows, files opened, and conflicts."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""A scan reads exactly the chosen files, with the table's columns."""
+
 from __future__ import annotations
 
 import dataclasses

@@ -1,3 +1,5 @@
+"""DELETE: the rows that go, and the files that it opens and rewrites."""
+
 from __future__ import annotations
 
 from contextlib import nullcontext

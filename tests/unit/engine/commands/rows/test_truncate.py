@@ -1,3 +1,5 @@
+"""TRUNCATE: all files leave, and none is read."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""UPDATE: which rows change, to which values, and in which files."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Types pass between the kernel's schema and Spark's unchanged."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""ALTER TABLE on properties, constraints and comments."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""ALTER TABLE on columns: added, dropped, renamed, moved and changed."""
+
 from __future__ import annotations
 
 from typing import Any

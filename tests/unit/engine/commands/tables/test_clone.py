@@ -1,3 +1,5 @@
+"""Shallow and deep clones: their rows, files, history and independence."""
+
 from __future__ import annotations
 
 import json

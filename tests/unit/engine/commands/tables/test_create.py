@@ -1,3 +1,5 @@
+"""CREATE TABLE and REPLACE TABLE, with and without a query."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""DESCRIBE of a table, its history and detail, from the log."""
+
 from __future__ import annotations
 
 from datetime import timezone

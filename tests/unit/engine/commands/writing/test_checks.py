@@ -1,3 +1,5 @@
+"""Rules of a table are observed while rows are written."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""Data files: their folder, codec, sizes, statistics and row counts."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""Store assignment: values are converted without loss, or counted."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Deletion vectors and their Z85 text, read and written."""
+
 from __future__ import annotations
 
 import dataclasses

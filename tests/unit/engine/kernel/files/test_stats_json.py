@@ -1,3 +1,5 @@
+"""Statistics as JSON text, widened without touching other values."""
+
 from __future__ import annotations
 
 import json

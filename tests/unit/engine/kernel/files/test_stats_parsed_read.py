@@ -1,3 +1,5 @@
+"""Statistics that a checkpoint holds as columns become the same JSON text."""
+
 from __future__ import annotations
 
 import datetime

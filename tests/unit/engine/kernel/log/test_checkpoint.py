@@ -1,3 +1,5 @@
+"""Checkpoints: written, read back, and what they leave out."""
+
 from __future__ import annotations
 
 import io

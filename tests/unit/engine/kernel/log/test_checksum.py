@@ -1,3 +1,5 @@
+"""Version checksums sum up the table and are never overwritten."""
+
 from __future__ import annotations
 
 import json

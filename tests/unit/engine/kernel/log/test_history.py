@@ -1,3 +1,5 @@
+"""Times of versions, and the version at a time."""
+
 from __future__ import annotations
 
 import os

@@ -1,3 +1,5 @@
+"""A table's log: opened, refreshed, listed and checkpointed."""
+
 from __future__ import annotations
 
 import contextlib

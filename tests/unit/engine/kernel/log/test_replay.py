@@ -1,3 +1,5 @@
+"""The replayed state equals a naive replay of the same commits."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,3 +1,5 @@
+"""Faults of the faulty store: before, after, late and delayed."""
+
 from __future__ import annotations
 
 import pytest

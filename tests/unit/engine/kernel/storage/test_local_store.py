@@ -1,3 +1,5 @@
+"""The store of a local folder: puts, links and roots."""
+
 from __future__ import annotations
 
 import gc

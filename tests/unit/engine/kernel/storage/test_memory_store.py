@@ -1,3 +1,5 @@
+"""The store in memory takes its times from the clock."""
+
 from __future__ import annotations
 
 from dbt.adapters.silt.engine.kernel.clock import FixedClock

@@ -1,3 +1,5 @@
+"""The store of an object store: URLs, pages, settings and errors."""
+
 from __future__ import annotations
 
 import http.server

@@ -1,3 +1,5 @@
+"""Actions of the log, printed and parsed back."""
+
 from __future__ import annotations
 
 import json

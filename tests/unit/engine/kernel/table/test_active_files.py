@@ -1,3 +1,5 @@
+"""Active files as columns: keys, and files that are taken out."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Clustering columns: the domain that records them, and their paths."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""Column mapping: ids and physical names of new and of old columns."""
+
 from __future__ import annotations
 
 import itertools

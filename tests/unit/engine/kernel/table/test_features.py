@@ -1,3 +1,5 @@
+"""Table features: which are read, written and refused."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""A Parquet file's schema as a table's schema."""
+
 from __future__ import annotations
 
 import io

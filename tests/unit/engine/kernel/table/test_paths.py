@@ -1,3 +1,5 @@
+"""Names of the log's files, and encoded paths of data files."""
+
 from __future__ import annotations
 
 import urllib.parse

@@ -1,3 +1,5 @@
+"""Table properties: defaults, values and refusals."""
+
 from __future__ import annotations
 
 import pytest

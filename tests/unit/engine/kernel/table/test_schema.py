@@ -1,3 +1,5 @@
+"""A schema's JSON, printed and parsed."""
+
 from __future__ import annotations
 
 import json

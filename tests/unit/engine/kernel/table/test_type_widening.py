@@ -1,3 +1,5 @@
+"""Type widening: which types widen, and how a change is recorded."""
+
 from __future__ import annotations
 
 import itertools

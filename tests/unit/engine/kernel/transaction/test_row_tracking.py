@@ -1,3 +1,5 @@
+"""Row tracking: no two rows ever have one id."""
+
 from __future__ import annotations
 
 import json

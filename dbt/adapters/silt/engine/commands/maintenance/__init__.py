@@ -1,0 +1,1 @@
+"""Carries out OPTIMIZE, VACUUM and RESTORE."""

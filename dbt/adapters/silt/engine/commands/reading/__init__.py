@@ -1,0 +1,1 @@
+"""Reads exactly the files that a snapshot names, with their deletion vectors and changes."""

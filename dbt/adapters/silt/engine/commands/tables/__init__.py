@@ -1,0 +1,1 @@
+"""Creates, clones, converts, alters and describes tables."""

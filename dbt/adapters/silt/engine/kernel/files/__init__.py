@@ -1,0 +1,1 @@
+"""Describes data files: footers, statistics, bounds and deletion vectors."""

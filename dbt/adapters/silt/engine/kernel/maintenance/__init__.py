@@ -1,0 +1,1 @@
+"""Finds the files that VACUUM may delete and whatever is damaged in a table."""

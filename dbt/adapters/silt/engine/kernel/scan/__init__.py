@@ -1,0 +1,1 @@
+"""Chooses the files of snapshots that a read needs, and answers extremes from statistics."""

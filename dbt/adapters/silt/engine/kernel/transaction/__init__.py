@@ -1,0 +1,1 @@
+"""Commits actions as the next version of a table: attempts, conflict checks, RESTORE."""

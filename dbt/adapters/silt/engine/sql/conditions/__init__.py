@@ -1,0 +1,1 @@
+"""Reads conditions into predicates that can rule out files."""

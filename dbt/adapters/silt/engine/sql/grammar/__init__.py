@@ -1,0 +1,1 @@
+"""The grammar of statements, one module for each family of them."""

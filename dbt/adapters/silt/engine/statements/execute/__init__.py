@@ -1,0 +1,1 @@
+"""Runs one statement: finds its table, resolves its texts and calls one command."""

@@ -1,0 +1,1 @@
+"""Resolves the names in a statement and pins its tables to snapshots of one consistent cut."""

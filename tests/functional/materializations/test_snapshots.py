@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 
+from dbt.adapters.silt.engine import Warehouse
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalFolder
-from dbt.adapters.silt.engine.warehouse import Warehouse
 
 SOURCES = """
 sources:

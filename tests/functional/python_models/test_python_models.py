@@ -15,7 +15,7 @@ from dbt.tests.adapter.python_model.test_python_model import (
 )
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 
-from tests.functional.beside import meanwhile, ran
+from tests.functional.python_models.beside import meanwhile, ran
 
 
 class TestPythonModels(BasePythonModelTests):
@@ -199,7 +199,7 @@ class TestOthersMeanwhile:
     """Another writer commits to the target between the function's reading and the model's own commit."""
 
     NEWER = """
-from tests.functional.beside import let_others_run
+from tests.functional.python_models.beside import let_others_run
 
 def model(dbt, session):
     dbt.config(materialized="incremental", incremental_strategy="append")
@@ -212,7 +212,7 @@ def model(dbt, session):
 """
     MERGED = """
 from pyspark.sql import functions as F
-from tests.functional.beside import let_others_run
+from tests.functional.python_models.beside import let_others_run
 
 def model(dbt, session):
     dbt.config(materialized="incremental", unique_key="id", incremental_strategy="merge")
@@ -223,7 +223,7 @@ def model(dbt, session):
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         rebuilt = """
-from tests.functional.beside import let_others_run, ran
+from tests.functional.python_models.beside import let_others_run, ran
 
 def model(dbt, session):
     dbt.config(materialized="table")
