@@ -52,9 +52,7 @@ class TestErrorForUnsupportedType(scalars.ErrorForUnsupportedType):
 class TestPythonUDFNotSupported(scalars.PythonUDFNotSupported):
     def test_udfs(self, project: Any) -> None:
         """Only where the profile does not allow it, and with the remedy."""
-        refusal(
-            "price_for_xlarge: it is in Python, and code of a warehouse is not run unless that is allowed. Set `python"
-        )
+        refusal("price_for_xlarge: Python functions are disabled. Set `python_functions: true` in the profile to allow")
 
 
 class _Trusting:

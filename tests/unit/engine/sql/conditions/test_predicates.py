@@ -21,6 +21,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
 from dbt.adapters.silt.engine.sql.conditions.predicates import Relation, to_predicate
 from dbt.adapters.silt.engine.sql.conditions.pruning import pruning_predicates
 from dbt.adapters.silt.engine.sql.query.references import table_references
+from dbt.adapters.silt.engine.sql.query.scanned_text import scanned
 from dbt.adapters.silt.engine.statements.resolve.merge_keys import MergeSides, merge_keys
 from tests.unit.engine.sql.sql_fixtures import pairs
 from tests.unit.engine.sql.sql_soup import openings, soups
@@ -73,7 +74,7 @@ def pruned(query: str) -> str:
         for reference in table_references(query)
         if reference.parts[-1] in "tuv"
     }
-    found = pruning_predicates(query, known, ZONE)
+    found = pruning_predicates(scanned(query), known, ZONE)
     shown = [
         f"{'.'.join(r.parts)} at {r.start}: {_shown(e)}" for r, e in sorted(found.items(), key=lambda p: p[0].start)
     ]
@@ -153,7 +154,7 @@ def test_no_text_makes_the_reading_of_predicates_fail_otherwise_than_by_an_error
     try:
         to_predicate(text, SCHEMA, [("t",)], ZONE)
         relations = {reference: Relation(SCHEMA) for reference in table_references(text)}
-        pruning_predicates(text, relations, ZONE)
+        pruning_predicates(scanned(text), relations, ZONE)
         merge_keys(text, MergeSides(SCHEMA, [("t",)], [("s",)], ["a"]), ZONE)
     except SiltError:
         return

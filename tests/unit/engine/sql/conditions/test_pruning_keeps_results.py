@@ -13,6 +13,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructFi
 from dbt.adapters.silt.engine.sql.conditions.predicates import Relation
 from dbt.adapters.silt.engine.sql.conditions.pruning import pruning_predicates
 from dbt.adapters.silt.engine.sql.query.references import Reference, table_references
+from dbt.adapters.silt.engine.sql.query.scanned_text import scanned
 
 Row = tuple[int | None, ...]
 TABLES: Mapping[str, tuple[str, ...]] = {"t": ("a", "b", "c"), "u": ("a", "d", "e"), "v": ("b", "e", "f")}
@@ -116,7 +117,7 @@ _TABLES = st.fixed_dictionaries(
 def test_a_query_over_the_rows_that_are_left_gives_the_same(query: str, tables: Mapping[str, list[Row]]) -> None:
     references = table_references(query)
     relations = {reference: Relation(_schema(reference)) for reference in references}
-    predicates = pruning_predicates(query, relations, "UTC")
+    predicates = pruning_predicates(scanned(query), relations, "UTC")
     whole, pruned = dict(tables), query
     for number, reference in reversed(list(enumerate(references))):
         kept = [row for row in tables[reference.parts[0]] if _may_match(predicates.get(reference), reference, row)]

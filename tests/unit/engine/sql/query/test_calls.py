@@ -7,6 +7,7 @@ from hypothesis import given
 
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.sql.query.references import function_calls, rewrite
+from dbt.adapters.silt.engine.sql.query.scanned_text import scanned
 from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize
 from tests.unit.engine.sql.sql_fixtures import pairs
 from tests.unit.engine.sql.sql_soup import soups
@@ -15,7 +16,7 @@ from tests.unit.engine.sql.sql_soup import soups
 def marked(sql: str) -> str:
     """The text with each called function's name in angle brackets."""
     calls = function_calls(sql)
-    text = rewrite(sql, {}, functions={call: f"<{'.'.join(call.parts)}>" for call in calls})
+    text = rewrite(scanned(sql), {}, functions={call: f"<{'.'.join(call.parts)}>" for call in calls})
     return text.replace("`<", "<").replace(">`", ">")
 
 

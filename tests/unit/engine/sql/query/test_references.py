@@ -9,15 +9,14 @@ from hypothesis import given
 
 from dbt.adapters.silt.engine.kernel.errors import SiltError, StatementSyntaxError, UnsupportedStatementError
 from dbt.adapters.silt.engine.sql.query.references import Reference, Replacement, rewrite, table_references
+from dbt.adapters.silt.engine.sql.query.scanned_text import scanned
 from tests.unit.engine.sql.sql_fixtures import pairs
 from tests.unit.engine.sql.sql_soup import openings, soups
 
 
 def rewritten(sql: str) -> str:
     """The text with each reference replaced by its name in braces, with what it asks of time, and options."""
-    return rewrite(
-        sql, {reference: Replacement(_mark(reference), _full(reference)) for reference in table_references(sql)}
-    )
+    return rewrite(scanned(sql), {each: Replacement(_mark(each), _full(each)) for each in table_references(sql)})
 
 
 def _mark(reference: Reference) -> str:
@@ -65,7 +64,7 @@ def test_a_call_of_table_changes_reads_the_table_that_its_string_names() -> None
     assert (by_path.is_path, by_path.parts[1], by_path.changes) == (True, "/a/b c", ("'2024-01-01'",))
     short = "select table_changes.id, s.t.id from table_changes('s.t', 0), x"
     (call, _) = table_references(short)
-    assert rewrite(short, {call: Replacement("v", ("silt", "s", "t"))}) == (
+    assert rewrite(scanned(short), {call: Replacement("v", ("silt", "s", "t"))}) == (
         "select table_changes.id, `t`.id from v AS `t`, x"
     )
 
@@ -90,7 +89,7 @@ def test_columns_of_the_table_around_an_expression_get_its_new_name() -> None:
     text = "main.orders.id in (select id from s where s.day = orders.day and silt.main.orders.x = y) and orders.z = 1"
     (source,) = table_references(text)
     outer = {("silt", "main", "orders"): "DBT_INTERNAL_DEST"}
-    assert rewrite(text, {source: Replacement("`s@v1`")}, outer) == (
+    assert rewrite(scanned(text), {source: Replacement("`s@v1`")}, outer) == (
         "`DBT_INTERNAL_DEST`.id in (select id from `s@v1` AS `s` where s.day = `DBT_INTERNAL_DEST`.day "
         "and `DBT_INTERNAL_DEST`.x = y) and `DBT_INTERNAL_DEST`.z = 1"
     )
@@ -98,13 +97,13 @@ def test_columns_of_the_table_around_an_expression_get_its_new_name() -> None:
 
 def test_an_inner_relation_of_the_same_name_keeps_its_columns_from_the_table_around() -> None:
     text = "exists (select 1 from other orders where orders.id = 1)"
-    assert rewrite(text, {}, {("silt", "main", "orders"): "target"}) == text
+    assert rewrite(scanned(text), {}, {("silt", "main", "orders"): "target"}) == text
 
 
 def test_references_that_are_not_replaced_stay_as_they_are() -> None:
     text = "select a.t.x, b.t.x from a.t, b.t"
     first, _ = table_references(text)
-    assert rewrite(text, {first: Replacement("R")}) == "select `a.t`.x, b.t.x from R AS `a.t`, b.t"
+    assert rewrite(scanned(text), {first: Replacement("R")}) == "select `a.t`.x, b.t.x from R AS `a.t`, b.t"
 
 
 def test_nesting_without_end_is_an_error_of_ours() -> None:
@@ -138,6 +137,6 @@ def test_references_are_in_order_and_do_not_overlap(text: str) -> None:
 @given(soups() | openings())
 def test_replacing_nothing_changes_nothing(text: str) -> None:
     try:
-        assert rewrite(text, {}) == text
+        assert rewrite(scanned(text), {}) == text
     except SiltError:
         return

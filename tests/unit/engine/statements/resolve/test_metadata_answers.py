@@ -87,3 +87,12 @@ def test_an_insert_that_rests_on_an_answer_is_no_blind_append(orders: Warehouse)
     latest = orders.sql("describe history numbered").first()
     assert latest is not None and latest["isBlindAppend"] is False
     assert orders.sql("select max(n) from numbered").collect() == [(2,)]
+
+
+def test_an_answer_inside_of_an_answer_leaves_what_follows_as_it_is(orders: Warehouse) -> None:
+    orders.sql("create table nobody (id bigint)")
+    query = (
+        "select count(*) as n from nobody where id = (select max(id) + 1000000000 from orders where part = 'a')"
+        " union all select n from (select 7L as n) as seven"
+    )
+    assert [row.n for row in orders.sql(query).collect()] == [0, 7]

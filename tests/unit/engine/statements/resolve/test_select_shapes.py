@@ -7,6 +7,7 @@ import pytest
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.sql.conditions.predicates import Relation
 from dbt.adapters.silt.engine.sql.query.references import table_references
+from dbt.adapters.silt.engine.sql.query.scanned_text import scanned
 from dbt.adapters.silt.engine.statements.resolve.metadata_answers import Question, questions
 
 SCHEMA = StructType(
@@ -23,7 +24,7 @@ def asked(text: str) -> tuple[Question, ...]:
     relations = {
         each: Relation(SCHEMA, ("silt", "main", "t")) for each in table_references(text) if each.parts[-1] == "t"
     }
-    return questions(text, relations, "UTC")
+    return questions(scanned(text), relations, "UTC")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from dbt.adapters.silt.engine.sql.spans import Tokens, after_value, closings, starts_query_in_parentheses
-from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize
+from dbt.adapters.silt.engine.sql.tokens import Kind
 
 
 @dataclass(frozen=True)
@@ -87,13 +87,8 @@ class _NoStructure(Exception):
     """The text is not a condition of the grammar."""
 
 
-def structure(text: str) -> Condition:
-    """The structure of a condition; `Opaque` where it has none that is sure.
-
-    Raises:
-        StatementSyntaxError: the text cannot be split into tokens.
-    """
-    tokens = tokenize(text)
+def structure(tokens: Tokens) -> Condition:
+    """The structure of the condition of these tokens; `Opaque` where it has none that is sure."""
     parser = _Parser(tokens)
     try:
         condition, at = parser.any_of(0)

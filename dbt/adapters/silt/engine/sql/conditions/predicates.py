@@ -75,13 +75,13 @@ def to_predicate(condition: str, schema: StructType, qualifiers: Collection[Name
         qualifiers: the names by whose last parts columns may be qualified.
         time_zone: the session's, for literals that name none.
     """
-    return predicate(condition, schema, qualified_by(schema, qualifiers), time_zone)
+    return predicate(tokenize(condition), schema, qualified_by(schema, qualifiers), time_zone)
 
 
-def predicate(condition: str, schema: StructType, resolve: Resolve, time_zone: str) -> Expression:
-    """As `to_predicate`, for a condition in which `resolve` tells the table's columns from others."""
+def predicate(condition: Tokens, schema: StructType, resolve: Resolve, time_zone: str) -> Expression:
+    """As `to_predicate`, for the tokens of a condition in which `resolve` tells the table's columns from others."""
     try:
-        return _Translator(tokenize(condition), schema, resolve, time_zone).translate(structure(condition))
+        return _Translator(condition, schema, resolve, time_zone).translate(structure(condition))
     except RecursionError:
         return UNKNOWN
 

@@ -21,18 +21,19 @@ from dbt.adapters.silt.engine.sql.conditions.predicates import (
     is_suffix,
     predicate,
 )
-from dbt.adapters.silt.engine.sql.query.scanner import scan
+from dbt.adapters.silt.engine.sql.query.scanned_text import ScannedText
 from dbt.adapters.silt.engine.sql.query.scans import Reference
 from dbt.adapters.silt.engine.sql.query.selects import Item, Join, Select, read_select
+from dbt.adapters.silt.engine.sql.spans import Tokens
 
 
 def pruning_predicates(
-    query: str, relations: Mapping[Reference, Relation], time_zone: str
+    query: ScannedText, relations: Mapping[Reference, Relation], time_zone: str
 ) -> Mapping[Reference, Expression]:
     """For references to tables, what a row must fulfil to have a part in the query's result.
 
     Args:
-        query: the text of a query or of an expression with subqueries.
+        query: a query, or an expression with subqueries.
         relations: the tables whose columns are known, by reference; a column without a qualifier is only taken for
             a table's where all relations of its SELECT are known and no other one has it.
         time_zone: the session's.
@@ -41,8 +42,8 @@ def pruning_predicates(
         No entry for a reference of which nothing is known.
     """
     found: dict[Reference, Expression] = {}
-    for block in scan(query).blocks:
-        select = read_select(query, block)
+    for block in query.scan.blocks:
+        select = read_select(query.tokens, block)
         if select is None:
             continue
         for index, item in enumerate(select.items):
@@ -50,15 +51,15 @@ def pruning_predicates(
             if item.reference is None or relation is None or not _is_kept(select, index):
                 continue
             resolve = _resolver(select, index, relations)
-            texts = _conditions(select, index)
-            known = conjunction(predicate(text, relation.schema, resolve, time_zone) for text in texts)
+            conditions = _conditions(select, index)
+            known = conjunction(predicate(each, relation.schema, resolve, time_zone) for each in conditions)
             if known != TRUE:
                 found[item.reference] = known
     return found
 
 
-def _conditions(select: Select, index: int) -> list[str]:
-    """The texts of the conditions that every row of the FROM list's item must fulfil to be seen."""
+def _conditions(select: Select, index: int) -> list[Tokens]:
+    """The conditions that every row of the FROM list's item must fulfil to be seen."""
     item = select.items[index]
     ons = [
         other.on

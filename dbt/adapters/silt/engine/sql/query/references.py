@@ -12,7 +12,8 @@ from typing import TypeVar
 
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql.ast import Name
-from dbt.adapters.silt.engine.sql.query.scanner import scan
+from dbt.adapters.silt.engine.sql.query.edits import Edit, edited
+from dbt.adapters.silt.engine.sql.query.scanned_text import ScannedText, scanned
 from dbt.adapters.silt.engine.sql.query.scans import Call, Chain, Reference, Scope
 
 T = TypeVar("T")
@@ -41,16 +42,16 @@ def table_references(text: str) -> tuple[Reference, ...]:
         StatementSyntaxError: the text cannot be split into tokens, or quotes a name as a string.
         UnsupportedStatementError: IDENTIFIER(...) stands where a table's name does.
     """
-    return scan(text).references
+    return scanned(text).scan.references
 
 
 def function_calls(text: str) -> tuple[Call, ...]:
     """The functions that a query or an expression calls, Spark's own among them; raises as `table_references` does."""
-    return scan(text).calls
+    return scanned(text).scan.calls
 
 
 def rewrite(
-    text: str,
+    text: ScannedText,
     replacements: Mapping[Reference, Replacement],
     outer: Mapping[Name, str] | None = None,
     functions: Mapping[Call, str] | None = None,
@@ -67,22 +68,19 @@ def rewrite(
             columns from now on.
         functions: by call, as `function_calls` of this text gave them, the identifier of the function to call instead.
     """
-    found = scan(text)
+    found = text.scan
     aliases = {reference: _alias(reference, scope) for reference, scope in found.scopes.items()}
     edits = [edit for reference in replacements for edit in _reference_edits(reference, replacements, aliases)]
     for chain in found.chains:
         qualifier = _new_qualifier(chain, replacements, aliases, outer or {})
         if qualifier is not None:
             length, identifier = qualifier
-            edits.append((chain.spans[0][0], chain.spans[length - 1][1], quote(identifier)))
+            edits.append(Edit(chain.spans[0][0], chain.spans[length - 1][1], quote(identifier)))
     for call, identifier in (functions or {}).items():
-        edits.append((call.start, call.end, quote(identifier)))
+        edits.append(Edit(call.start, call.end, quote(identifier)))
         if call.alias_at is not None:
-            edits.append((call.alias_at, call.alias_at, f" AS {quote(call.parts[-1])}"))
-    return _edited(text, edits)
-
-
-Edit = tuple[int, int, str]
+            edits.append(Edit(call.alias_at, call.alias_at, f" AS {quote(call.parts[-1])}"))
+    return edited(text.sql, edits)
 
 
 def _alias(reference: Reference, scope: Scope) -> str:
@@ -101,11 +99,11 @@ def _reference_edits(
 ) -> list[Edit]:
     sql = replacements[reference].sql
     if reference.alias is not None or reference.alias_at is None:
-        return [(reference.start, reference.end, sql)]
+        return [Edit(reference.start, reference.end, sql)]
     alias = f" AS {quote(aliases[reference])}"
     if reference.alias_at == reference.end:
-        return [(reference.start, reference.end, sql + alias)]
-    return [(reference.start, reference.end, sql), (reference.alias_at, reference.alias_at, alias)]
+        return [Edit(reference.start, reference.end, sql + alias)]
+    return [Edit(reference.start, reference.end, sql), Edit(reference.alias_at, reference.alias_at, alias)]
 
 
 def _new_qualifier(
@@ -142,12 +140,3 @@ def _longest_match(chain: Chain, named: list[tuple[Name, T]], least: int) -> tup
             if len(name) >= length and tuple(part.lower() for part in name[-length:]) == chain.parts[:length]:
                 return length, thing
     return None
-
-
-def _edited(text: str, edits: list[Edit]) -> str:
-    pieces: list[str] = []
-    done = 0
-    for start, end, new in sorted(edits):
-        pieces += (text[done:start], new)
-        done = end
-    return "".join(pieces) + text[done:]

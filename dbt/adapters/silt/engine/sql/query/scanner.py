@@ -1,29 +1,33 @@
-"""The scan behind `references`: one pass over the tokens of a query or expression."""
+"""Scans the tokens of a query or an expression once, for the tables, functions and names of columns in it."""
 
 from __future__ import annotations
 
 import re
 from enum import Enum
-from functools import lru_cache
 
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.sql.ast import Name
 from dbt.adapters.silt.engine.sql.cursor import Cursor
 from dbt.adapters.silt.engine.sql.query import table_functions
 from dbt.adapters.silt.engine.sql.query.scans import Block, Call, Chain, Reference, Scan, Scope
-from dbt.adapters.silt.engine.sql.spans import after_group, after_time_travel, starts_query, starts_query_in_parentheses
-from dbt.adapters.silt.engine.sql.tokens import Kind, syntax_error, tokenize
+from dbt.adapters.silt.engine.sql.spans import (
+    Tokens,
+    after_group,
+    after_time_travel,
+    starts_query,
+    starts_query_in_parentheses,
+)
+from dbt.adapters.silt.engine.sql.tokens import Kind, syntax_error
 
 
-@lru_cache(maxsize=256)
-def scan(text: str) -> Scan:
-    """Scan a query or an expression.
+def scan(text: str, tokens: Tokens) -> Scan:
+    """Scans a query or an expression, of which these are the tokens.
 
     Raises:
-        StatementSyntaxError: the text cannot be split into tokens, or quotes a name as a string.
+        StatementSyntaxError: the text quotes a name as a string.
         UnsupportedStatementError: IDENTIFIER(...) stands where a table's name does, or parentheses are nested too deep.
     """
-    scanner = _Scanner(text)
+    scanner = _Scanner(text, tokens)
     try:
         scanner.run()
     except RecursionError as error:
@@ -60,9 +64,9 @@ _SUFFIX = re.compile(r"(?P<name>.+)@(?:[vV](?P<version>[0-9]+)|(?P<time>[0-9]{17
 class _Scanner:
     """Every method takes the index of a token and returns the index behind what it read."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, tokens: Tokens) -> None:
         self.text = text
-        self.tokens = tokenize(text)
+        self.tokens = tokens
         self.scopes: dict[Reference, Scope] = {}
         self.chains: list[Chain] = []
         self.calls: list[Call] = []

@@ -7,7 +7,7 @@ from enum import Enum
 
 from dbt.adapters.silt.engine.sql.query.scans import Block, Reference
 from dbt.adapters.silt.engine.sql.spans import Tokens, after_group
-from dbt.adapters.silt.engine.sql.tokens import tokenize
+from dbt.adapters.silt.engine.sql.tokens import Kind, Token
 
 
 class Join(Enum):
@@ -28,14 +28,14 @@ class Item:
         reference: the table or view; None for a subquery, a function, a common table expression ...
         join: how it is joined with those before it.
         group: the number of the comma-separated part of the list that it stands in.
-        on: the text of its join's ON.
+        on: the tokens of its join's ON, closed by one of kind END.
         is_plain: whether it is the table or view as it is: not sampled, its columns under their own names.
     """
 
     reference: Reference | None
     join: Join
     group: int
-    on: str | None = None
+    on: Tokens | None = None
     is_plain: bool = True
 
 
@@ -44,25 +44,28 @@ class Select:
     """What stands behind the FROM of a SELECT.
 
     Attributes:
-        where: the text of the condition.
+        where: the tokens of the condition, closed by one of kind END.
         clauses: the words that begin the other clauses and WHERE.
         list_after: the index of the token FROM.
     """
 
     items: tuple[Item, ...]
-    where: str | None
+    where: Tokens | None
     has_lateral_view: bool
     clauses: frozenset[str]
     list_after: int
 
 
-def read_select(text: str, block: Block) -> Select | None:
-    """The frame of a SELECT of the text.
+def read_select(tokens: Tokens, block: Block) -> Select | None:
+    """The frame of a SELECT.
+
+    Args:
+        tokens: those of the text that the block is of.
 
     Returns:
         None where it has no FROM, and where WHERE is not what its rows go through first (pipes, pivots).
     """
-    reader = _Reader(text, block)
+    reader = _Reader(tokens, block)
     if any(word in _NOT_PLAIN for word in reader.words):
         return None
     start = reader.find_from()
@@ -81,9 +84,8 @@ class _Reader:
     A group in parentheses is one place. The word of a place is empty where it can be no keyword.
     """
 
-    def __init__(self, text: str, block: Block) -> None:
-        self.text = text
-        self.tokens: Tokens = tokenize(text)
+    def __init__(self, tokens: Tokens, block: Block) -> None:
+        self.tokens = tokens
         self.block = block
         self.places = _outside_parentheses(self.tokens, block)
         self.words = [self._word(index) for index in self.places]
@@ -110,7 +112,7 @@ class _Reader:
             following = self._next_clause(clause + 1)
             clauses.add(self.words[clause])
             if self.words[clause] == "WHERE" and where is None:
-                where = self._text(clause + 1, following)
+                where = self._cut(clause + 1, following)
             clause = following
         items = self._items(start + 1, stop)
         return Select(items, where, "LATERAL" in clauses, frozenset(clauses), self.places[start])
@@ -138,7 +140,7 @@ class _Reader:
             on = None
             if self._at(place) == "ON" and place < stop:
                 end = self._end_of_part(place + 1, stop, ())
-                on, after = self._text(place + 1, end), end
+                on, after = self._cut(place + 1, end), end
             else:
                 after = self._end_of_part(place, stop, ())
             items.append(self._item(first, place, join, group, on))
@@ -173,7 +175,7 @@ class _Reader:
         kind = next((word for word in words if word in ("LEFT", "RIGHT", "FULL")), "INNER")
         return Join[kind], end + 1
 
-    def _item(self, first: int, end: int, join: Join, group: int, on: str | None) -> Item:
+    def _item(self, first: int, end: int, join: Join, group: int, on: Tokens | None) -> Item:
         while first < end and self.words[first] == "LATERAL":
             first += 1
         reference = self.references.get(self.tokens[self.places[first]].start) if first < end else None
@@ -186,12 +188,12 @@ class _Reader:
         )
         return Item(reference, join, group, on, is_plain=alias_at == reference.end and not renames)
 
-    def _text(self, first: int, end: int) -> str:
-        """The text of the places from `first` up to, not including, `end`."""
-        if first >= end:
-            return ""
+    def _cut(self, first: int, end: int) -> Tokens:
+        """The tokens of the places from `first` up to, not including, `end`, closed by one of kind END."""
         after = self.places[end] if end < len(self.places) else self.block.after
-        return self.text[self.tokens[self.places[first]].start : self.tokens[after - 1].end]
+        found = self.tokens[self.places[first] : after] if first < end else ()
+        behind = found[-1].end if found else 0
+        return (*found, Token(Kind.END, "", "", behind, behind))
 
 
 def _outside_parentheses(tokens: Tokens, block: Block) -> list[int]:

@@ -32,6 +32,7 @@ from dbt.adapters.silt.engine.statements.steps.table_change import (
     settings_with,
     table_to_change,
 )
+from dbt.adapters.silt.engine.statements.resolve import time_travel
 
 
 def restore(context: Context, statement: ast.Restore) -> Result:
@@ -106,13 +107,13 @@ def _refuse_location(statement: ast.Clone, table: str) -> None:
 
 
 def _source_snapshot(context: Context, log: DeltaLog, at: TimeTravel | None) -> Snapshot:
-    return log.snapshot() if at is None else log.snapshot_at(context.resolver.version_of(log, at))
+    return log.snapshot() if at is None else log.snapshot_at(time_travel.version_of(context.namespace, log, at))
 
 
 def _restore_point(context: Context, log: DeltaLog, to: TimeTravel) -> RestorePoint:
     """A time after the newest commit stands for it, as in the reference."""
     if to.timestamp is None:
-        return RestorePoint(context.resolver.version_of(log, to))
-    moment_ms = context.resolver.moment(to.timestamp)
+        return RestorePoint(time_travel.version_of(context.namespace, log, to))
+    moment_ms = time_travel.moment(context.namespace, to.timestamp)
     text = datetime.fromtimestamp(moment_ms / 1000, timezone.utc).isoformat(" ", "milliseconds")
     return RestorePoint(log.version_at(moment_ms, or_newest=True), text)

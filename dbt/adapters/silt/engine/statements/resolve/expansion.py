@@ -1,8 +1,8 @@
-"""A statement's texts as a tree: each with the tables, views and functions of ours that it names."""
+"""The tree of a statement's texts: each with the tables, views and functions of the warehouse that it names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -12,9 +12,12 @@ from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.sql.ast import Name
-from dbt.adapters.silt.engine.sql.query.references import Call, Reference, function_calls, table_references
+from dbt.adapters.silt.engine.sql.conditions.predicates import Relation
+from dbt.adapters.silt.engine.sql.query.edits import Edit, edited, moved
+from dbt.adapters.silt.engine.sql.query.scanned_text import ScannedText, scanned
+from dbt.adapters.silt.engine.sql.query.scans import Call, Reference
 from dbt.adapters.silt.engine.statements.resolve.information_schema import Listing
-from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace, WarehouseTable
+from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.table_changes import Bound
 
 
@@ -29,6 +32,10 @@ class SqlFragment:
 
     sql: str
     outer: Mapping[Name, str] = field(default_factory=dict)
+
+    @property
+    def text(self) -> ScannedText:
+        return scanned(self.sql)
 
 
 @dataclass(frozen=True)
@@ -61,7 +68,7 @@ class ChangeFeedScan:
 
 @dataclass(frozen=True)
 class VirtualRelation:
-    """What is ours and no table: files that are in none, or what the catalog holds."""
+    """A relation that is no table: files that are in none, or what the catalog holds."""
 
     source: FileSource | Listing
 
@@ -77,7 +84,7 @@ class View:
 
 @dataclass(frozen=True)
 class FunctionCall:
-    """A function of ours, whose body is query."""
+    """A function of the warehouse, whose body is query."""
 
     query: ExpandedQuery
     function: Function
@@ -88,28 +95,35 @@ Child: TypeAlias = Table | ChangeFeedScan | VirtualRelation | View
 
 @dataclass(frozen=True)
 class ExpandedQuery:
-    """A text whose references and calls of ours are found; Spark's own are left as they stand.
+    """A text whose references to the warehouse, and calls of its functions, are found; Spark's own are left.
 
     Attributes:
-        only_warehouse_tables: whether it reads nothing but tables of ours, of which the size is known.
-        namespace: what names in the text mean.
-        inside: the views and functions that the text stands in, the outermost first.
+        only_warehouse_tables: whether it reads nothing but tables of the warehouse, of which the size is known.
     """
 
     text: SqlFragment
     children: Mapping[Reference, Child]
     calls: Mapping[Call, FunctionCall]
     only_warehouse_tables: bool
-    namespace: Namespace
-    inside: tuple[str, ...]
 
-    def shortened(self, sql: str) -> ExpandedQuery:
-        """The same with another text, which names nothing that this one does not."""
-        known = {_named(reference): child for reference, child in self.children.items()}
-        called = {call.parts: function for call, function in self.calls.items()}
-        children = {each: known[_named(each)] for each in table_references(sql) if _named(each) in known}
-        calls = {each: called[each.parts] for each in function_calls(sql) if each.parts in called}
-        return replace(self, text=replace(self.text, sql=sql), children=children, calls=calls)
+    def with_edits(self, edits: Sequence[Edit]) -> ExpandedQuery:
+        """The same with some spans replaced by text that names nothing; what is not replaced means what it did."""
+        text = replace(self.text, sql=edited(self.text.sql, edits))
+        references = {each.start: each for each in text.text.scan.references}
+        called = {each.start: each for each in text.text.scan.calls}
+        left = {moved(each.start, edits): child for each, child in self.children.items()}
+        left_calls = {moved(each.start, edits): function for each, function in self.calls.items()}
+        children = {references[start]: child for start, child in left.items() if start is not None}
+        calls = {called[start]: function for start, function in left_calls.items() if start is not None}
+        return replace(self, text=text, children=children, calls=calls)
+
+    def relations(self, cut: Mapping[DeltaLog, Snapshot]) -> Mapping[Reference, Relation]:
+        """Its tables as conditions see them."""
+        return {
+            reference: Relation(child.snapshot(cut).schema, full_name(child.meaning.name))
+            for reference, child in self.children.items()
+            if isinstance(child, Table)
+        }
 
     def latest_tables(self) -> Iterable[Table | ChangeFeedScan]:
         """The tables that it reads at their newest version, those of its views and functions included."""
@@ -123,8 +137,3 @@ class ExpandedQuery:
 def full_name(name: RelationName | None) -> Name:
     """The parts of a relation's name; none where it was named by its path."""
     return () if name is None else (name.database, name.schema, name.identifier)
-
-
-def _named(reference: Reference) -> Reference:
-    """What the reference names, wherever it stands."""
-    return replace(reference, start=0, end=0, alias=None, alias_at=None)

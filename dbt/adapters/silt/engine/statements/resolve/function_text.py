@@ -9,7 +9,7 @@ from dbt.adapters.silt.engine.commands.spark.python_function import PythonCode
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql.ast import Parameter
 from dbt.adapters.silt.engine.sql.query.references import rewrite
-from dbt.adapters.silt.engine.sql.query.scanner import scan
+from dbt.adapters.silt.engine.sql.query.scanned_text import ScannedText, scanned
 
 
 def temporary_function(function: Function, body: str, label: str) -> str:
@@ -22,8 +22,9 @@ def temporary_function(function: Function, body: str, label: str) -> str:
     """
     name = function.name
     own = body
-    if _qualifies_parameters(function, body):
-        own = rewrite(body, {}, {(name.database, name.schema, name.identifier): label})
+    text = scanned(body)
+    if _qualifies_parameters(function, text):
+        own = rewrite(text, {}, {(name.database, name.schema, name.identifier): label})
     return f"CREATE OR REPLACE TEMPORARY FUNCTION {quote(label)}{signature(function)} RETURN {own}"
 
 
@@ -65,10 +66,10 @@ def description(function: Function, extended: bool) -> list[str]:
 _TITLE_WIDTH = 15
 
 
-def _qualifies_parameters(function: Function, body: str) -> bool:
+def _qualifies_parameters(function: Function, body: ScannedText) -> bool:
     """Whether a parameter may be meant with the function's name before it; else that name is a column's."""
     names = {parameter.name.lower() for parameter in function.parameters}
-    pairs = (pair for chain in scan(body).chains for pair in pairwise(chain.parts))
+    pairs = (pair for chain in body.scan.chains for pair in pairwise(chain.parts))
     return any(first == function.name.identifier and second in names for first, second in pairs)
 
 

@@ -58,10 +58,10 @@ def merge_keys(condition: str, sides: MergeSides, time_zone: str) -> MergeKeys:
     """The parts of ON, put together by AND, that narrow down the target's rows."""
     tokens = tokenize(condition)
     reader = _Reader(condition, tokens, sides)
-    found = structure(condition)
+    found = structure(tokens)
     parts = tuple(_conjuncts(found))
     keys = tuple(key for part in parts for key in reader.equalities(part))
-    demanded = predicate(condition, sides.target, _target_resolver(sides), time_zone)
+    demanded = predicate(tokens, sides.target, _target_resolver(sides), time_zone)
     return MergeKeys(keys, conjunction([demanded]), keys_only=len(keys) == len(parts))
 
 

@@ -33,11 +33,12 @@ from dbt.adapters.silt.engine.kernel.table.expressions import (
 )
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType
 from dbt.adapters.silt.engine.sql.conditions.predicates import Relation, compares_otherwise, predicate, qualified_by
-from dbt.adapters.silt.engine.sql.query.scanner import scan
+from dbt.adapters.silt.engine.sql.query.edits import Edit
+from dbt.adapters.silt.engine.sql.query.scanned_text import ScannedText
 from dbt.adapters.silt.engine.sql.query.scans import Block, Reference
 from dbt.adapters.silt.engine.sql.query.selects import Item, Select, read_select
 from dbt.adapters.silt.engine.sql.spans import Tokens, after_group
-from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize
+from dbt.adapters.silt.engine.sql.tokens import Kind
 
 Function: TypeAlias = Literal["count", "min", "max"]
 
@@ -103,16 +104,16 @@ class Answer:
     read: Expression
 
 
-def questions(text: str, relations: Mapping[Reference, Relation], time_zone: str) -> tuple[Question, ...]:
+def questions(text: ScannedText, relations: Mapping[Reference, Relation], time_zone: str) -> tuple[Question, ...]:
     """The SELECTs of a query, or of an expression's subqueries, that are of the kind.
 
     Args:
         relations: the tables whose columns are known, by reference.
         time_zone: the session's.
     """
-    if not any(token.word in _FUNCTIONS for token in tokenize(text)):
+    if not any(token.word in _FUNCTIONS for token in text.tokens):
         return ()
-    found = (_question(text, block, relations, time_zone) for block in scan(text).blocks)
+    found = (_question(text.tokens, block, relations, time_zone) for block in text.scan.blocks)
     return tuple(question for question in found if question is not None)
 
 
@@ -135,11 +136,9 @@ def answer(question: Question, text: str, snapshot: Snapshot, store: Store) -> A
     return Answer(question, _rendered(question, items), _read(question.predicate, reads))
 
 
-def rewritten(text: str, answers: Sequence[Answer]) -> str:
-    """The text with the answers in the place of their questions."""
-    for each in sorted(answers, key=lambda each: each.question.start, reverse=True):
-        text = text[: each.question.start] + each.sql + text[each.question.end :]
-    return text
+def edits(answers: Sequence[Answer]) -> list[Edit]:
+    """What puts the answers in the place of their questions."""
+    return [Edit(each.question.start, each.question.end, each.sql) for each in answers]
 
 
 def literal(value: Value | None, data_type: DataType) -> str | None:
@@ -178,11 +177,10 @@ _PLAIN_WORDS = frozenset(
 _BEFORE_A_VALUE = frozenset("= == <=> <> != < <= > >= + - * / BETWEEN AND OR WHERE ON WHEN THEN ELSE NOT".split())
 
 
-def _question(text: str, block: Block, relations: Mapping[Reference, Relation], time_zone: str) -> Question | None:
-    tokens = tokenize(text)
+def _question(tokens: Tokens, block: Block, relations: Mapping[Reference, Relation], time_zone: str) -> Question | None:
     if tokens[block.first].word != "SELECT":
         return None
-    select = read_select(text, block)
+    select = read_select(tokens, block)
     item = None if select is None else _only_item(select)
     relation = None if item is None or item.reference is None else relations.get(item.reference)
     if select is None or item is None or item.reference is None or relation is None:

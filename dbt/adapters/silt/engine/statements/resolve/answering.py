@@ -1,0 +1,77 @@
+"""Answers, in expanded queries, the SELECTs that the logs of their tables can answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, timezone
+
+from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType
+from dbt.adapters.silt.engine.statements.resolve import metadata_answers
+from dbt.adapters.silt.engine.statements.resolve.expansion import ExpandedQuery, Table, View
+from dbt.adapters.silt.engine.statements.resolve.metadata_answers import Answer
+from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
+from dbt.adapters.silt.engine.statements.resolve.reads import Read
+from dbt.adapters.silt.engine.statements.resolve.time_travel import constant
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+@dataclass(frozen=True)
+class Answering:
+    """Answers from the snapshots of one consistent cut.
+
+    Args:
+        session: evaluates expressions of literals.
+        time_zone: the session's, for literals without one.
+        cut: the newest snapshot of each table.
+        reads: what the answers are based on is added here.
+    """
+
+    session: Namespace
+    time_zone: str
+    cut: Mapping[DeltaLog, Snapshot]
+    reads: list[Read]
+
+    def query(self, node: ExpandedQuery) -> ExpandedQuery:
+        """The query, and those of its views, with what the logs alone can answer answered."""
+        answers = self._answers(node)
+        if answers:
+            node = node.with_edits(metadata_answers.edits(answers))
+        children = {
+            reference: replace(child, query=self.query(child.query)) if isinstance(child, View) else child
+            for reference, child in node.children.items()
+        }
+        return replace(node, children=children)
+
+    def _answers(self, node: ExpandedQuery) -> list[Answer]:
+        text = node.text.text
+        answers = []
+        for question in metadata_answers.questions(text, node.relations(self.cut), self.time_zone):
+            table = node.children[question.reference]
+            assert isinstance(table, Table)
+            snapshot = table.snapshot(self.cut)
+            found = metadata_answers.answer(question, text.sql, snapshot, table.log.store)
+            if found is not None:
+                answers.append(self._folded(found) if question.is_scalar else found)
+                nothing = snapshot.files.slice(0, 0)
+                self.reads.append(Read(table.log, snapshot, nothing, found.read, is_latest=table.fixed is None))
+        return answers
+
+    def _folded(self, answer: Answer) -> Answer:
+        """A scalar answer as one literal, by which files can be ruled out; Spark folds it without a job."""
+        if answer.question.items[0].is_one_call:
+            return answer
+        spark = self.session.spark
+        (member,) = kernel_schema(spark.sql(f"select {answer.sql} as value").schema)
+        if member.type == PrimitiveType("timestamp"):
+            # As a Python value it would go through the machine's time zone.
+            value = constant(self.session, f"unix_micros({answer.sql})", "bigint")
+            value = _EPOCH + timedelta(microseconds=value) if isinstance(value, int) else None
+        else:
+            value = spark.sql(f"select {answer.sql}").collect()[0][0]
+        text = metadata_answers.literal(value, member.type)
+        return answer if text is None else replace(answer, sql=text)

@@ -1,0 +1,151 @@
+"""Expands a text: finds what its references and calls mean, and does the same in the texts of views and functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dbt.adapters.silt.engine.catalog.documents import Function
+from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
+from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
+from dbt.adapters.silt.engine.sql.ast import TimeTravel
+from dbt.adapters.silt.engine.sql.query.scans import Reference
+from dbt.adapters.silt.engine.statements.resolve import table_changes, time_travel
+from dbt.adapters.silt.engine.statements.resolve.expansion import (
+    ChangeFeedScan,
+    Child,
+    ExpandedQuery,
+    FunctionCall,
+    SqlFragment,
+    Table,
+    View,
+    VirtualRelation,
+    full_name,
+)
+from dbt.adapters.silt.engine.statements.resolve.information_schema import listing
+from dbt.adapters.silt.engine.statements.resolve.namespace import (
+    Namespace,
+    SparkRelation,
+    TemporaryView,
+    WarehouseTable,
+    WarehouseView,
+)
+
+
+@dataclass(frozen=True)
+class Expander:
+    """Expands the texts of one session.
+
+    Args:
+        session: what names mean to the session itself.
+        python_functions: whether functions in Python may be called.
+    """
+
+    session: Namespace
+    python_functions: bool
+
+    def query(self, text: SqlFragment, namespace: Namespace, inside: tuple[str, ...]) -> ExpandedQuery:
+        """The text, expanded.
+
+        Args:
+            namespace: what names in the text mean.
+            inside: the views and functions that the text is in, the outermost first.
+
+        Raises:
+            InvalidStatementError: a view reads itself, or a function calls itself.
+            RelationNotFoundError: a name of the warehouse is not there.
+            UnsupportedStatementError: a reference asks for something that is not supported.
+        """
+        scan = text.text.scan
+        expanded = {each: self._reference(each, namespace, inside) for each in scan.references}
+        children = {reference: child for reference, child in expanded.items() if child is not None}
+        functions = {name: namespace.function(name) for name in {call.parts for call in scan.calls}}
+        called = {
+            name: self.function(function, namespace, inside)
+            for name, function in functions.items()
+            if function is not None
+        }
+        calls = {call: called[call.parts] for call in scan.calls if call.parts in called}
+        # How much data changes are is not known here.
+        inner = all(
+            child.query.only_warehouse_tables if isinstance(child, View | FunctionCall) else isinstance(child, Table)
+            for child in (*children.values(), *calls.values())
+        )
+        return ExpandedQuery(text, children, calls, inner and len(children) == len(scan.references))
+
+    def function(self, function: Function, namespace: Namespace, inside: tuple[str, ...]) -> FunctionCall:
+        """The function, its body expanded; arguments and errors are those of `query`."""
+        scope = namespace.within(function.current_database, function.current_schema)
+        key = f"{function.name}()"
+        if key in inside:
+            raise InvalidStatementError(
+                f"the function {function.name} calls itself: {' -> '.join((*inside, key))}", remedy="Break the cycle"
+            )
+        if function.python is not None and not self.python_functions:
+            raise UnsupportedStatementError(
+                "Python functions are disabled",
+                table=str(function.name),
+                remedy="Set `python_functions: true` in the profile to allow them; "
+                "all who can write the warehouse can then run code",
+            )
+        body = function.body if function.python is None else ""
+        return FunctionCall(self.query(SqlFragment(body), scope, (*inside, key)), function)
+
+    def _reference(self, reference: Reference, namespace: Namespace, inside: tuple[str, ...]) -> Child | None:
+        """What the reference means; None for a relation of Spark's."""
+        if reference.files is not None:
+            return VirtualRelation(FileSource(reference.files.path, reference.files.options, reference.files.text))
+        listed = listing(reference.parts, namespace)
+        if listed is not None:
+            return VirtualRelation(listed)
+        meaning = namespace.meaning(reference.parts)
+        if isinstance(meaning, SparkRelation):
+            return None
+        if reference.options is not None:
+            raise UnsupportedStatementError(
+                f"options on `{'.'.join(reference.parts)}` are not supported", remedy="Leave the WITH (...) out"
+            )
+        if reference.changes is not None:
+            return self._changes(reference, meaning)
+        if isinstance(meaning, WarehouseTable):
+            _check_no_cycle(str(meaning.name), inside)
+            return self._table(reference, meaning)
+        if reference.version is not None or reference.timestamp is not None:
+            raise UnsupportedStatementError(
+                f"`{'.'.join(reference.parts)}` is a view, and a view has no versions",
+                remedy="Ask for the version of a table inside the view",
+            )
+        return self._view(meaning, namespace, inside)
+
+    def _table(self, reference: Reference, meaning: WarehouseTable) -> Table:
+        if reference.version is None and reference.timestamp is None:
+            return Table(meaning, None)
+        travel = TimeTravel(reference.version, reference.timestamp)
+        return Table(meaning, meaning.log.snapshot_at(time_travel.version_of(self.session, meaning.log, travel)))
+
+    def _changes(self, reference: Reference, meaning: WarehouseTable | WarehouseView | TemporaryView) -> ChangeFeedScan:
+        if not isinstance(meaning, WarehouseTable):
+            raise UnsupportedStatementError(
+                f"`{'.'.join(reference.parts)}` is a view, and a view records no changes",
+                remedy="Ask for the changes of a table inside the view",
+            )
+        start, *end = (table_changes.bound(self.session.spark, text) for text in reference.changes or ())
+        return ChangeFeedScan(meaning, start, end[0] if end else None)
+
+    def _view(self, meaning: WarehouseView | TemporaryView, namespace: Namespace, inside: tuple[str, ...]) -> View:
+        if isinstance(meaning, TemporaryView):
+            return View(self._inner(meaning.text, meaning.text, namespace, inside), (), meaning.columns)
+        view = meaning.view
+        scope = namespace.within(view.current_database, view.current_schema)
+        columns = tuple(column.name for column in view.columns)
+        return View(self._inner(view.text, str(view.name), scope, inside), full_name(view.name), columns)
+
+    def _inner(self, text: str, key: str, namespace: Namespace, inside: tuple[str, ...]) -> ExpandedQuery:
+        """The text of a view, expanded; `key` tells the view from those that it is in."""
+        _check_no_cycle(key, inside)
+        return self.query(SqlFragment(text), namespace, (*inside, key))
+
+
+def _check_no_cycle(key: str, inside: tuple[str, ...]) -> None:
+    if key in inside:
+        path = " -> ".join((*inside, key))
+        raise InvalidStatementError(f"the view {key} reads itself: {path}", remedy="Break the cycle")

@@ -1,0 +1,103 @@
+"""Renders expanded queries as text that Spark can run: over session views of exactly the pinned files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
+from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.scan import skipping
+from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression
+from dbt.adapters.silt.engine.sql.conditions.pruning import pruning_predicates
+from dbt.adapters.silt.engine.sql.query.references import Replacement, rewrite
+from dbt.adapters.silt.engine.statements.resolve import table_changes
+from dbt.adapters.silt.engine.statements.resolve.expansion import (
+    ChangeFeedScan,
+    Child,
+    ExpandedQuery,
+    FunctionCall,
+    Table,
+    View,
+    VirtualRelation,
+    full_name,
+)
+from dbt.adapters.silt.engine.statements.resolve.information_schema import Listing
+from dbt.adapters.silt.engine.statements.resolve.reads import Read
+from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
+
+
+@dataclass(frozen=True)
+class Renderer:
+    """Renders texts over the snapshots of one consistent cut.
+
+    Args:
+        snapshot_views: the session's views and functions.
+        catalog: what the information schema lists.
+        time_zone: the session's, for literals without one.
+        cut: the newest snapshot of each table.
+        reads: what the texts read is added here.
+    """
+
+    snapshot_views: SnapshotViews
+    catalog: Catalog
+    time_zone: str
+    cut: Mapping[DeltaLog, Snapshot]
+    reads: list[Read]
+
+    def query(self, node: ExpandedQuery) -> str:
+        """The text, less the files of its tables that its own predicates rule out."""
+        text = node.text.text
+        predicates = pruning_predicates(text, node.relations(self.cut), self.time_zone)
+        replacements = {
+            reference: self._replacement(child, predicates.get(reference, TRUE))
+            for reference, child in node.children.items()
+        }
+        distinct = {called.function.name: called for called in node.calls.values()}
+        labels = {name: self.function(called) for name, called in distinct.items()}
+        functions = {call: labels[called.function.name] for call, called in node.calls.items()}
+        return rewrite(text, replacements, node.text.outer, functions)
+
+    def function(self, called: FunctionCall) -> str:
+        """The identifier of a session function that does what the function does."""
+        body = called.function.body if called.function.python else self.query(called.query)
+        return self.snapshot_views.function(called.function, body)
+
+    def _replacement(self, child: Child, predicate: Expression) -> Replacement:
+        if isinstance(child, View):
+            return Replacement(self._view(child), child.name)
+        if isinstance(child, VirtualRelation):
+            return Replacement(self._virtual(child.source))
+        if isinstance(child, ChangeFeedScan):
+            return self._changes(child)
+        read = self._read(child, predicate)
+        self.reads.append(read)
+        sql = self.snapshot_views.view(read.log, read.snapshot, read.files)
+        return Replacement(sql, full_name(child.meaning.name))
+
+    def _read(self, table: Table, predicate: Expression) -> Read:
+        snapshot = table.snapshot(self.cut)
+        files = snapshot.files if predicate == TRUE else skipping.prune(snapshot, predicate)
+        return Read(table.log, snapshot, files, predicate, is_latest=table.fixed is None)
+
+    def _changes(self, child: ChangeFeedScan) -> Replacement:
+        latest = self.cut[child.log]
+        found = table_changes.changes(child.log, latest, child.start, child.end)
+        # Which versions have changes depends on every commit.
+        self.reads.append(Read(child.log, latest, latest.files.slice(0, 0), TRUE, is_latest=True))
+        return Replacement(self.snapshot_views.changes(child.log, found), full_name(child.meaning.name))
+
+    def _virtual(self, source: FileSource | Listing) -> str:
+        if isinstance(source, FileSource):
+            return self.snapshot_views.files(source)
+        return self.snapshot_views.rows(source.rows(self.catalog))
+
+    def _view(self, view: View) -> str:
+        inner = self.query(view.query)
+        if not view.columns:
+            return f"({inner}\n)"
+        columns = ", ".join(quote(column) for column in view.columns)
+        return f"(select * from ({inner}\n) as __silt_view({columns}))"

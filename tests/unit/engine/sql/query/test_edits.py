@@ -1,0 +1,41 @@
+"""Spans of a text that are replaced, and where the rest of the text is then."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbt.adapters.silt.engine.sql.query.edits import Edit, edited, moved
+
+TEXT = "abcdefghij"
+
+
+def _edits() -> st.SearchStrategy[list[Edit]]:
+    """Edits of TEXT that do not overlap, in any order."""
+    bounds = st.lists(st.integers(0, len(TEXT)), unique=True, max_size=6).map(sorted)
+    spans = bounds.map(lambda found: list(zip(found[::2], found[1::2], strict=False)))
+    return st.tuples(spans, st.lists(st.sampled_from(("", "-", "----")), min_size=3, max_size=3)).map(
+        lambda pair: [Edit(*span, new) for span, new in zip(reversed(pair[0]), pair[1], strict=False)]
+    )
+
+
+@given(_edits())
+def test_what_is_not_replaced_is_found_where_it_moved_to(edits: list[Edit]) -> None:
+    text = edited(TEXT, edits)
+    replaced = {position for start, end, _ in edits for position in range(start, end)}
+    for position, character in enumerate(TEXT):
+        there = moved(position, edits)
+        assert there is None if position in replaced else there is not None and text[there] == character
+    assert len(text) == len(TEXT) - len(replaced) + sum(len(new) for *_, new in edits)
+
+
+def test_an_insertion_goes_before_what_is_replaced_there_and_moves_it() -> None:
+    edits = [Edit(2, 4, "XY"), Edit(2, 2, "+"), Edit(4, 4, "!")]
+    assert edited(TEXT, edits) == "ab+XY!efghij"
+    assert (moved(1, edits), moved(2, edits), moved(4, edits)) == (1, None, 6)
+
+
+def test_an_edit_inside_another_is_lost_with_it() -> None:
+    edits = [Edit(3, 5, "inner"), Edit(2, 8, "O")]
+    assert edited(TEXT, edits) == "abOij"
+    assert (moved(4, edits), moved(6, edits), moved(8, edits)) == (None, None, 3)
