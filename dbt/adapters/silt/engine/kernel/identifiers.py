@@ -1,4 +1,4 @@
-"""Names and texts as Spark SQL writes them."""
+"""Quotes and unquotes identifiers and strings as Spark SQL writes them: the one home of both."""
 
 from __future__ import annotations
 

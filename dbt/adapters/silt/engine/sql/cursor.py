@@ -1,4 +1,4 @@
-"""Reading a statement token by token: what every family of the grammar uses."""
+"""Reads a statement token by token, for every family of the grammar."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Cursor:
-    """A place in the tokens of one statement.
+    """A position in the tokens of one statement.
 
     Words are given in upper case and match unquoted words and symbols only. Whatever is cut out is the text between
     the first and the last token, verbatim.
@@ -39,7 +39,7 @@ class Cursor:
         return self.token.kind is Kind.END
 
     def ahead(self, count: int) -> Token:
-        """The token that many places on; the END token where there are not as many."""
+        """The token that many tokens further on; the END token where there are fewer."""
         return self.tokens[min(self.at_token + count, len(self.tokens) - 1)]
 
     def at(self, *words: str) -> bool:
@@ -51,30 +51,30 @@ class Cursor:
         return bool(self.token.word) and self.token.word in words
 
     def take(self, *words: str) -> bool:
-        """Step over these words if they come next."""
+        """Steps over these words if they come next."""
         if not self.at(*words):
             return False
         self.at_token += len(words)
         return True
 
     def take_any(self, *words: str) -> str | None:
-        """Step over whichever of these words comes next, and say which."""
+        """Steps over whichever of these words comes next, and returns it."""
         if not self.at_any(*words):
             return None
         self.at_token += 1
         return self.tokens[self.at_token - 1].word
 
     def expect(self, *words: str) -> None:
-        """Step over these words, which must come next."""
+        """Steps over these words, which must come next."""
         if not self.take(*words):
             raise self.expected(f"{' '.join(words)}")
 
     def error(self, problem: str) -> StatementSyntaxError:
-        """The error for the current place."""
+        """The error for the current token."""
         return syntax_error(problem, self.source, self.token.start)
 
     def expected(self, what: str) -> StatementSyntaxError:
-        """The error for something else standing at the current place."""
+        """The error for a current token that is not what was expected."""
         found = "the end" if self.at_end else f"`{self.token.text}`"
         return self.error(f"expected {what}, found {found}")
 
@@ -83,7 +83,7 @@ class Cursor:
         return self.source[self.tokens[first].start : self.tokens[after - 1].end] if after > first else ""
 
     def finished(self) -> None:
-        """Nothing may follow.
+        """Checks that nothing follows.
 
         Raises:
             StatementSyntaxError: something does.
@@ -110,7 +110,7 @@ class Cursor:
         """The name of a table or of anything else that the catalog holds.
 
         Raises:
-            UnsupportedStatementError: IDENTIFIER(...), or a version in a place where a version cannot be.
+            UnsupportedStatementError: IDENTIFIER(...), or a version where there can be none.
         """
         if self.at("IDENTIFIER", "("):
             raise UnsupportedStatementError(
@@ -249,7 +249,7 @@ class Cursor:
         return None
 
     def optional_keyword(self, word: str) -> None:
-        """Step over a keyword that may be left out, unless it is itself the name."""
+        """Steps over a keyword that may be left out, unless it is itself the name."""
         if self.at(word) and self.ahead(1).is_identifier:
             self.at_token += 1
 

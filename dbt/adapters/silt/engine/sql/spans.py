@@ -1,4 +1,4 @@
-"""Where things end: spans over tokens that the grammar of statements and the scanner of references both need."""
+"""Finds where groups, values, intervals and time travel end in a list of tokens."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _OPERATORS = frozenset(
 
 
 def after_time_travel(tokens: Tokens, at: int) -> tuple[str, int, int] | None:
-    """[FOR] VERSION | TIMESTAMP AS OF expression, where it stands at `at`.
+    """[FOR] VERSION | TIMESTAMP AS OF expression, where it begins at `at`.
 
     Returns:
         "version" or "timestamp", the index of the expression's first token, and the index behind it; or None.

@@ -1,8 +1,7 @@
-"""The tokens of a SQL text, split exactly where Spark's own lexer splits it.
+"""Splits a SQL text into tokens exactly where Spark's own lexer splits it.
 
-sqlglot's tokenizer reads other dialects' comments (`{# #}`), ends a `--` comment at an escaped line break and swallows
-what follows OPTIMIZE or EXPLAIN; a name seen where Spark sees a comment, or the other way round, would be a table left
-unpinned. So the rules here are those of Spark's SqlBaseLexer.g4, and every token keeps its span of the text.
+A name seen where Spark sees a comment, or the other way round, would be a table left unpinned. So the rules are those
+of Spark's SqlBaseLexer.g4 and of no other dialect, and every token keeps its span of the text.
 """
 
 from __future__ import annotations
@@ -136,7 +135,7 @@ def _after_comment(text: str, start: int, tokens: list[Token]) -> int:
 
 
 def syntax_error(problem: str, text: str, position: int) -> StatementSyntaxError:
-    """The error that says what is wrong where: line and column count from 1, with the text around the place."""
+    """The error that names the problem, its line and column (both from 1) and the text around it."""
     before = text[:position]
     line = before.count("\n") + 1
     column = position - (before.rfind("\n") + 1) + 1
@@ -150,7 +149,7 @@ def syntax_error(problem: str, text: str, position: int) -> StatementSyntaxError
 def string_value(token: Token) -> str:
     """The value of a string literal, its escapes resolved as Spark resolves them.
 
-    Source: Spark's SparkParserUtils.unescapeSQLString; two quotes in a row stand for one.
+    Source: Spark's SparkParserUtils.unescapeSQLString; two quotes in a row are one.
     """
     text = token.text
     if text[0] in _RAW_PREFIXES:
@@ -185,5 +184,5 @@ def identifiers(text: str) -> list[str]:
 
 
 def is_exact_string(token: Token) -> bool:
-    """Whether the literal's value does not hang on any setting: single quotes, no escapes, no quotes in a row."""
+    """Whether the literal's value depends on no setting: single quotes, no escapes, no quotes in a row."""
     return token.kind is Kind.STRING and token.text[0] == "'" and "\\" not in token.text and "'" not in token.text[1:-1]

@@ -1,7 +1,7 @@
-"""The logical structure of a condition: AND, OR and NOT over comparisons, the rest left as spans of tokens.
+"""Reads the logical structure of a condition: AND, OR and NOT over comparisons, the rest left as spans of tokens.
 
-The grammar is that of `booleanExpression` and `predicate` in Spark's SqlBaseParser.g4. Operands are spans: what they
-are worth is for others to say. A condition that does not fit the grammar to its last token has no structure.
+The grammar is that of `booleanExpression` and `predicate` in Spark's SqlBaseParser.g4. Operands are spans, which
+others evaluate. A condition that does not fit the grammar to its last token has no structure.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Literals of SQL as values of a column's type, where comparing with the one means the same as with the other.
+"""Converts literals of SQL to values of a column's type, where comparing with either means the same.
 
 Spark compares a column with a literal of another type by converting one or both. Here is only what comes out the same
 whatever the session's settings for ANSI mode, timestamps and old behaviour are; for all else there is no value.
@@ -155,7 +155,7 @@ _MAX_PRECISION: Final = 38
 
 
 def _exact(text: str) -> Decimal | None:
-    """The number that a decimal or double literal stands for, where an integer compares with it exactly."""
+    """The number that a decimal or double literal is, where an integer compares with it exactly."""
     number = Decimal(text)
     is_short = len(number.as_tuple().digits) <= _SHORT_DECIMAL and abs(number.adjusted()) <= _SHORT_DECIMAL
     return number if is_short and abs(number) < _EXACT_DOUBLES else None

@@ -1,4 +1,4 @@
-"""Conditions of SQL as predicates over one table's columns, for skipping files and for what a transaction has read.
+"""Translates conditions of SQL to predicates over one table's columns: for skipping files, and for what is read.
 
 A predicate says no more than the condition surely says. Whatever is not a comparison of a column with a literal that
 means the same in every session is UNKNOWN, and so is a column that is not surely the table's.

@@ -1,7 +1,7 @@
-"""Which conditions of a query rule out rows of which reference to a table.
+"""Finds which conditions of a query rule out rows of which reference to a table.
 
 Only what holds inside one SELECT is used: a row that fails the SELECT's own WHERE, or the ON of an inner join, has no
-part in its result, whatever stands around the SELECT. Nothing is used for a table on the side of an outer join that
+part in its result, whatever is around the SELECT. Nothing is used for a table on the side of an outer join that
 may be filled with nulls, on the right of a semi or anti join, in parentheses, sampled, or given new column names, and
 nothing at all for a SELECT with pipes or pivots, where WHERE is not what comes first.
 """

@@ -1,4 +1,4 @@
-"""Which tables and functions a query or an expression names, and where.
+"""Finds which tables and functions a query or an expression names, and replaces them.
 
 A scanner over tokens, not a parser: it follows parentheses, FROM lists, joins, WITH and set operations, and steps over
 everything else, so that it stays right for expressions it has never heard of and keeps the text verbatim.
@@ -25,8 +25,8 @@ __all__ = ["Call", "Reference", "Replacement", "function_calls", "rewrite", "tab
 class Replacement:
     """What a reference becomes.
 
-    `sql` takes the place of the name, its time travel and options. `name` is the table's full name, by whose last
-    two or more parts the text may qualify columns; empty stands for the parts as they are written.
+    `sql` replaces the name, its time travel and options. `name` is the table's full name, by whose last
+    two or more parts the text may qualify columns; empty means the parts as they are written.
     """
 
     sql: str
@@ -40,7 +40,7 @@ def table_references(text: str) -> tuple[Reference, ...]:
 
     Raises:
         StatementSyntaxError: the text cannot be split into tokens, or quotes a name as a string.
-        UnsupportedStatementError: IDENTIFIER(...) stands where a table's name does.
+        UnsupportedStatementError: IDENTIFIER(...) is used for a table's name.
     """
     return scanned(text).scan.references
 
@@ -56,7 +56,7 @@ def rewrite(
     outer: Mapping[Name, str] | None = None,
     functions: Mapping[Call, str] | None = None,
 ) -> str:
-    """The text with references and called functions replaced, meaning the same.
+    """Replaces references and called functions; the text means the same.
 
     A replaced reference without an alias gets its own last part as one, and columns that were qualified by more of
     the name (`schema.table.column`) are qualified by that alias.

@@ -25,7 +25,7 @@ def scan(text: str, tokens: Tokens) -> Scan:
 
     Raises:
         StatementSyntaxError: the text quotes a name as a string.
-        UnsupportedStatementError: IDENTIFIER(...) stands where a table's name does, or parentheses are nested too deep.
+        UnsupportedStatementError: IDENTIFIER(...) is used for a table's name, or parentheses are nested too deep.
     """
     scanner = _Scanner(text, tokens)
     try:
@@ -51,7 +51,7 @@ _SET_OPERATIONS = frozenset(("UNION", "INTERSECT", "EXCEPT", "MINUS"))
 _CLAUSES = frozenset(
     "SELECT WHERE GROUP HAVING ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET WINDOW QUALIFY MAP REDUCE |>".split()
 )
-# A word behind a relation that is none of its aliases.
+# A word behind a relation that is not its alias.
 _NO_ALIAS = _CLAUSES | frozenset(
     "ANTI CROSS EXCEPT FULL INNER INTERSECT JOIN LATERAL LEFT NATURAL ON RIGHT SEMI MINUS UNION USING "
     "FROM PIVOT UNPIVOT TABLESAMPLE WITH SET VALUES INSERT WHEN".split()
@@ -194,7 +194,7 @@ class _Scanner:
         return self._table(at, ctes, scope, scope)
 
     def _table(self, at: int, ctes: frozenset[str], scope: Scope, alias_scope: Scope | None) -> int:
-        """A table's name or a function's call; `alias_scope` is None where no alias may stand."""
+        """A table's name or a function's call; `alias_scope` is None where there can be no alias."""
         tokens = self.tokens
         if tokens[at].word == "IDENTIFIER" and tokens[at + 1].word == "(":
             raise UnsupportedStatementError(
@@ -220,7 +220,7 @@ class _Scanner:
         return self._reference(first, at, parts, scope, alias_scope is not None)
 
     def _call(self, first: int, scope: Scope) -> int:
-        """A call of a table function that reads something of ours."""
+        """A call of a table function that this engine itself answers."""
         cursor = Cursor(self.text, self.tokens)
         cursor.at_token = first + 1
         arguments = cursor.group_cursor()
@@ -234,7 +234,7 @@ class _Scanner:
         return at
 
     def _reference(self, first: int, at: int, parts: Name, scope: Scope, may_have_alias: bool) -> int:
-        """Record the reference whose name has been read."""
+        """Records the reference whose name has been read."""
         tokens = self.tokens
         parts, version, timestamp, at = self._travelled(parts, at)
         options = None
@@ -337,7 +337,7 @@ class _Scanner:
     # Expressions
 
     def _group(self, at: int, ctes: frozenset[str], scope: Scope | None, table_arguments: bool) -> int:
-        """A query or an expression in parentheses, whose opening one stands here."""
+        """A query or an expression in parentheses, which open here."""
         is_table_argument = table_arguments and self.tokens[at + 1].word == "TABLE"
         is_trim = self.tokens[max(0, at - 1)].word == "TRIM"  # trim(from x)
         if starts_query(self.tokens, at + 1) and not is_table_argument and not is_trim:
@@ -376,7 +376,7 @@ class _Scanner:
         return token.is_identifier and self.tokens[at + 1].word == "(" and token.word not in _NO_FUNCTION
 
     def _called(self, first: int, at: int, alias_at: int | None = None) -> None:
-        """Record the call of the function whose name has been read."""
+        """Records the call of the function whose name has been read."""
         parts = tuple(token.identifier for token in self.tokens[first:at:2])
         self.calls.append(Call(parts, self.tokens[first].start, self.tokens[at - 1].end, alias_at))
 

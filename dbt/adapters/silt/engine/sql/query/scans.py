@@ -1,4 +1,4 @@
-"""What the scan of a text finds: tables that it reads, functions that it calls, names of columns, and its SELECTs."""
+"""Values of a scan: the tables that a text reads, functions that it calls, names of columns, and its SELECTs."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dbt.adapters.silt.engine.sql.query.table_functions import FilesCall
 
 @dataclass(frozen=True)
 class Reference:
-    """One place of a text that reads a table or view.
+    """One reference of a text to a table or view.
 
     `text[start:end]` is its name with time travel and WITH (options). An alias would go to `alias_at`, which lies
-    behind a TABLESAMPLE; it is None where none may stand. `version` and `timestamp` are SQL text. Where the text is the
-    call of a table function, `changes` are the bounds of one of `table_changes`, which reads what versions of the table
-    changed, and `files` is one of `read_files`.
+    behind a TABLESAMPLE; it is None where there can be none. `version` and `timestamp` are SQL text. Of a call of a
+    table function, `changes` are the bounds of `table_changes`, which reads what versions of the table changed, and
+    `files` is a call of `read_files`.
     """
 
     parts: Name
@@ -47,7 +47,7 @@ class Scope:
 
 @dataclass(frozen=True)
 class Chain:
-    """A dotted name in an expression: parts in lower case, the span of each, and the query it stands in."""
+    """A dotted name in an expression: parts in lower case, the span of each, and the query that it is in."""
 
     parts: Name
     spans: tuple[tuple[int, int], ...]
@@ -62,9 +62,9 @@ class Chain:
 
 @dataclass(frozen=True)
 class Call:
-    """One place of a text that calls a function, which may be any: `text[start:end]` is the function's name.
+    """One call of a function, whichever it is: `text[start:end]` is the function's name.
 
-    `alias_at` is where an alias would go, where the function stands for a table and has none.
+    `alias_at` is where an alias would go, where the function is used as a table and has none.
     """
 
     parts: Name

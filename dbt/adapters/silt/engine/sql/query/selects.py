@@ -1,4 +1,4 @@
-"""The frame of one SELECT: the relations of its FROM list, how they are joined, and its conditions as text."""
+"""Reads the frame of one SELECT: the relations of its FROM list, how they are joined, and its conditions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Item:
     Attributes:
         reference: the table or view; None for a subquery, a function, a common table expression ...
         join: how it is joined with those before it.
-        group: the number of the comma-separated part of the list that it stands in.
+        group: the number of the comma-separated part of the list that it is in.
         on: the tokens of its join's ON, closed by one of kind END.
         is_plain: whether it is the table or view as it is: not sampled, its columns under their own names.
     """
@@ -41,7 +41,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Select:
-    """What stands behind the FROM of a SELECT.
+    """What follows the FROM of a SELECT.
 
     Attributes:
         where: the tokens of the condition, closed by one of kind END.
@@ -79,9 +79,9 @@ _JOIN_WORDS = frozenset("NATURAL INNER CROSS LEFT RIGHT FULL OUTER SEMI ANTI JOI
 
 
 class _Reader:
-    """Reads the tokens of a block that stand in no parentheses; a place is an index into these.
+    """Reads the tokens of a block that are outside of parentheses; a place is an index into these.
 
-    A group in parentheses is one place. The word of a place is empty where it can be no keyword.
+    A group in parentheses is one place. The word of a place is empty where it cannot be a keyword.
     """
 
     def __init__(self, tokens: Tokens, block: Block) -> None:
@@ -153,13 +153,13 @@ class _Reader:
         return tuple(items)
 
     def _end_of_part(self, place: int, stop: int, words: tuple[str, ...]) -> int:
-        """The first place from here on that begins the next relation, or at which one of the words stands."""
+        """The first place from here on that begins the next relation, or that is one of the words."""
         while place < stop and self.words[place] not in words and self.words[place] != "," and not self._is_join(place):
             place += 1
         return place
 
     def _is_join(self, place: int) -> bool:
-        """Whether words such as LEFT OUTER stand here and lead to JOIN; LEFT(a, 2) is a function."""
+        """Whether words such as LEFT OUTER begin here and lead to JOIN; LEFT(a, 2) is a function."""
         while self._at(place) in _JOIN_WORDS:
             if self.words[place] == "JOIN":
                 return True

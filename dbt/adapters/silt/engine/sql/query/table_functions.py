@@ -1,4 +1,4 @@
-"""The calls of table functions that read something of ours: `table_changes`, and `read_files`.
+"""Reads the calls of the table functions that this engine itself answers: `table_changes` and `read_files`.
 
 `read_files('/data/orders/*.csv', format => 'csv', header => true, schemaHints => 'id bigint')` gives the rows of files
 that are in no table. It has the name and the form of the function in Databricks SQL; its options are those of Spark's
@@ -23,7 +23,7 @@ NAMES = frozenset((_CHANGES, _CHANGES_BY_PATH, _FILES))
 
 @dataclass(frozen=True)
 class FilesCall:
-    """A call of `read_files`: the call as it is written, the files' place, and the options by lower-case name."""
+    """A call of `read_files`: the call as it is written, the files' path, and the options by lower-case name."""
 
     text: str
     path: str
@@ -44,7 +44,7 @@ def call(name: str, arguments: Cursor, text: str) -> Call:
 
     Args:
         name: the function's.
-        arguments: what stands between its parentheses.
+        arguments: what is between its parentheses.
         text: the whole call.
 
     Raises:

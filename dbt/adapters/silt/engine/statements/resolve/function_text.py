@@ -1,4 +1,4 @@
-"""Functions as SQL text."""
+"""Writes functions as SQL text: statements, calls and descriptions."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The schema `information_schema` of each database of ours: what is in the catalog, as rows that a query can read.
+"""The schema `information_schema` of each database of the warehouse: the catalog as rows that a query can read.
 
 It has the relations `tables`, `views` and `schemata` of the SQL standard, with the columns that say what there is.
-A schema of ours that really has this name comes first.
+A schema of the warehouse that really has this name comes first.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Listing:
 
 
 def listing(name: Name, namespace: Namespace) -> Listing | None:
-    """The relation that the name stands for; None if it names nothing of an information schema of ours.
+    """The relation that the name means; None if it is not in an information schema of the warehouse.
 
     Raises:
         RelationNotFoundError: the information schema has no such relation.

@@ -1,4 +1,4 @@
-"""What the ON of a MERGE says about which rows of the target can match: equalities with the source, and the rest."""
+"""Reads from the ON of a MERGE which rows of the target can match: equalities with the source, and the rest."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class _Reader:
         return self.tokens[index].word in ("DATE", "TIMESTAMP") and self.tokens[index + 1].kind is Kind.STRING
 
 
-# Functions whose value hangs on nothing but their arguments and the session.
+# Functions whose value depends on their arguments and the session alone.
 _STEADY_FUNCTIONS = frozenset(
     "CAST TRY_CAST COALESCE NVL IFNULL CONCAT CONCAT_WS LOWER UPPER LCASE UCASE TRIM LTRIM RTRIM SUBSTRING SUBSTR "
     "LEFT RIGHT LPAD RPAD REPLACE MD5 SHA SHA1 SHA2 HASH XXHASH64 ABS FLOOR CEIL ROUND GREATEST LEAST "

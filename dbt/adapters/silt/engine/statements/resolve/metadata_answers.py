@@ -1,4 +1,4 @@
-"""SELECTs that the log of their table can answer: `count(*)`, `min` and `max` of columns, without a scan.
+"""Answers SELECTs of `count(*)`, `min` and `max` of columns from the log of their table, without a scan.
 
 Such a SELECT reads one table, whole or under a condition that partition values and statistics settle for every file;
 each item of its list is made of those aggregates, literals and a few functions of these. It becomes a SELECT of
@@ -45,7 +45,7 @@ Function: TypeAlias = Literal["count", "min", "max"]
 
 @dataclass(frozen=True)
 class Aggregate:
-    """One call: of `column`, or of all rows where it is None. It stands at `start` up to `end` of the text."""
+    """One call: of `column`, or of all rows where it is None. Its span of the text is `start` up to `end`."""
 
     function: Function
     column: str | None
@@ -80,8 +80,8 @@ class Question:
     Attributes:
         reference: its table.
         predicate: what its WHERE says of the table's rows.
-        is_scalar: whether it is a subquery that stands for a value; it has one item then.
-        start, end: its place in the text.
+        is_scalar: whether it is a subquery that is used as a value; it has one item then.
+        start, end: its span of the text.
     """
 
     reference: Reference
@@ -137,7 +137,7 @@ def answer(question: Question, text: str, snapshot: Snapshot, store: Store) -> A
 
 
 def edits(answers: Sequence[Answer]) -> list[Edit]:
-    """What puts the answers in the place of their questions."""
+    """The edits that replace the questions by their answers."""
     return [Edit(each.question.start, each.question.end, each.sql) for each in answers]
 
 
@@ -164,7 +164,7 @@ def literal(value: Value | None, data_type: DataType) -> str | None:
 
 
 _FUNCTIONS = frozenset(("COUNT", "MIN", "MAX"))
-# Functions of literals alone whose value hangs on nothing else.
+# Functions of literals alone whose value depends on these alone.
 _PLAIN_FUNCTIONS = frozenset(
     "COALESCE NVL IFNULL CAST DATE TIMESTAMP TO_DATE TO_TIMESTAMP DATE_ADD DATE_SUB DATEADD ADD_MONTHS DATE_TRUNC "
     "TRUNC GREATEST LEAST ABS STRING INT BIGINT".split()
@@ -173,7 +173,7 @@ _PLAIN_WORDS = frozenset(
     "AS INTERVAL SECOND SECONDS MINUTE MINUTES HOUR HOURS DAY DAYS WEEK WEEKS MONTH MONTHS YEAR YEARS DATE TIMESTAMP "
     "TIMESTAMP_NTZ NULL TRUE FALSE STRING INT INTEGER BIGINT LONG SMALLINT TINYINT DECIMAL DOUBLE".split()
 )
-# Between such a word or symbol and an opening parenthesis no relation can stand.
+# Between such a word or symbol and an opening parenthesis there can be no relation.
 _BEFORE_A_VALUE = frozenset("= == <=> <> != < <= > >= + - * / BETWEEN AND OR WHERE ON WHEN THEN ELSE NOT".split())
 
 
@@ -215,7 +215,7 @@ def _is_scalar(tokens: Tokens, block: Block) -> bool:
 
 
 class _NotOfTheKind(Exception):
-    """The list holds something that literals cannot stand for."""
+    """The list holds something that literals cannot replace."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a name means to one session: a temporary view, then a relation of ours, then something of Spark's."""
+"""Looks names up for one session: a temporary view, then a relation of the warehouse, then something of Spark's."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dbt.adapters.silt.engine.sql.ast import Name, is_path
 
 @dataclass(frozen=True)
 class WarehouseTable:
-    """A table of ours; `name` is None where it was named by its path."""
+    """A table of the warehouse; `name` is None where it was named by its path."""
 
     log: DeltaLog
     name: RelationName | None
@@ -32,14 +32,14 @@ class WarehouseTable:
 
 @dataclass(frozen=True)
 class WarehouseView:
-    """A view of ours: its query, and where unqualified names in it are looked up."""
+    """A view of the warehouse: its query, and where unqualified names in it are looked up."""
 
     view: View
 
 
 @dataclass(frozen=True)
 class TemporaryView:
-    """A temporary view over tables of ours: kept as text, expanded at each use."""
+    """A temporary view over tables of the warehouse: kept as text, expanded at each use."""
 
     text: str
     columns: tuple[str, ...]
@@ -47,7 +47,7 @@ class TemporaryView:
 
 @dataclass(frozen=True)
 class SparkRelation:
-    """Nothing of ours: Spark resolves it."""
+    """Nothing of the warehouse: Spark resolves it."""
 
 
 _SPARK_CATALOGS = ("spark_catalog", "system")
@@ -59,11 +59,11 @@ Meaning: TypeAlias = WarehouseTable | WarehouseView | TemporaryView | SparkRelat
 
 @dataclass
 class Namespace:
-    """The current database and schema of one session, and its temporary views over our tables.
+    """The current database and schema of one session, and its temporary views over tables of the warehouse.
 
     Args:
         spark: the session; asked for its own temporary views and schemas.
-        catalog: the relations of ours.
+        catalog: the relations of the warehouse.
         database, schema: where a name without them is looked up; `use` changes them.
     """
 
@@ -78,9 +78,9 @@ class Namespace:
         return Namespace(self.spark, self.catalog, database or self.database, schema or self.schema)
 
     def name_in_warehouse(self, name: Name) -> RelationName | None:
-        """The full name, if it is one of ours by its database or schema, whether or not anything is there.
+        """The full name, if its database or schema is of the warehouse, whether or not anything is there.
 
-        A name of one part is ours: it would be made in the current schema.
+        A name of one part is of the warehouse: it would be made in the current schema.
 
         Raises:
             InvalidNameError: the name has more than three parts, or a part that cannot be a name.
@@ -100,8 +100,8 @@ class Namespace:
         """What the name is to a reader.
 
         Raises:
-            RelationNotFoundError: the name is in our database, or in one of our schemas, and not there.
-            SchemaNotFoundError: neither we nor Spark have its database.
+            RelationNotFoundError: the name is in a database or schema of the warehouse, and not there.
+            SchemaNotFoundError: neither the warehouse nor Spark has its database.
             NotATableError: the folder is no table.
         """
         if is_path(name):
@@ -122,7 +122,7 @@ class Namespace:
         A name of one part is Spark's own function or a temporary one, and only then one of the current schema.
 
         Raises:
-            RelationNotFoundError: the name is in our database, or in one of our schemas, and not there.
+            RelationNotFoundError: the name is in a database or schema of the warehouse, and not there.
         """
         if len(name) == 1:
             return self._short_function(name[0])
@@ -153,7 +153,7 @@ class Namespace:
         return full
 
     def may_be_in_warehouse(self, name: Name) -> bool:
-        """Whether any leading part of a dotted name stands for a relation, or a place, of ours."""
+        """Whether any leading part of a dotted name names a relation, or a database or schema, of the warehouse."""
         if not name:
             return False
         if len(name) > 3:
@@ -167,11 +167,11 @@ class Namespace:
         return len(name) == 1 and (name[0].lower() in self.temporary or self._is_spark_temporary(name[0]))
 
     def is_database(self, text: str) -> bool:
-        """Whether it names one of our databases."""
+        """Whether it names a database of the warehouse."""
         return text.lower() in self.catalog.databases()
 
     def is_schema(self, text: str) -> bool:
-        """Whether it names one of our schemas of the current database."""
+        """Whether it names a schema of the warehouse in the current database."""
         try:
             return self.catalog.has_schema(self.database, text)
         except InvalidNameError:
@@ -182,7 +182,7 @@ class Namespace:
         return self.spark.catalog.databaseExists(quote(text))
 
     def check_database(self, text: str) -> None:
-        """Raise SchemaNotFoundError if neither we nor Spark have a database (to Spark: a catalog) of that name."""
+        """Raises SchemaNotFoundError if no database of the warehouse, and no catalog of Spark, has that name."""
         if text.lower() in _SPARK_CATALOGS or self.spark.conf.get(f"spark.sql.catalog.{text}", None) is not None:
             return
         self.catalog.check_database(text)
@@ -220,7 +220,7 @@ class Namespace:
         return RelationNotFoundError("there is no such function", table=str(full), remedy=remedy)
 
     def _is_known(self, identifier: str) -> bool:
-        """Whether a name of one part, which may be no name at all, is a relation of ours."""
+        """Whether a name of one part, which may be no valid name, is a relation of the warehouse."""
         try:
             full = RelationName(self.database, self.schema, identifier)
         except InvalidNameError:
@@ -229,7 +229,7 @@ class Namespace:
 
     def _find(self, full: RelationName) -> WarehouseTable | WarehouseView | SparkRelation:
         while (entry := self.catalog.find(full)) is not None:
-            # Between the two looks a table may have taken the place of a view, or a view that of a table.
+            # Between the two lookups a table may have replaced a view, or a view a table.
             with contextlib.suppress(RelationNotFoundError):
                 if entry.kind is RelationKind.VIEW:
                     return WarehouseView(self.catalog.view(full))

@@ -1,4 +1,4 @@
-"""What statements read: which files of which tables, and what a later write of the same work rests on."""
+"""Keeps what statements read: which files of which tables, and what a later write of the same unit is based on."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Resolved:
     """Texts that Spark can run, in the order given, and all that they read.
 
     Attributes:
-        functions: identifiers of session functions in the texts -> the names of the functions that they stand for.
-        versions: of each table that they read, and that earlier queries of the same work did.
+        functions: identifiers of session functions in the texts -> the names of the functions that they replace.
+        versions: of each table that they read, and that earlier queries of the same unit did.
     """
 
     texts: tuple[str, ...]
@@ -49,13 +49,13 @@ class Resolved:
 
     @property
     def bytes_read(self) -> int | None:
-        """How much data lies behind the texts; None where they read anything but tables of ours."""
+        """How much data the texts read; None where they read anything but tables of the warehouse."""
         if not self.only_warehouse_tables or not self.reads:
             return None
         return sum(pc.sum(read.files["size"]).as_py() or 0 for read in self.reads)
 
     def shown(self, column: str) -> str:
-        """A column's name, where a call of a function of ours gave it: with the function's own name."""
+        """A column's name, with the own name of a function of the warehouse whose call gave it."""
         for label, name in self.functions.items():
             column = column.replace(f"{label}(", f"{name}(")
         return column
@@ -63,10 +63,10 @@ class Resolved:
 
 @dataclass
 class ReadHistory:
-    """What earlier statements of one piece of work have read of each table.
+    """What earlier statements of one unit have read of each table.
 
     A write that comes after them is based on the version that they saw first, so that a commit of somebody else in
-    between is a conflict, and no conflict that a second run of the write alone could mend.
+    between is a conflict, and not one that a second run of the write alone could resolve.
     """
 
     first: dict[DeltaLog, tuple[Snapshot, ReadSet]] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class ReadHistory:
             self.first[log] = (snapshot, merged(earlier, read_set(own)))
 
     def forget(self, log: DeltaLog) -> None:
-        """Begins anew with a table that the work itself has written."""
+        """Begins again with a table that the unit itself has written."""
         self.first.pop(log, None)
 
 

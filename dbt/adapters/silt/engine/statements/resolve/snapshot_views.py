@@ -1,4 +1,4 @@
-"""Pinned snapshots as views of a session, and functions: what their names become in the text that Spark runs."""
+"""Makes the session views over pinned snapshots, and the session functions, that the text for Spark names."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _KEPT_VIEWS = 256
 _KEPT_FUNCTIONS = 256
 
 _abandoned: deque[tuple[SparkSession, Iterable[str], Mapping[_FunctionKey, str]]] = deque()
-"""Views and functions of pins that are gone; the next ones drop them, as a finalizer may run inside a call of Spark."""
+"""What SnapshotViews that are gone have left; the next ones drop it, as a finalizer may run inside a call of Spark."""
 
 
 @dataclass
@@ -47,10 +47,10 @@ class SnapshotViews:
     """The session views over pinned snapshots, files and rows; the oldest go when there are many.
 
     A view outlives the statement that it was made for, because a DataFrame that the statement gave may be analysed
-    again when it is collected (over Spark Connect it is). On an embedded session it is not, so there the views of pins
-    that are gone go too: a stream may open a warehouse for each of its batches.
+    again when it is collected (over Spark Connect it is). On an embedded session it is not, so there the views of
+    instances that are gone go too: a stream may open a warehouse for each of its batches.
 
-    Names end with a token of these pins: a session may be seen by several warehouses, each with tables of its own.
+    Names end with a token of the instance: a session may be seen by several warehouses, each with tables of its own.
     """
 
     spark: SparkSession
@@ -121,13 +121,13 @@ class SnapshotViews:
             return self._functions[key]
 
     def functions_in(self, texts: Iterable[str]) -> Mapping[str, str]:
-        """The identifiers of session functions that stand in texts -> the names of the functions they stand for."""
+        """The identifiers of session functions that texts call -> the names of the functions that they replace."""
         with self._lock:
             known = {label: name for (name, _, _), label in self._functions.items()}
         return {label: name for label, name in known.items() if any(quote(label) in text for text in texts)}
 
     def _sql_body(self, function: Function, body: str, label: str) -> str:
-        """Around Python stands SQL: so it has defaults, arguments by name and casts to the parameters' types."""
+        """Python code is called from SQL: so it has defaults, arguments by name and casts to the parameters' types."""
         if function.python is None:
             return body
         python_function.register(self.spark, python_code(function, function.python), _python_label(label))

@@ -1,8 +1,8 @@
-"""The table function `table_changes`: which versions a call asks for.
+"""Finds the versions that a call of the table function `table_changes` asks for.
 
 Its bounds are versions (whole numbers) or times (timestamps, dates, strings), both included: a time to start with
-means the first version committed then or later, a time to end with the last one committed then or before. Source: the
-reference's DeltaTableValueFunctions and CDCReader.
+means the first version committed then or later, a time to end with the last one committed then or before. Source:
+delta-spark's DeltaTableValueFunctions and CDCReader.
 """
 
 from __future__ import annotations
