@@ -150,7 +150,7 @@ def test_a_condition_nested_without_end_says_nothing() -> None:
 
 
 @given(soups() | openings())
-def test_no_text_makes_the_reading_of_predicates_fail_otherwise_than_by_an_error_of_ours(text: str) -> None:
+def test_no_text_makes_the_reading_of_predicates_fail_otherwise_than_by_a_silt_error(text: str) -> None:
     try:
         to_predicate(text, SCHEMA, [("t",)], ZONE)
         relations = {reference: Relation(SCHEMA) for reference in table_references(text)}

@@ -72,7 +72,7 @@ def test_a_query_keyword_in_a_string_or_in_backquotes_is_no_keyword() -> None:
     )
 
 
-def test_nesting_without_end_is_an_error_of_ours() -> None:
+def test_nesting_without_end_is_refused() -> None:
     with pytest.raises(UnsupportedStatementError):
         parse("explain " * 3000 + "select 1")
 
@@ -84,7 +84,7 @@ def test_nesting_without_end_is_an_error_of_ours() -> None:
 @example("merge into t using")
 @example("`")
 @example("describe")
-def test_no_text_makes_the_parser_fail_otherwise_than_by_an_error_of_ours(sql: str) -> None:
+def test_no_text_makes_the_parser_fail_otherwise_than_by_a_silt_error(sql: str) -> None:
     try:
         statement = parse(sql)
     except SiltError:

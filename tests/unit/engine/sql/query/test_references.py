@@ -106,7 +106,7 @@ def test_references_that_are_not_replaced_stay_as_they_are() -> None:
     assert rewrite(scanned(text), {first: Replacement("R")}) == "select `a.t`.x, b.t.x from R AS `a.t`, b.t"
 
 
-def test_nesting_without_end_is_an_error_of_ours() -> None:
+def test_nesting_without_end_is_refused() -> None:
     with pytest.raises(UnsupportedStatementError):
         table_references("select " + "(" * 2000 + "1" + ")" * 2000 + " from t")
 

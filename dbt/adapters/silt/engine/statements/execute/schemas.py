@@ -49,7 +49,7 @@ def _schema_place(context: Context, name: ast.Name) -> tuple[str, str] | None:
 
 
 def _is_foreign_schema(context: Context, name: ast.Name) -> bool:
-    return len(name) == 1 and context.namespace.is_foreign_schema(name[0])
+    return len(name) == 1 and context.namespace.is_spark_schema(name[0])
 
 
 def named_schema(context: Context, name: Name | None) -> tuple[str, str] | None:

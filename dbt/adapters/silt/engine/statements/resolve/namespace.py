@@ -110,7 +110,7 @@ class Namespace:
             return self._short(name[0])
         full = self.name_in_warehouse(name)
         if full is None:
-            self._check_foreign(name)
+            self._check_spark_database(name)
             return SparkRelation()
         found = self._find(full)
         # Where nothing was found, the catalog says whether there is nothing, or a folder that is no table.
@@ -141,8 +141,8 @@ class Namespace:
         """
         full = self.name_in_warehouse(name)
         if full is None:
-            self._check_foreign(name)
-        if len(name) == 2 and full is None and not self.is_foreign_schema(name[0]):
+            self._check_spark_database(name)
+        if len(name) == 2 and full is None and not self.is_spark_schema(name[0]):
             raise SchemaNotFoundError(
                 f"there is no schema `{name[0]}` in database `{self.database}`", table=".".join(name)
             )
@@ -177,7 +177,7 @@ class Namespace:
         except InvalidNameError:
             return False
 
-    def is_foreign_schema(self, text: str) -> bool:
+    def is_spark_schema(self, text: str) -> bool:
         """Whether Spark itself has a schema of that name."""
         return self.spark.catalog.databaseExists(quote(text))
 
@@ -187,7 +187,7 @@ class Namespace:
             return
         self.catalog.check_database(text)
 
-    def _check_foreign(self, name: Name) -> None:
+    def _check_spark_database(self, name: Name) -> None:
         """As `check_database`, for the database that a name of Spark's has."""
         if len(name) == 3:
             self.check_database(name[0])
