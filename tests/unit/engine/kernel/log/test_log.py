@@ -440,7 +440,7 @@ def test_what_is_due_after_a_commit_never_gets_into_the_log_of_another_table(mad
 
 def test_a_checkpoint_overtaken_by_a_drop_while_it_is_written_is_written_nowhere() -> None:
     class Dropped(FaultyStore):
-        """The table is dropped, and made anew, just before its checkpoint is put."""
+        """The table is dropped and re-created just before its checkpoint is put."""
 
         def around(self, operation: str, path: str, run: Any) -> Any:
             if path == checkpoint_path(3):
@@ -451,7 +451,7 @@ def test_a_checkpoint_overtaken_by_a_drop_while_it_is_written_is_written_nowhere
     store = MemoryStore()
     log_of(3, store.child("t"))
     log = DeltaLog(Dropped(store.child("t")), "t")
-    with pytest.raises(NotATableError, match="made anew"):
+    with pytest.raises(NotATableError, match="dropped or re-created"):
         log.checkpoint(log.snapshot())
     assert store.status(f"t/{checkpoint_path(3)}") is None
 
