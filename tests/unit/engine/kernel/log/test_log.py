@@ -393,7 +393,7 @@ def test_a_commit_of_which_only_a_part_can_be_read_is_an_error_or_read_again(sha
     store.faults.append(Fault("read", FaultKind.TORN, path=commit_path(2), times=1, share=share))
     assert paths(reopened(log)) == {"f1", "f2", "f3"}
     store.faults.append(Fault("read", FaultKind.TORN, path=commit_path(2), share=share))
-    with pytest.raises(StorageError, match="said to be"):
+    with pytest.raises(StorageError, match="could be read, but it is"):
         reopened(log).snapshot()
 
 

@@ -236,4 +236,4 @@ def read_whole(store: Store, path: str, seen: FileStatus | None = None) -> bytes
         if seen is not None and seen.size == len(data):
             return data
     size = "gone" if seen is None else f"{seen.size} bytes long"
-    raise StorageError(f"{len(data)} bytes of {path} could be read, and its status says {size}")
+    raise StorageError(f"{len(data)} bytes of {path} could be read, but it is {size}")
