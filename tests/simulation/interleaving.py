@@ -83,16 +83,16 @@ class Scheduler:
         if not self._begun or not self._pass_on(None):
             self._back.release()
 
-    def _pass_on(self, mine: Lane | None) -> bool:
+    def _pass_on(self, own: Lane | None) -> bool:
         """Lets the chosen task continue, and waits where it is another one; whether there was any."""
         waiting = self._lanes
         if not waiting:
             return False
         chosen = waiting[self._choose(len(waiting)) if len(waiting) > 1 else 0]
-        if chosen is not mine:
+        if chosen is not own:
             chosen.gate.release()
-            if mine is not None:
-                mine.gate.acquire()
+            if own is not None:
+                own.gate.acquire()
         return True
 
     def _await_turn(self) -> None:

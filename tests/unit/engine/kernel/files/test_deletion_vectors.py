@@ -1,3 +1,5 @@
+"""Deletion vectors and Z85, written and read: the specification's examples, files and inline text, damaged ones."""
+
 from __future__ import annotations
 
 import dataclasses

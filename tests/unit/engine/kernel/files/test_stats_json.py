@@ -1,3 +1,5 @@
+"""The texts of statistics after rows of a file were deleted (`tightBounds`)."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""`stats_parsed` of a checkpoint, converted to the texts of `add.stats`."""
+
 from __future__ import annotations
 
 import datetime

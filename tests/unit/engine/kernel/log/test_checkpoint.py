@@ -1,3 +1,5 @@
+"""Checkpoints: what is written is read back, and checkpoints of other writers are read."""
+
 from __future__ import annotations
 
 import io

@@ -1,3 +1,5 @@
+"""The version checksum of a snapshot."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""The times of commits, and the version at a time."""
+
 from __future__ import annotations
 
 import os

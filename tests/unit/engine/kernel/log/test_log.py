@@ -1,3 +1,5 @@
+"""DeltaLog: snapshots, refreshes, drops, late listings and damaged logs."""
+
 from __future__ import annotations
 
 import contextlib

@@ -1,3 +1,5 @@
+"""Replay: the state after a log's commits, compared with a naive replay."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence

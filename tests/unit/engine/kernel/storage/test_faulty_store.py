@@ -1,3 +1,5 @@
+"""The faults that a FaultyStore injects."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""LocalStore: writers in many processes, links, refused writes and listings, descriptors."""
+
 from __future__ import annotations
 
 import gc

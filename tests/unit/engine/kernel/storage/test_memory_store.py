@@ -1,3 +1,5 @@
+"""The times of a MemoryStore; what all stores share is in test_store."""
+
 from __future__ import annotations
 
 from dbt.adapters.silt.engine.kernel.clock import FixedClock

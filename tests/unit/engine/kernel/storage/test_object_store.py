@@ -1,3 +1,5 @@
+"""ObjectStore: the answers of a service, settings, and folders that are only prefixes."""
+
 from __future__ import annotations
 
 import http.server

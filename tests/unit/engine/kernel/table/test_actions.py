@@ -1,3 +1,5 @@
+"""The JSON of actions: written, read back, and damaged."""
+
 from __future__ import annotations
 
 import json

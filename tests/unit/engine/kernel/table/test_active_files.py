@@ -1,3 +1,5 @@
+"""The keys of logical files, and rows without some of them."""
+
 from __future__ import annotations
 
 import pytest

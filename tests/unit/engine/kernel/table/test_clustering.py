@@ -1,3 +1,5 @@
+"""The clustering columns in the domain `delta.clustering`."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""Column mapping: ids and physical names of new and existing columns."""
+
 from __future__ import annotations
 
 import itertools

@@ -1,3 +1,5 @@
+"""Table features: which tables are read and written, and which protocol a table needs."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""The schemas of Parquet files as a table's, and merged."""
+
 from __future__ import annotations
 
 import io

@@ -1,3 +1,5 @@
+"""The names of the log's files, and the encoding of data files' paths."""
+
 from __future__ import annotations
 
 import urllib.parse

@@ -1,3 +1,5 @@
+"""Table properties: values, defaults, and those that a user may not set."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""The JSON of schemas, read and written."""
+
 from __future__ import annotations
 
 import json

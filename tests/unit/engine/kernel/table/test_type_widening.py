@@ -1,3 +1,5 @@
+"""Type changes of columns: allowed, recorded and read."""
+
 from __future__ import annotations
 
 import itertools

@@ -1,3 +1,5 @@
+"""Row ids of added files, and their high-water mark."""
+
 from __future__ import annotations
 
 import json

@@ -207,11 +207,11 @@ def _facts(row: dict[str, Any]) -> tuple[int, int | None]:
 
 def _same_partition(held: Any, replayed: Any, fields: Mapping[str, StructField]) -> bool:
     """Whether partition values are equal: engines spell a time, or null, in several ways."""
-    mine, theirs = dict(held or ()), dict(replayed or ())
-    if mine.keys() != theirs.keys():
+    stated, theirs = dict(held or ()), dict(replayed or ())
+    if stated.keys() != theirs.keys():
         return False
-    for name in mine:
-        pair = [mine[name] or None, theirs[name] or None]
+    for name in stated:
+        pair = [stated[name] or None, theirs[name] or None]
         if pair[0] != pair[1] and (None in pair or not _same_value(pair, fields.get(name))):
             return False
     return True

@@ -75,9 +75,9 @@ def merged(first: StructType, second: StructType, path: str = "") -> StructType:
         if position is None:
             fields.append(member)
         else:
-            mine = fields[position]
-            common = _merged_type(mine.type, member.type, f"{path}{mine.name}")
-            fields[position] = StructField(mine.name, common, True, mine.metadata)
+            known = fields[position]
+            common = _merged_type(known.type, member.type, f"{path}{known.name}")
+            fields[position] = StructField(known.name, common, True, known.metadata)
     return StructType(tuple(fields))
 
 

@@ -98,5 +98,5 @@ def _occupant(log: DeltaLog, version: int, entry: Entry) -> Outcome:
             f"{commit_name(version)} exists by one answer of the storage and is not found by another"
         ) from error
     actions = CommitFile(version, data).actions(log.name)
-    is_mine = any(isinstance(action, CommitInfo) and action.txn_id == entry.txn_id for action in actions)
-    return Committed() if is_mine else Conflict()
+    is_own = any(isinstance(action, CommitInfo) and action.txn_id == entry.txn_id for action in actions)
+    return Committed() if is_own else Conflict()

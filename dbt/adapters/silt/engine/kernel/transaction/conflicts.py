@@ -3,7 +3,8 @@
 The checks run for each winning commit, oldest first; each raises its own error. In the matrix a row is what the winners
 have committed, a column what this transaction does, and an entry the error, with the isolation levels it is raised
 under (S Serializable, W WriteSerializable, I SnapshotIsolation) where not under all. "Read" means that a row of the
-file may be one that the transaction read (`ReadSet`), by the file's partition values and statistics.
+file may be one that the transaction read (`ReadSet`), by the file's partition values and statistics; "rewritten", that
+this transaction removes the file, too.
 
 | winner has                  | append | insert | rewrite        | overwrite      | rearrange | alter | constrain |
 |-----------------------------|--------|--------|----------------|----------------|-----------|-------|-----------|
@@ -15,9 +16,9 @@ file may be one that the transaction read (`ReadSet`), by the file's partition v
 | metadata                    | Meta   | Meta   | Meta           | Meta           | Meta      | Meta  | Meta      |
 | metadata, feature turned on | ok     | ok     | ok             | ok             | ok        | Meta  | Meta      |
 | metadata, identity mark     | ok     | ok     | ok             | ok             | ok        | Meta  | Meta      |
-| domain that I set           | Dom    | Dom    | Dom            | Dom            | Dom       | Dom   | Dom       |
-| domain that I do not set    | ok     | ok     | ok             | ok             | ok        | ok    | ok        |
-| transaction id of mine      | Txn    | Txn    | Txn            | Txn            | Txn       | Txn   | Txn       |
+| domain set by both          | Dom    | Dom    | Dom            | Dom            | Dom       | Dom   | Dom       |
+| domain set by winner        | ok     | ok     | ok             | ok             | ok        | ok    | ok        |
+| transaction id of both      | Txn    | Txn    | Txn            | Txn            | Txn       | Txn   | Txn       |
 | transaction id of another   | ok     | ok     | ok             | ok             | ok        | ok    | ok        |
 | blind append, read          | ok     | Add S  | Add S          | Add S          | ok        | ok    | Add       |
 | blind append, not read      | ok     | ok     | ok             | Add S          | ok        | ok    | Add       |
@@ -25,13 +26,13 @@ file may be one that the transaction read (`ReadSet`), by the file's partition v
 | append, not read            | ok     | ok     | ok             | Add SW         | ok        | ok    | Add       |
 | append without statistics   | ok     | Add SW | Add SW         | Add SW         | ok        | ok    | Add       |
 | append, another partition   | ok     | ok     | ok             | Add SW         | ok        | ok    | Add       |
-| remove, I rewrite           | ok     | Del SW | Del SW Twice I | Del SW Twice I | Twice     | ok    | Del       |
+| remove, rewritten           | ok     | Del SW | Del SW Twice I | Del SW Twice I | Twice     | ok    | Del       |
 | remove, read                | ok     | Del SW | Del SW         | Del SW Twice I | ok        | ok    | Del       |
 | remove, not read            | ok     | ok     | ok             | Del SW Twice I | ok        | ok    | Del       |
-| vector, I rewrite           | ok     | Add SW | Add SW Twice I | Add SW Twice I | Twice     | ok    | Add       |
+| vector, rewritten           | ok     | Add SW | Add SW Twice I | Add SW Twice I | Twice     | ok    | Add       |
 | vector, read                | ok     | Add SW | Add SW         | Add SW Twice I | ok        | ok    | Add       |
 | vector, not read            | ok     | ok     | ok             | Add SW Twice I | ok        | ok    | Add       |
-| move, I rewrite             | ok     | ok     | Twice          | Twice          | Twice     | ok    | ok        |
+| move, rewritten             | ok     | ok     | Twice          | Twice          | Twice     | ok    | ok        |
 | move, read                  | ok     | ok     | ok             | Twice          | ok        | ok    | ok        |
 | move, not read              | ok     | ok     | ok             | Twice          | ok        | ok    | ok        |
 | move, then remove, read     | ok     | Del SW | Del SW         | Twice          | ok        | ok    | Del       |
@@ -152,16 +153,16 @@ def check_metadata(winner: WinningCommit, pending: PendingCommit) -> None:
 
 
 def check_domains(winner: WinningCommit, pending: PendingCommit) -> None:
-    set_by_me = {domain.domain for domain in pending.changes.domains}
-    both = sorted(set_by_me & {domain.domain for domain in winner.of(DomainMetadata)})
+    set_by_pending = {domain.domain for domain in pending.changes.domains}
+    both = sorted(set_by_pending & {domain.domain for domain in winner.of(DomainMetadata)})
     if both:
         raise conflict(ConcurrentDomainError, f"set the domain {', '.join(both)} too", winner, pending)
 
 
 def check_transactions(winner: WinningCommit, pending: PendingCommit) -> None:
-    set_by_me = {each.app_id for each in (*pending.changes.transactions, *pending.changes.forgotten)}
+    set_by_pending = {each.app_id for each in (*pending.changes.transactions, *pending.changes.forgotten)}
     set_by_winner = {transaction.app_id for transaction in winner.of(SetTransaction)}
-    both = sorted(set_by_winner if pending.reads.transactions else set_by_me & set_by_winner)
+    both = sorted(set_by_winner if pending.reads.transactions else set_by_pending & set_by_winner)
     if both:
         what = f"recorded the transaction identifier {', '.join(both)} too"
         raise conflict(ConcurrentTransactionError, what, winner, pending)
