@@ -154,7 +154,7 @@ class ConcurrentTransactionError(ConcurrentModificationError):
     """A winner carries a transaction identifier that this transaction carries too."""
 
     code = "SILT_CONCURRENT_TRANSACTION"
-    remedy = "Nothing was applied: run it again; where the winner did the same work, it is skipped then"
+    remedy = "Nothing was applied: run it again; if the winner did the same unit of work, it is then skipped"
 
 
 class ConcurrentDomainError(ConcurrentModificationError):
@@ -306,7 +306,7 @@ class RetentionTooShortError(InvalidStatementError):
 
     code = "SILT_RETENTION_TOO_SHORT"
     remedy = (
-        "Leave RETAIN out, or lower the table's `delta.deletedFileRetentionDuration`; where surely nobody uses the "
+        "Leave RETAIN out, or lower the table's `delta.deletedFileRetentionDuration`; if certainly nobody uses the "
         "table, `set silt.retentionDurationCheck.enabled = false` allows it for this session"
     )
 

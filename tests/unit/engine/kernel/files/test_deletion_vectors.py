@@ -167,7 +167,7 @@ def test_the_rows_of_files_that_have_a_vector_are_given_by_path() -> None:
     assert deletion_vectors.read_all(store, files.slice(1, 1), TABLE) == {}
 
 
-def test_a_vector_that_marks_rows_which_its_file_does_not_have_is_refused() -> None:
+def test_a_vector_that_deletes_rows_which_its_file_does_not_have_is_refused() -> None:
     store = MemoryStore()
     (vector,) = written(store, BitMap64([10]))
     with pytest.raises(CorruptDeletionVectorError, match=r"deletes the row 10 of part-1, which has 10"):

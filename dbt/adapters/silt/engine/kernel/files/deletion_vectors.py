@@ -86,13 +86,13 @@ def read_all(store: Store, files: pa.Table, table: str) -> dict[str, BitMap64]:
         UnsupportedFeatureError: a file of vectors is in another storage than the table.
         StorageError: the storage failed.
     """
-    marked = files.filter(pc.is_valid(files["deletion_vector"]))
-    if marked.num_rows == 0:
+    with_vectors = files.filter(pc.is_valid(files["deletion_vector"]))
+    if with_vectors.num_rows == 0:
         return {}
-    vectors = [DeletionVector(**each) for each in marked["deletion_vector"].to_pylist()]
+    vectors = [DeletionVector(**each) for each in with_vectors["deletion_vector"].to_pylist()]
     found = read(store, vectors, table)
-    paths = marked["path"].to_pylist()
-    records = stats_json.read(marked["stats"].combine_chunks(), {stats_json.NUM_RECORDS: None})
+    paths = with_vectors["path"].to_pylist()
+    records = stats_json.read(with_vectors["stats"].combine_chunks(), {stats_json.NUM_RECORDS: None})
     for path, vector, rows in zip(paths, vectors, records[stats_json.NUM_RECORDS].to_pylist(), strict=True):
         bitmap = found[vector.unique_id]
         if rows is not None and bitmap and bitmap.max() >= rows:

@@ -18,7 +18,7 @@ def row_count(files: pa.Table) -> int | None:
         files: rows of `Snapshot.files`.
     """
     counts = num_records(files)
-    return None if counts.null_count else (pc.sum(counts).as_py() or 0) - marked_rows(files)
+    return None if counts.null_count else (pc.sum(counts).as_py() or 0) - deleted_rows(files)
 
 
 def num_records(files: pa.Table) -> pa.Array:
@@ -27,7 +27,7 @@ def num_records(files: pa.Table) -> pa.Array:
     return stats_json.read(stats, {stats_json.NUM_RECORDS: None})[stats_json.NUM_RECORDS]
 
 
-def marked_rows(files: pa.Table) -> int:
+def deleted_rows(files: pa.Table) -> int:
     """The rows deleted by deletion vectors, of all files together."""
     cardinality = pc.struct_field(files["deletion_vector"].combine_chunks(), "cardinality")
     return pc.sum(cardinality).as_py() or 0

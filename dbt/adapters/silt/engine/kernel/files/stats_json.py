@@ -42,17 +42,17 @@ def read(texts: pa.Array, wanted: Mapping[Statistic, ValueOrder | None]) -> dict
         Arrays in the orders' `json_form`, or int64 for counts. A statistic that is absent, or is not of its type, is
         null, and so are all statistics of a text that is not JSON.
     """
-    domains = {statistic: domain or _COUNT for statistic, domain in wanted.items()}
+    orders = {statistic: order or _COUNT for statistic, order in wanted.items()}
     if len(texts) <= _FEW:
-        return _read_each(texts, domains)
+        return _read_each(texts, orders)
     lines = pc.fill_null(texts, "{}").cast(pa.large_string())
     # Arrow's reader refuses all texts if it refuses one.
     with contextlib.suppress(pa.ArrowInvalid):
-        return _read_lines(lines, domains)
+        return _read_lines(lines, orders)
     try:
-        return _read_lines(pc.replace_substring_regex(lines, _NO_NUMBER, ":null"), domains)
+        return _read_lines(pc.replace_substring_regex(lines, _NO_NUMBER, ":null"), orders)
     except pa.ArrowInvalid:
-        return _read_each(texts, domains)
+        return _read_each(texts, orders)
 
 
 def widened(text: str) -> str:
@@ -74,7 +74,7 @@ def widened(text: str) -> str:
     return text
 
 
-def _read_lines(lines: pa.Array, domains: Mapping[Statistic, ValueOrder]) -> dict[Statistic, pa.Array]:
+def _read_lines(lines: pa.Array, orders: Mapping[Statistic, ValueOrder]) -> dict[Statistic, pa.Array]:
     """Reads the statistics of texts of one line each.
 
     Raises:
@@ -84,18 +84,18 @@ def _read_lines(lines: pa.Array, domains: Mapping[Statistic, ValueOrder]) -> dic
     table = pj.read_json(
         pa.BufferReader(joined.buffers()[2]),
         read_options=pj.ReadOptions(block_size=_BLOCK_BYTES),
-        parse_options=pj.ParseOptions(explicit_schema=pa.schema(_fields(domains)), unexpected_field_behavior="ignore"),
+        parse_options=pj.ParseOptions(explicit_schema=pa.schema(_fields(orders)), unexpected_field_behavior="ignore"),
     )
     if table.num_rows != len(lines):
         raise pa.ArrowInvalid("a text is not one line")
-    return {statistic: _column(table, statistic) for statistic in domains}
+    return {statistic: _column(table, statistic) for statistic in orders}
 
 
-def _fields(domains: Mapping[Path, ValueOrder]) -> list[pa.Field]:
+def _fields(orders: Mapping[Path, ValueOrder]) -> list[pa.Field]:
     """The nested fields with a leaf at each path."""
     below: dict[str, dict[Path, ValueOrder]] = {}
-    for path, domain in domains.items():
-        below.setdefault(path[0], {})[path[1:]] = domain
+    for path, order in orders.items():
+        below.setdefault(path[0], {})[path[1:]] = order
     return [
         pa.field(name, rest[()].json_form if () in rest else pa.struct(_fields(rest))) for name, rest in below.items()
     ]
@@ -106,11 +106,11 @@ def _column(table: pa.Table, path: Path) -> pa.Array:
     return pc.struct_field(column, list(path[1:])) if len(path) > 1 else column
 
 
-def _read_each(texts: pa.Array, domains: Mapping[Statistic, ValueOrder]) -> dict[Statistic, pa.Array]:
+def _read_each(texts: pa.Array, orders: Mapping[Statistic, ValueOrder]) -> dict[Statistic, pa.Array]:
     documents = [_parsed(text) for text in texts.to_pylist()]
     return {
-        statistic: pa.array([domain.from_json(_at(document, statistic)) for document in documents], domain.json_form)
-        for statistic, domain in domains.items()
+        statistic: pa.array([order.from_json(_at(document, statistic)) for document in documents], order.json_form)
+        for statistic, order in orders.items()
     }
 
 

@@ -100,7 +100,7 @@ class Snapshot:
         return None if transaction is None else transaction.version
 
     def holds(self, txn: tuple[str, int]) -> bool:
-        """Whether the table has recorded this version, or a later one, of an application id: the work is done."""
+        """Whether the table has this version, or a later one, of an application id: the unit of work is done."""
         app_id, version = txn
         recorded = self.transaction_version(app_id)
         return recorded is not None and recorded >= version

@@ -162,16 +162,16 @@ def _check_file(store: Store, table: str, leaves: Sequence[_Leaf], file: _File) 
         if status.size != file.size:
             what = f"the data file {name} has {status.size} bytes, and the log says {file.size}"
             return [Problem(ProblemKind.FILE_SIZE_DIFFERS, what, path=file.path)]
-        marked, problems = _marked(store, table, file)
+        deleted, problems = _deleted_rows(store, table, file)
         with where.open_input(own) as source, pq.ParquetFile(source) as parquet:
-            return [*problems, *_check_content(parquet, name, leaves, file, marked)]
+            return [*problems, *_check_content(parquet, name, leaves, file, deleted)]
     except (ObjectMissing, FileNotFoundError):
         return [Problem(ProblemKind.FILE_MISSING, f"the data file {name} is not there", path=file.path)]
     except (pa.ArrowException, OSError) as error:
         return [Problem(ProblemKind.FILE_UNREADABLE, f"the data file {name} cannot be read: {error}", path=file.path)]
 
 
-def _marked(store: Store, table: str, file: _File) -> tuple[BitMap64 | None, list[Problem]]:
+def _deleted_rows(store: Store, table: str, file: _File) -> tuple[BitMap64 | None, list[Problem]]:
     """The rows that the file's deletion vector deletes; None where it has none that can be read."""
     try:
         found = deletion_vectors.read_all(store, file.row, table)
@@ -181,20 +181,20 @@ def _marked(store: Store, table: str, file: _File) -> tuple[BitMap64 | None, lis
 
 
 def _check_content(
-    parquet: pq.ParquetFile, name: str, leaves: Sequence[_Leaf], file: _File, marked: BitMap64 | None
+    parquet: pq.ParquetFile, name: str, leaves: Sequence[_Leaf], file: _File, deleted: BitMap64 | None
 ) -> Iterator[Problem]:
     held = parquet.metadata.num_rows
     if file.rows is not None and file.rows != held:
         what = f"the data file {name} has {held} rows, and its statistics say {file.rows}"
         yield Problem(ProblemKind.STATISTICS_DIFFER, what, path=file.path)
-    if marked and marked.max() >= held:
-        what = f"its deletion vector deletes the row {marked.max()} of {name}, which has {held}"
+    if deleted and deleted.max() >= held:
+        what = f"its deletion vector deletes the row {deleted.max()} of {name}, which has {held}"
         yield Problem(ProblemKind.DELETION_VECTOR_UNREADABLE, what, path=file.path)
     chunks = footers.read(parquet.metadata, [leaf.physical for leaf in leaves])
     for leaf in leaves:
         claim = file.columns[leaf.physical]
         if leaf.physical in chunks and _may_be_wrong(claim, chunks[leaf.physical]):
-            for what in _contradictions(parquet, leaf, claim, file, marked):
+            for what in _contradictions(parquet, leaf, claim, file, deleted):
                 text = f"the data file {name}: {what}"
                 yield Problem(ProblemKind.STATISTICS_DIFFER, text, path=file.path)
 
@@ -210,11 +210,11 @@ def _may_be_wrong(claim: _Claim, chunks: ColumnChunks) -> bool:
 
 
 def _contradictions(
-    parquet: pq.ParquetFile, leaf: _Leaf, claim: _Claim, file: _File, marked: BitMap64 | None
+    parquet: pq.ParquetFile, leaf: _Leaf, claim: _Claim, file: _File, deleted: BitMap64 | None
 ) -> Iterator[str]:
     """The contradictions between the log and the column's values in rows that are still in the table."""
     whole = _values(parquet, leaf.physical)
-    live = whole.filter(_is_live(len(whole), marked)) if marked else whole
+    live = whole.filter(_is_live(len(whole), deleted)) if deleted else whole
     # After rows of the file were deleted, a null count is exact only where none or all rows are null.
     is_exact = file.is_tight or claim.nulls == 0
     if claim.nulls is not None and is_exact and claim.nulls not in (live.null_count, whole.null_count):
@@ -238,9 +238,9 @@ def _values(parquet: pq.ParquetFile, path: Path) -> pa.ChunkedArray:
     return column
 
 
-def _is_live(length: int, marked: BitMap64) -> pa.Array:
+def _is_live(length: int, deleted: BitMap64) -> pa.Array:
     positions = pa.array(range(length), pa.int64())
-    return pc.invert(pc.is_in(positions, value_set=pa.array(list(marked), pa.int64())))
+    return pc.invert(pc.is_in(positions, value_set=pa.array(list(deleted), pa.int64())))
 
 
 def _as_forms(order: ValueOrder, values: pa.ChunkedArray) -> pa.ChunkedArray | None:

@@ -449,7 +449,7 @@ def _loaded(line: str) -> Mapping[str, Json]:
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     if not isinstance(wrapper, dict):
-        raise ValueError("it is no JSON object")
+        raise ValueError("it is not a JSON object")
     return wrapper
 
 

@@ -120,7 +120,7 @@ def max_column_id(metadata: Metadata) -> int:
     """The greatest id that a column of the table has or had; 0 where none has one."""
     recorded = metadata.configuration.get(MAX_COLUMN_ID, "0")
     if not recorded.isdecimal():
-        raise CorruptLogError(f"the table property `{MAX_COLUMN_ID}` is no number: `{recorded}`")
+        raise CorruptLogError(f"the table property `{MAX_COLUMN_ID}` is not a number: `{recorded}`")
     fields = all_fields(StructType.from_json(metadata.schema_string))
     return max(int(recorded), *(int(field.metadata.get(COLUMN_ID, 0)) for field in fields), 0)
 

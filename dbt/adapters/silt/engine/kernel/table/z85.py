@@ -23,7 +23,7 @@ def encode(data: bytes) -> str:
         ValueError: it is not.
     """
     if len(data) % 4:
-        raise ValueError(f"{len(data)} bytes are no multiple of four")
+        raise ValueError(f"{len(data)} bytes are not a multiple of four")
     return base64.b85encode(data).decode().translate(_TO_Z85)
 
 
@@ -34,7 +34,7 @@ def decode(text: str) -> bytes:
         ValueError: it is not Z85.
     """
     if len(text) % 5:
-        raise ValueError(f"{len(text)} characters are no multiple of five")
+        raise ValueError(f"{len(text)} characters are not a multiple of five")
     whole, last = text[:-5], text[-5:]
     if last.startswith(_PAD):
         return base64.b85decode(whole.translate(_FROM_Z85)) + _short_block(last.lstrip(_PAD))

@@ -191,8 +191,7 @@ def _check_there(log: DeltaLog, base: Snapshot, then: Snapshot, adds: Sequence[A
     if missing:
         files = "file is" if len(missing) == 1 else "files are"
         raise DataFileMissingError(
-            f"version {then.version} cannot be restored: {len(missing)} {files} gone that it needs, "
-            f"such as {missing[0]}",
+            f"version {then.version} cannot be restored: {len(missing)} data {files} missing, such as {missing[0]}",
             remedy="Restore a later version, or put the files back from a copy first; nothing was changed",
             table=base.table,
             version=base.version,
