@@ -83,7 +83,7 @@ def back_off(clock: Clock, times: int, first: float, longest: float) -> None:
     A wait is at least half as long as the longest one of its turn.
 
     Args:
-        times: how many waits there were before.
+        times: how often the wait has doubled: the number of attempts so far.
         first: the longest first wait, in seconds.
         longest: the bound of every wait, in seconds.
     """
