@@ -1,1 +1,1 @@
-"""What each statement costs, beside the same work on bare Spark; `python -m benchmarks --help`."""
+"""Benchmarks: the time of each statement, compared with bare Spark; see `python -m benchmarks --help`."""

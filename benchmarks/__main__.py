@@ -1,4 +1,4 @@
-"""Runs the benchmarks and prints their tables; `--help` tells the options."""
+"""Runs the benchmarks and prints their tables; `--help` lists the options."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RESULTS = Path(__file__).resolve().parent / "results"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs what was asked for; 0 if all contestants came to equal results."""
+    """Runs the chosen benchmarks; returns 0 if all contestants had equal results."""
     options = parser().parse_args(arguments)
     console = Console()
     work = options.folder / "work"
@@ -59,13 +59,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The options."""
-    options = argparse.ArgumentParser(prog="python -m benchmarks", description="What our statements and dbt runs cost.")
-    options.add_argument("--quick", action="store_true", help="small tables: to try the harness, not to quote")
+    options = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Times the statements of dbt-silt and runs of dbt."
+    )
+    options.add_argument("--quick", action="store_true", help="small tables: for trying the harness, not for figures")
     options.add_argument("--only", choices=("logs", "statements", "dbt"), help="only one of the three parts")
     options.add_argument("--case", action="append", default=[], metavar="NAME", help="only this case of statements")
-    options.add_argument("--peers", nargs="+", default=[], choices=("delta-rs",), help="contestants beside ours")
     options.add_argument(
-        "--delta-jars", type=Path, metavar="FOLDER", help="delta-spark takes part, with the jars there"
+        "--peers", nargs="+", default=[], choices=("delta-rs",), help="contestants other than dbt-silt"
+    )
+    options.add_argument(
+        "--delta-jars", type=Path, metavar="FOLDER", help="includes delta-spark, with the jars in this folder"
     )
     options.add_argument("--master", default="local[*]", help="the Spark master (default: %(default)s)")
     options.add_argument("--memory", help="the driver's memory, such as 4g (default: half of the machine's)")
@@ -74,7 +78,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def run_statements(options: argparse.Namespace, work: Path, console: Console) -> list[CaseResult]:
-    """Runs the cases of statements, all in one session."""
+    """Runs the statement cases, all in one session."""
     scale = QUICK if options.quick else FULL
     cases = chosen(all_cases(scale), options.case)
     spark = session(options)
@@ -90,7 +94,7 @@ def run_statements(options: argparse.Namespace, work: Path, console: Console) ->
 
 
 def session(options: argparse.Namespace) -> SparkSession:
-    """The session that all contestants share, set up as dbt's are."""
+    """The session that all contestants share, with the settings of dbt's sessions."""
     conf = {"spark.driver.memory": options.memory} if options.memory else {}
     if options.delta_jars:
         conf |= session_settings(options.delta_jars)
@@ -98,7 +102,7 @@ def session(options: argparse.Namespace) -> SparkSession:
 
 
 def entrants(options: argparse.Namespace, spark: SparkSession, work: Path) -> list[Contestant]:
-    """The contestants, the floor first."""
+    """The contestants, the baseline first."""
     contestants: list[Contestant] = [BareSpark(spark, work / "bare"), Silt(spark, work / "silt")]
     if options.delta_jars:
         contestants.append(DeltaSpark(spark, work / "delta_spark"))

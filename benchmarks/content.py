@@ -1,4 +1,4 @@
-"""Are two results the same rows, in whatever order?"""
+"""Fingerprints the rows of a result, in any order, to compare two results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What equal bags of rows share: their number, and the sum of their hashes."""
+    """The number of rows and the sum of their hashes, which are equal for equal bags of rows."""
 
     rows: int
     hash_sum: int

@@ -1,4 +1,4 @@
-"""The rows that every case works on, and how many."""
+"""The rows of every case, and the sizes of the cases."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Rows:
 
     Attributes:
         parts: how many files a table made of them has.
-        revision: rows of another revision have other amounts.
+        revision: rows of different revisions have different amounts.
     """
 
     low: int
@@ -23,7 +23,7 @@ class Rows:
 
     @property
     def sql(self) -> str:
-        """A query for them."""
+        """A query that returns the rows."""
         return (
             "select id, cast(id % 1000 as int) as category, concat('customer ', id % 100000) as customer, "
             f"((id * 7919 + {self.revision}) % 1000003) / 100 as amount, timestamp_seconds(1700000000 + id) as at "
@@ -31,7 +31,7 @@ class Rows:
         )
 
     def frame(self, spark: SparkSession) -> DataFrame:
-        """The rows themselves."""
+        """The rows as a DataFrame."""
         return spark.sql(self.sql)
 
 
@@ -47,12 +47,12 @@ class Scale:
 
     @property
     def large_table(self) -> Rows:
-        """What the large table starts as."""
+        """The initial rows of the large table."""
         return Rows(0, self.large, self.parts)
 
     @property
     def small_table(self) -> Rows:
-        """What the small table starts as."""
+        """The initial rows of the small table."""
         return Rows(0, self.small)
 
     @property
@@ -73,7 +73,7 @@ QUICK = Scale(large=100_000, changed=2_000, small=100, appended=10, parts=4)
 
 
 def short(number: int) -> str:
-    """A number of rows in few letters: 10m, 100k, 250."""
+    """A number of rows in short form: 10m, 100k, 250."""
     for size, letter in ((1_000_000, "m"), (1_000, "k")):
         if number >= size and number % size == 0:
             return f"{number // size}{letter}"

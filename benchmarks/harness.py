@@ -1,7 +1,7 @@
-"""Runs cases: every contestant does the same work in turn, and no time counts before the results are equal.
+"""Runs cases: every contestant does the same operation in turn, and times count only if the results are equal.
 
-A *contestant* is one way to keep a table (bare Spark, dbt-silt, ...). A *case* is one piece of work on it. In each
-repetition each contestant does the work once (A B A B ...), so that a slow minute of the machine falls on all of them.
+A *contestant* is one way to keep a table (bare Spark, dbt-silt, ...). A *case* is one operation on it. In each
+repetition each contestant does it once (A B A B ...), so that a slow minute of the machine affects all of them.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from benchmarks.contestants.contestant import Contestant
 
 
 class Case(Protocol):
-    """One piece of work, the same for every contestant."""
+    """One operation, the same for every contestant."""
 
     name: str
     warmups: int
     repetitions: int
 
     def prepare(self, contestant: Contestant) -> None:
-        """Makes what the work starts from; once, not timed."""
+        """Makes the start tables; once, not timed."""
 
     def before(self, contestant: Contestant, repetition: int) -> None:
-        """Makes what one repetition starts from; not timed."""
+        """Prepares one repetition; not timed."""
 
     def work(self, contestant: Contestant, repetition: int) -> None:
-        """What is timed."""
+        """Runs the operation; this is timed."""
 
     def result(self, contestant: Contestant, repetition: int) -> DataFrame:
-        """The rows that the work left or yielded."""
+        """The rows that the operation wrote or returned."""
 
     def finish(self, contestant: Contestant, repetition: int) -> None:
-        """Removes what the last repetition left."""
+        """Removes the tables of the last repetition."""
 
 
 class ResultsDifferError(Exception):
-    """Two contestants did not do the same work: their times say nothing."""
+    """Two contestants had different results: their times cannot be compared."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Measurement:
 
     @property
     def median(self) -> float:
-        """The middle time, in seconds."""
+        """The median time, in seconds."""
         return statistics.median(self.seconds)
 
     @property
@@ -65,14 +65,14 @@ class Measurement:
 
 @dataclass(frozen=True)
 class CaseResult:
-    """The times of all contestants in one case; the first contestant is the floor."""
+    """The times of all contestants in one case; the first contestant is the baseline."""
 
     case: str
     rows: int
     measurements: tuple[Measurement, ...]
 
     def ratio(self, contestant: str) -> float:
-        """The contestant's median over the floor's."""
+        """The contestant's median divided by the baseline's."""
         medians = {measurement.contestant: measurement.median for measurement in self.measurements}
         return medians[contestant] / self.measurements[0].median
 
@@ -80,7 +80,7 @@ class CaseResult:
 def run_case(
     case: Case, contestants: Sequence[Contestant], clock: Callable[[], float] = time.perf_counter
 ) -> CaseResult:
-    """Runs the warm-ups, then the repetitions in turn, and compares what the last repetition left.
+    """Runs the warm-ups, then the repetitions in turn, and compares the results of the last repetition.
 
     Raises:
         ResultsDifferError: the contestants' results are not the same rows.
@@ -105,7 +105,7 @@ def agreed(case: str, prints: Mapping[str, Fingerprint]) -> Fingerprint:
     """The one fingerprint that all contestants share.
 
     Raises:
-        ResultsDifferError: they do not share one.
+        ResultsDifferError: their fingerprints differ.
     """
     if len(set(prints.values())) != 1:
         told = ", ".join(f"{name}: {value}" for name, value in prints.items())

@@ -1,4 +1,4 @@
-"""The results for a person (a table) and for a program (JSON)."""
+"""Reports the results as tables for people and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ PACKAGES = ("pyspark", "pyarrow", "dbt-core", "deltalake")
 
 
 def statements_table(results: Sequence[CaseResult]) -> Table:
-    """A line per case: each contestant's median, and how many times the floor's it is."""
+    """One line per case: each contestant's median, and its ratio to the baseline's."""
     floor, *others = [measurement.contestant for measurement in results[0].measurements]
-    table = Table(title="Statements: median milliseconds in a warm session, and times the floor")
+    table = Table(title="Statements: median milliseconds in a warm session, and times the baseline")
     table.add_column("case", no_wrap=True)
-    for column in (f"{floor}, the floor", *others):
+    for column in (f"{floor}, the baseline", *others):
         table.add_column(column, justify="right")
     for result in results:
         first, *rest = result.measurements
@@ -36,7 +36,7 @@ def statements_table(results: Sequence[CaseResult]) -> Table:
 
 
 def projects_table(runs: Sequence[ProjectRun]) -> Table:
-    """A line per run of dbt on the project of small models."""
+    """One line per run of dbt on the project of small models."""
     table = Table(title="dbt: seconds, second run of a project of small incremental merge models")
     for column in ("models", "threads", "first model", "steady, per model", "whole process"):
         table.add_column(column, justify="right")
@@ -47,7 +47,7 @@ def projects_table(runs: Sequence[ProjectRun]) -> Table:
 
 
 def cold_table(result: CaseResult) -> Table:
-    """The cold build beside the bare start."""
+    """The cold build and the bare start."""
     table = Table(title="Cold: seconds, from a new process to its end")
     for measurement in result.measurements:
         table.add_column(measurement.contestant, justify="right")
@@ -58,7 +58,7 @@ def cold_table(result: CaseResult) -> Table:
 
 
 def logs_table(results: Sequence[LogResult]) -> Table:
-    """A line per table and step: our milliseconds, the peer's, and the ratio; then the peak memory."""
+    """One line per table and step: the milliseconds of dbt-silt and deltalake, their ratio; then the peak memory."""
     table = Table(title="Logs: median milliseconds, each in a new process, and times deltalake")
     table.add_column("table", no_wrap=True)
     table.add_column("step")
@@ -76,7 +76,7 @@ def logs_table(results: Sequence[LogResult]) -> Table:
 def as_json(
     cases: Sequence[CaseResult], runs: Sequence[ProjectRun], cold: CaseResult | None, logs: Sequence[LogResult] = ()
 ) -> dict[str, Any]:
-    """Everything that was measured, and on what."""
+    """All figures, with the machine and the versions."""
     return {
         "machine": {"cpus": os.cpu_count(), "platform": platform.platform(), "python": platform.python_version()},
         "packages": {name: version(name) for name in PACKAGES},

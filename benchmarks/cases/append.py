@@ -1,4 +1,4 @@
-"""Appending a few rows, again and again, to one table."""
+"""Appends a few rows to one table, many times."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from benchmarks.data import Rows, Scale, short
 
 
 class SmallAppends(TableCase):
-    """`insert into`; the table grows by a file each time, and is checkpointed on the way."""
+    """`insert into`; the table gets a file each time, and checkpoints in between."""
 
     start = "small"
     warmups = 3

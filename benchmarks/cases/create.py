@@ -1,4 +1,4 @@
-"""Creating the large table."""
+"""Creates the large table."""
 
 from __future__ import annotations
 

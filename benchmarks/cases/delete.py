@@ -1,4 +1,4 @@
-"""Deleting a range of keys."""
+"""Deletes a range of keys."""
 
 from __future__ import annotations
 

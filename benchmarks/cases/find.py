@@ -1,4 +1,4 @@
-"""Looking up one row."""
+"""Looks up one row."""
 
 from __future__ import annotations
 

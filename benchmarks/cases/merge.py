@@ -1,4 +1,4 @@
-"""Merges: into a small table, into a large one, and one that only inserts."""
+"""Merges into a small table and into a large one, and merges that only insert."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from benchmarks.data import Rows, Scale, short
 
 
 class SmallMerge(TableCase):
-    """As many rows as the table has, half of them new: what a small model costs."""
+    """As many rows as the table has, half of them new: like a small model."""
 
     start = "small"
     warmups = 5

@@ -1,4 +1,4 @@
-"""What the cases share: a start table, made once, of which each repetition gets a copy."""
+"""TableCase, the base of the cases: a start table, made once, of which each repetition gets a copy."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from benchmarks.data import Rows
 
 
 class TableCase:
-    """Work on a fresh copy of a start table. A case fills in `work`.
+    """An operation on a fresh copy of a start table. A case implements `work`.
 
     Attributes:
         start: the start table's name; cases that name the same one share the cost of making it.
-        given: the rows that the work takes in, if any.
+        given: the input rows, if any.
     """
 
     name: str

@@ -1,1 +1,1 @@
-"""How long the command `silt` takes: each subcommand from a cold start, and over a warehouse of many tables."""
+"""Times the command `silt`: each subcommand from a cold start, on a warehouse of many tables."""

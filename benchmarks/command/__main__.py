@@ -24,7 +24,7 @@ REPETITIONS = 5
 
 @dataclass(frozen=True)
 class Timing:
-    """One call: seconds on the clock, and seconds of processor time, which other load changes less."""
+    """One call: seconds on the clock, and seconds of processor time, which depends less on other load."""
 
     clock: float
     processor: float
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def calls(size: Size) -> list[list[str]]:
-    """What is timed over a warehouse of that size."""
+    """The subcommands to time on a warehouse of that size."""
     of_all = [["runs"], ["run", run_id(size.runs - 1)]]
     of_one = [["history", "main.table_00000"], ["show", "main.table_00000"]]
     return [*of_all, *of_one]

@@ -1,4 +1,4 @@
-"""A warehouse of many tables as nightly runs leave it: logs alone, since the command reads no rows of them."""
+"""Writes a warehouse of many tables after nightly runs: only logs, because the command reads no rows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Size:
 
 
 def make(folder: Path, size: Size) -> None:
-    """Writes the warehouse into a folder that is not there."""
+    """Writes the warehouse into a new folder."""
     folder.mkdir(parents=True)
     catalog = Catalog({DATABASE: LocalStore(folder)})
     catalog.create_schema(DATABASE, SCHEMA)

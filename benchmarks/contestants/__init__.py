@@ -1,1 +1,1 @@
-"""The ways to keep a table that are compared."""
+"""The contestants: ways to keep a table."""

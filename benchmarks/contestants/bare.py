@@ -1,4 +1,4 @@
-"""The floor: Parquet files and no log. It is told which files hold which keys, and rewrites just those."""
+"""The baseline: Parquet files without a log. It knows which files have which keys, and rewrites only those."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class BareSpark:
         if insert_only:
             self._write(table, new.join(old, "id", "left_anti"))
             return
-        # No column is ever null, so a null tells the side that lacks the key.
+        # No column is ever null, so a null marks the side without the key.
         both = new.alias("new").join(old.alias("old"), "id", "full_outer")
         values = [coalesce(f"new.{name}", f"old.{name}").alias(name) for name in self._schema.names if name != "id"]
         self._files[table] = untouched
@@ -86,7 +86,7 @@ class BareSpark:
         return self._read(self._files[table])
 
     def _split(self, table: str, low: int, high: int) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:
-        """The table's files that hold a key of `low <= id < high`, and the others."""
+        """The table's files with a key of `low <= id < high`, and the others."""
         files = self._files[table]
         touched = tuple(file for file in files if file.low < high and low <= file.high)
         return touched, tuple(file for file in files if file not in touched)
@@ -100,7 +100,7 @@ class BareSpark:
         self._new_folders.setdefault(table, []).append(target)
 
     def _index(self, table: str) -> None:
-        """Takes in the files written since, by their footers: this is what the floor is told, and so never timed."""
+        """Records the files written since, by their footers; never timed, because the baseline needs no log."""
         for folder in self._new_folders.pop(table, []):
             self._files[table] += tuple(_data_file(path) for path in sorted(folder.glob("*.parquet")))
 

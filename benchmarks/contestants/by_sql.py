@@ -1,4 +1,4 @@
-"""What the contestants that are spoken to in SQL share."""
+"""The base of the contestants that run SQL statements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.data import Rows
 
 
 class BySql(ABC):
-    """Tables in folders of their own below one folder, worked on by statements."""
+    """Tables in one folder each, changed by statements."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -28,7 +28,7 @@ class BySql(ABC):
 
     @abstractmethod
     def reference(self, table: str) -> str:
-        """The table as a statement names it."""
+        """The table's name in a statement."""
 
     def provide(self, rows: Rows) -> None:
         return  # A statement makes the rows itself.
@@ -56,7 +56,7 @@ class BySql(ABC):
         return self.query(f"select * from {self.reference(table)} where id = {key}").collect()
 
     def copy(self, table: str, new: str) -> None:
-        # Files of a table are never written again, so the copy may share them.
+        # Files of a table never change, so the copy may share them.
         shutil.copytree(self._folder / table, self._folder / new, copy_function=os.link)
 
     def remove(self, table: str) -> None:

@@ -1,4 +1,4 @@
-"""What every contestant can do with its tables."""
+"""Contestant: the protocol of a way to keep tables."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from benchmarks.data import Rows
 
 
 class Contestant(Protocol):
-    """One way to keep tables of the rows that `benchmarks.data` describes. Tables are named by short words."""
+    """One way to keep tables of the rows of `benchmarks.data`. Tables have short names."""
 
     name: str
 
     def provide(self, rows: Rows) -> None:
-        """Gets ready, before the clock starts, what a statement cannot make of `rows` by itself."""
+        """Prepares, before the timing, the input that a statement cannot read from `rows` itself."""
 
     def has(self, table: str) -> bool:
-        """Was the table made?"""
+        """Whether the table exists."""
 
     def create(self, table: str, rows: Rows) -> None:
         """Makes a table of the rows."""
@@ -36,10 +36,10 @@ class Contestant(Protocol):
         """The rows of one key."""
 
     def copy(self, table: str, new: str) -> None:
-        """Makes a table of the same rows, in the same files, at next to no cost."""
+        """Makes a table of the same rows, in the same files, at little cost."""
 
     def remove(self, table: str) -> None:
-        """Forgets a table; one that is not there is fine."""
+        """Removes a table; a missing one is no error."""
 
     def contents(self, table: str) -> DataFrame:
         """All rows."""

@@ -1,4 +1,4 @@
-"""delta-rs: no Spark. Spark makes its rows before the clock starts, and gives them as Arrow."""
+"""delta-rs, without Spark. Spark makes its input rows as Arrow data before the timing."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class DeltaRs:
         return [Row(**row) for row in found.to_pylist()]
 
     def copy(self, table: str, new: str) -> None:
-        # Files of a table are never written again, so the copy may share them.
+        # Files of a table never change, so the copy may share them.
         shutil.copytree(self._folder / table, self._folder / new, copy_function=os.link)
 
     def remove(self, table: str) -> None:

@@ -1,4 +1,4 @@
-"""delta-spark, at its defaults; its jars come from a folder that the caller names."""
+"""delta-spark with its defaults; its jars are in a folder that the caller names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.data import Rows
 
 
 def session_settings(jars: Path) -> dict[str, str]:
-    """What a session needs to run it.
+    """The session settings that it needs.
 
     Raises:
         FileNotFoundError: there is no jar in the folder.

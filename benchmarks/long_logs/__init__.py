@@ -1,1 +1,1 @@
-"""What a long log and a table of many files cost, beside delta-rs, without Spark."""
+"""Times a long log and a table of many files, compared with delta-rs, without Spark."""

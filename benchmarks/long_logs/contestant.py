@@ -1,4 +1,4 @@
-"""One contestant's work on one table, in a process of its own: times, peak memory and answers as JSON.
+"""Runs one contestant on one table, in its own process; prints times, peak memory and answers as JSON.
 
 Usage: `python -m benchmarks.long_logs.contestant NAME FOLDER KEY`.
 """
@@ -38,19 +38,19 @@ NEW_ROWS = pa.table(
 
 
 class Contestant(Protocol):
-    """What is timed; each step goes on from the one before."""
+    """The steps that are timed; each continues from the one before."""
 
     def open(self) -> int:
-        """Opens the table; how many files it has."""
+        """Opens the table; returns its number of files."""
 
     def prune(self, key: int) -> list[str]:
-        """The files that may hold the key."""
+        """The files that may have the key."""
 
     def append(self) -> int:
-        """Appends a row; the version that holds it."""
+        """Appends a row; returns its version."""
 
     def refresh(self) -> int:
-        """After somebody else's commit; the version seen."""
+        """Reads the table after another writer's commit; returns the version."""
 
 
 class Silt:
@@ -91,7 +91,7 @@ class DeltaRs:
         return int(self._files().num_rows)
 
     def prune(self, key: int) -> list[str]:
-        # Its dataset makes an object of every file, which takes minutes for a million.
+        # Its dataset makes an object per file, which takes minutes for a million.
         may_hold = (pc.field("min.id") <= key) & (pc.field("max.id") >= key)
         paths: list[str] = self._files().filter(may_hold)["path"].to_pylist()
         return paths
@@ -137,7 +137,7 @@ def _commit_of_somebody(folder: Path) -> None:
 
 
 def _peak_mib() -> float:
-    """Of this process alone: what `getrusage` says begins with the peak of the process that started it."""
+    """The peak of this process alone: that of `getrusage` includes the peak of the process that started it."""
     status = Path("/proc/self/status")
     if status.exists():
         lines = status.read_text(encoding="utf-8").splitlines()

@@ -1,4 +1,4 @@
-"""Runs the contestants in turn, each in a process of its own on a copy of the log, and compares their answers."""
+"""Runs the contestants in turn, each in its own process on a copy of the log, and compares their answers."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class LogResult:
     peak_mib: Mapping[str, float]
 
     def ratio(self, step: str, ours: str = "dbt-silt", peer: str = "deltalake") -> float:
-        """Our time over the peer's."""
+        """The time of dbt-silt divided by the other's."""
         return self.seconds[ours][step] / self.seconds[peer][step]
 
 
 def measure(folder: Path, tables: Sequence[LogTable], run: Run | None = None) -> list[LogResult]:
-    """Makes each table and lets the contestants work on copies of it, A B A B.
+    """Makes each table and runs the contestants on copies of it, A B A B.
 
     Raises:
         ResultsDifferError: an answer of a contestant is wrong.

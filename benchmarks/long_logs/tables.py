@@ -1,6 +1,6 @@
-"""Tables that are logs alone: their data files are named and are not there.
+"""Writes tables that are only logs: the data files that they name do not exist.
 
-They are written with plain Python and pyarrow, as any writer of the format might, so that no contestant reads its own.
+They are written with plain Python and pyarrow, so that no contestant reads its own output.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class LogTable:
 
     Args:
         name: in reports.
-        files: active files, each with the `ROWS_PER_FILE` keys that follow those of the file before it.
-        in_checkpoint: how many of them a checkpoint holds; each further one is a commit. 0 means no checkpoint.
+        files: active files, each with the next `ROWS_PER_FILE` keys.
+        in_checkpoint: how many of them a checkpoint has; each further one is a commit. 0 means no checkpoint.
     """
 
     name: str
@@ -72,7 +72,7 @@ class LogTable:
 
     @property
     def key(self) -> int:
-        """A key that one file holds."""
+        """A key in one of the files."""
         return self.files // 3 * ROWS_PER_FILE + 7
 
     @property
@@ -119,7 +119,7 @@ def _head() -> Iterator[dict[str, Any]]:
             "format": {"provider": "parquet", "options": {}},
             "schemaString": SCHEMA,
             "partitionColumns": [],
-            # No contestant is to write a checkpoint of its own while it is measured.
+            # No contestant should write a checkpoint while it is timed.
             "configuration": {"delta.checkpointInterval": "1000000"},
             "createdTime": _START_MS,
         }

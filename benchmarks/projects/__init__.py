@@ -1,1 +1,1 @@
-"""What dbt itself costs: each run is a process of its own, as a user starts it."""
+"""Times dbt itself: each run is its own process, as a user starts it."""

@@ -1,4 +1,4 @@
-"""A script: Python, dbt and Spark start, answer one query, and end. What no run of dbt on Spark can be without."""
+"""A script that starts Python, dbt and Spark, runs one query, and ends: the least that every run of dbt needs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 
 def main() -> None:
-    """Starts and stops."""
+    """Starts Spark, runs a query, and stops."""
     dbt.cli.main.dbtRunner()
     spark = SparkSession.builder.config("spark.ui.enabled", "false").getOrCreate()
     spark.range(1).collect()

@@ -1,4 +1,4 @@
-"""The cold `dbt build` of the sample project, in turn with the bare start of Python, dbt and Spark."""
+"""Times the cold `dbt build` of the sample project, in turn with a bare start of Python, dbt and Spark."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEFT_BY_RUNS = shutil.ignore_patterns("landing", "warehouse", "target", "logs", 
 
 
 def measure(folder: Path, repetitions: int = 3) -> CaseResult:
-    """Builds January of the sample project from nothing, each time anew.
+    """Builds January of the sample project from nothing in each repetition.
 
     Raises:
         RuntimeError: a build failed.

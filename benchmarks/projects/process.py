@@ -1,4 +1,4 @@
-"""Processes, as a user would start them."""
+"""Starts processes as a user would."""
 
 from __future__ import annotations
 

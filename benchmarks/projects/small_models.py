@@ -1,4 +1,4 @@
-"""A project of small incremental merge models, and what its second run costs."""
+"""Times the second run of a project of small incremental merge models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchmarks.projects.process import dbt
 MODELS = 20
 ROWS = 1_000
 
-# The first models of a run meet a cold JVM; they say nothing about the cost of one model more.
+# The first models of a run have a cold JVM; they do not show the cost of one more model.
 WARMUP_MODELS = 5
 
 PROJECT = """
@@ -49,7 +49,7 @@ class ProjectRun:
 
     Attributes:
         first_model: of the first model to start.
-        steady_per_model: the time between two models' ends, once the first few are done: with more threads it falls.
+        steady_per_model: the time between two models' ends, once the first few are done: less with more threads.
         median_model: of a model in the steady state, from its start to its end.
         wall: of the whole process.
     """
@@ -101,7 +101,7 @@ def times(results: Mapping[str, Any], threads: int, wall: float) -> ProjectRun:
 
 
 def check(results: Mapping[str, Any], rows: int = ROWS) -> None:
-    """Raises RuntimeError unless each model merged its rows: half of them new, half known."""
+    """Raises RuntimeError unless each model merged its rows: half of them new, half existing."""
     for result in results["results"]:
         response = result["adapter_response"]
         merged = (response.get("rows_inserted"), response.get("rows_updated"))

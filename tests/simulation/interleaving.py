@@ -1,7 +1,7 @@
-"""Runs tasks one at a time, switching only where a store is asked for something, in an order that can be chosen.
+"""Runs tasks one at a time and switches only at operations of a store, in an order that can be chosen.
 
-A task is a thread that waits for its turn before each operation at which the store yields. So an order of turns fixes
-the whole run, and all orders of a few small tasks can be tried.
+A task is a thread that waits for its turn before each operation at which the store yields. So an order of turns
+determines the whole run, and all orders of a few small tasks can be tried.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Choose = Callable[[int], int]
 
 
 class YieldingStore(FaultyStore):
-    """A store that lets the scheduler choose who goes on before each write or read of a commit."""
+    """A store that lets the scheduler choose the next task before each write or read of a commit."""
 
     def __init__(self, inner: Store, scheduler: Scheduler, faults: Sequence[Fault] = (), seed: int = 0) -> None:
         super().__init__(inner, faults, seed)
@@ -34,7 +34,7 @@ class YieldingStore(FaultyStore):
 
 
 class Scheduler:
-    """Gives one task at a time its turn. A task hands its turn on by itself: who goes on is chosen where it waits."""
+    """Gives one task at a time its turn. A task gives its turn up by itself: the next task is chosen where it waits."""
 
     def __init__(self) -> None:
         self._mine = threading.local()
@@ -44,13 +44,13 @@ class Scheduler:
         self._back = _closed_gate()
 
     def run(self, tasks: Sequence[Task], choose: Choose) -> list[Any]:
-        """Runs the tasks to their ends.
+        """Runs the tasks to their end.
 
         Args:
-            choose: of so many tasks that wait, the number of the one whose turn it is.
+            choose: gets the number of waiting tasks; returns the index of the one whose turn it is.
 
         Returns:
-            What each returned, or the exception it ended with.
+            The result of each task, or the exception that it ended with.
         """
         self._choose, self._begun = choose, False
         self._lanes = lanes = [Lane(task) for task in tasks]
@@ -63,7 +63,7 @@ class Scheduler:
         return [lane.result for lane in lanes]
 
     def turn(self) -> None:
-        """Waits until the task that calls may go on; does nothing outside a task."""
+        """Waits until the calling task may continue; does nothing outside a task."""
         lane = getattr(self._mine, "lane", None)
         if lane is None:
             return
@@ -83,16 +83,16 @@ class Scheduler:
         if not self._begun or not self._pass_on(None):
             self._back.release()
 
-    def _pass_on(self, mine: Lane | None) -> bool:
-        """Lets the chosen task go on, and waits where it is another one; whether there was any."""
+    def _pass_on(self, own: Lane | None) -> bool:
+        """Lets the chosen task continue, and waits where it is another one; whether there was any."""
         waiting = self._lanes
         if not waiting:
             return False
         chosen = waiting[self._choose(len(waiting)) if len(waiting) > 1 else 0]
-        if chosen is not mine:
+        if chosen is not own:
             chosen.gate.release()
-            if mine is not None:
-                mine.gate.acquire()
+            if own is not None:
+                own.gate.acquire()
         return True
 
     def _await_turn(self) -> None:
@@ -119,7 +119,7 @@ def _first(options: int) -> int:
 
 
 def every_order() -> Iterator[Choose]:
-    """A chooser for each order of turns there is, one after the other: run all tasks anew with each."""
+    """Yields a chooser for each possible order of turns: run all tasks again with each."""
     plan: list[list[int]] = []
     while True:
         taken = iter(range(1 << 30))
@@ -140,6 +140,6 @@ def every_order() -> Iterator[Choose]:
 
 
 def random_order(seed: int) -> Choose:
-    """A chooser by chance."""
+    """A random chooser."""
     chance = random.Random(seed)
     return lambda options: chance.randrange(options)

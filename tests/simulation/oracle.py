@@ -1,7 +1,7 @@
-"""What must hold of a world, whatever happened in it, judged by a replay that shares no code with the engine's.
+"""Checks what must hold of a world, whatever happened in it, by a replay that shares no code with the engine's.
 
-The commits that landed are applied one after the other, as plain JSON, to dictionaries. What the processes did and saw
-is compared with that.
+The commits are applied one after the other, as plain JSON, to dictionaries. What the processes did and read is
+compared with that.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ COMMITTED, FAILED, UNKNOWN, CRASHED = "committed", "failed", "unknown", "crashed
 
 
 class Violation(AssertionError):
-    """Something that must hold does not."""
+    """An invariant is broken."""
 
 
 @dataclass
@@ -31,8 +31,8 @@ class Attempt:
     """One run of a statement, from its snapshot to its end.
 
     Attributes:
-        outcome: COMMITTED, FAILED, UNKNOWN or CRASHED; None while it runs, and where it had nothing to do.
-        version: that it says it became.
+        outcome: COMMITTED, FAILED, UNKNOWN or CRASHED; None while it runs, and where there was nothing to do.
+        version: the one that it reported.
     """
 
     number: int
@@ -44,7 +44,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a process read of a table: the version of the log with that id, its rows, its identifiers."""
+    """What a process read from a table: the version of the log with that id, rows and transaction identifiers."""
 
     table_id: str
     version: int
@@ -54,10 +54,10 @@ class Seen:
 
 @dataclass(frozen=True)
 class Look:
-    """What one statement saw of one table, or of several, between two steps of the world.
+    """What one statement read from one or more tables, between two steps of the world.
 
     Attributes:
-        is_newest: whether it asked for the newest versions, and no fault kept them from it.
+        is_newest: whether it asked for the newest versions, and no fault hid them.
     """
 
     seen: tuple[Seen, ...]
@@ -68,7 +68,7 @@ class Look:
 
 @dataclass
 class Version:
-    """A table at one version: rows by file, and what else the log says."""
+    """A table at one version: rows by file, and the rest of the log's state."""
 
     landing: Landing
     info: Mapping[str, Any]
@@ -91,13 +91,13 @@ class Version:
 
 
 def check(world: World, attempts: Sequence[Attempt], looks: Sequence[Look]) -> list[list[Version]]:
-    """Checks all that must hold.
+    """Checks all invariants.
 
     Returns:
         The versions of each log, in the order of the logs.
 
     Raises:
-        Violation: says what does not.
+        Violation: names the broken one.
     """
     histories = [list(_replayed(world, log)) for log in sorted({landing.log for landing in world.landings})]
     _check_attempts(histories, attempts)
@@ -110,10 +110,10 @@ def check(world: World, attempts: Sequence[Attempt], looks: Sequence[Look]) -> l
 
 
 def check_retained(world: World, tables: Collection[str], since_ms: int) -> None:
-    """Of the tables in these folders, all files are there of the versions that were the newest since that time.
+    """Checks that all files exist of the versions that were the newest since that time, in these tables.
 
     Raises:
-        Violation: a file is not.
+        Violation: a file is missing.
     """
     for log in sorted({landing.log for landing in world.landings if landing.table in tables}):
         history = list(_replayed(world, log))
@@ -163,7 +163,7 @@ def _next(world: World, landing: Landing, last: Version | None) -> Version:
 
 
 def _check_attempts(histories: Sequence[Sequence[Version]], attempts: Sequence[Attempt]) -> None:
-    """Each attempt landed at most once, and as it says."""
+    """Each attempt was committed at most once, and as it reports."""
     landed: dict[int, Version] = {}
     for version in (version for history in histories for version in history):
         number = version.info.get(ATTEMPT)
@@ -182,7 +182,7 @@ def _check_attempts(histories: Sequence[Sequence[Version]], attempts: Sequence[A
 
 
 def _check_serial(history: Sequence[Version], attempts: Sequence[Attempt]) -> None:
-    """The versions are what the statements make of each other's, one after the other, as far as their level asks."""
+    """Each version is what its statement makes of the one before, as far as its isolation level requires."""
     for before, after in itertools.pairwise(history):
         number = after.info.get(ATTEMPT)
         if number is None:
@@ -219,7 +219,7 @@ def _merged(files: Mapping[str, Mapping[int, int]]) -> dict[int, int]:
 
 
 def _check_look(look: Look, by_id: Mapping[str, Sequence[Version]]) -> None:
-    """All that was seen was there, at one moment while the statement ran."""
+    """All versions that were read were the newest at one moment while the statement ran."""
     first, last = (look.began, look.ended) if look.is_newest else (0, look.ended)
     for seen in look.seen:
         history = by_id[seen.table_id]

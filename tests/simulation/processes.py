@@ -1,4 +1,4 @@
-"""Real processes, and threads of one, that write to one table in a local folder at the same time.
+"""Runs real processes, and threads of one, that write to one table in a local folder at the same time.
 
 python -m tests.simulation.processes --writers 4 --commits 200
 """
@@ -36,13 +36,13 @@ _SETTINGS = CommitSettings(max_attempts=1000)
 
 @dataclass(frozen=True)
 class Outcome:
-    """What writers did.
+    """The counts of a run.
 
     Attributes:
-        commits: the units of work, each in one commit of its own.
+        commits: the units of work, each in its own commit.
         attempts: to commit, of all those that ended.
         reruns: of statements that lost to another commit.
-        kills: processes that were ended in the middle of their work.
+        kills: processes that were killed while they ran.
         most_reruns: of one unit.
     """
 
@@ -68,7 +68,7 @@ def create(folder: Path) -> None:
 
 
 def work(table: RowsTable, writer: int, commits: int, report: Path) -> None:
-    """The units of one writer, in order; those that are recorded already are passed over.
+    """The units of one writer, in order; those that are already recorded are skipped.
 
     Args:
         report: gets a line of JSON for each unit: its number, attempts, reruns.
@@ -111,11 +111,11 @@ def on_threads(writers: int, live: Callable[[int], None]) -> None:
 
 
 def run_processes(folder: Path, writers: int, commits: int, kill_seed: int | None = None) -> Outcome:
-    """Processes, each with a handle of its own.
+    """Processes, each with its own handle.
 
     Args:
-        kill_seed: where given, processes are killed at random moments, and started again; each gets on by some units
-            before it is killed again, so that there is an end.
+        kill_seed: where given, processes are killed at random moments, and started again; each completes some units
+            before it is killed again, so that the run ends.
     """
     create(folder)
     began, chance, kills = time.monotonic(), random.Random(kill_seed), 0
@@ -166,7 +166,7 @@ def _until_it_lands(table: RowsTable, writer: int, unit: int) -> tuple[CommitRes
         try:
             return _unit(table, writer, unit), reruns
         except ConcurrentTransactionError:
-            raise  # nobody else does this writer's work
+            raise  # no other writer does this writer's units
         except ConcurrentModificationError:
             reruns += 1
 

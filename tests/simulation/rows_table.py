@@ -1,4 +1,4 @@
-"""A table whose data files are small JSON lists, with statements written in Python over the kernel's real commit."""
+"""A table of small JSON files, with statements in Python on top of the kernel's real commit."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RowsTable:
     settings: CommitSettings = field(default_factory=CommitSettings)
 
     def create(self, *files: Rows, configuration: Mapping[str, str] | None = None) -> CommitResult:
-        """Makes version 0 in a folder that is there."""
+        """Makes version 0 in an existing folder."""
         configuration = configuration or {}
         metadata = Metadata(self.log.clock.new_id(), SCHEMA.to_json(), configuration=configuration)
         adds = tuple(map(self._write, files))
@@ -86,7 +86,7 @@ class RowsTable:
         return self._commit(base, changes, reads)
 
     def insert_if(self, read: Expression, decide: Callable[[Rows], Rows | None]) -> CommitResult | None:
-        """Inserts what is decided on by the rows for which `read` holds."""
+        """Inserts rows that depend on the rows for which `read` holds."""
         base = self.log.snapshot()
         candidates = base.add_files(skipping.prune(base, read))
         seen = {key: amount for key, amount in self._read(candidates).items() if _holds(read, key, amount)}
@@ -97,7 +97,7 @@ class RowsTable:
         return self._commit(base, Changes(Operation("WRITE"), (self._write(new),)), reads)
 
     def compact(self, files: slice = ALL) -> CommitResult | None:
-        """Puts the rows of those files into one."""
+        """Moves the rows of those files into one."""
         base = self.log.snapshot()
         adds = base.add_files()[files]
         rows = self._read(adds)
@@ -109,7 +109,7 @@ class RowsTable:
         return self._commit(base, Changes(Operation("OPTIMIZE"), (new,), removes), reads)
 
     def set_property(self, name: str, value: Callable[[Rows], str] | str) -> CommitResult:
-        """Sets a property of the table, to what its rows decide on where it is a function."""
+        """Sets a property of the table; a value that is a function gets the rows."""
         base = self.log.snapshot()
         found = value if isinstance(value, str) else value(self.rows(base))
         metadata = replace(base.metadata, configuration={**base.metadata.configuration, name: found})
@@ -155,7 +155,7 @@ class Writer(RowsTable):
 
 
 def until_it_lands(statement: Callable[[], CommitResult | None]) -> CommitResult | None:
-    """Runs the statement anew, on a new snapshot, after each conflict."""
+    """Runs the statement again, on a new snapshot, after each conflict."""
     while True:
         try:
             return statement()

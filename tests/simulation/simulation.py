@@ -1,4 +1,4 @@
-"""One simulated history of a warehouse: from a seed, processes at work, and the judgement of all they did.
+"""Simulates one history of a warehouse from a seed: runs processes, and checks everything that they did.
 
 python -m tests.simulation.simulation --seeds 2000
 python -m tests.simulation.simulation --seed 17      that one, with its schedule
@@ -60,7 +60,7 @@ from tests.simulation.statements import Statement
 from tests.simulation.world import DATABASE, FAIR, FOUL, ROUGH, SCHEMA, Crash, Process, World
 
 ACCOUNTS, LEDGER, QUEUE = (RelationName(DATABASE, SCHEMA, name) for name in ("accounts", "ledger", "queue"))
-"""The queue is dropped and made again; the others stay."""
+"""The queue is dropped and re-created; the others stay."""
 
 KEYS = 9
 PROCESSES = 4
@@ -73,7 +73,7 @@ _GONE = (RelationNotFoundError, RelationExistsError, NotATableError, DataFileMis
 
 @dataclass(frozen=True)
 class History:
-    """What a seed gave."""
+    """The result of a seed."""
 
     seed: int
     schedule: tuple[str, ...]
@@ -96,7 +96,7 @@ class Simulation:
         self._violation: Violation | None = None
 
     def run(self) -> History:
-        """All that the seed says.
+        """Runs everything that the seed determines.
 
         Raises:
             Violation: with the schedule.
@@ -141,7 +141,7 @@ class Simulation:
         check_retained(self.world, tuple(f"{name.schema}/{name.identifier}" for name in (ACCOUNTS, LEDGER)), began_ms)
 
     def _draw_theme(self) -> None:
-        """In some rounds all do much the same to one table, so that they meet."""
+        """In some rounds all processes run similar statements on one table, so that they conflict."""
         chance = self.world.random
         self._kinds, self._targets = frozenset(statements.KINDS), (ACCOUNTS, ACCOUNTS, LEDGER, QUEUE)
         if chance.random() < 0.7:
@@ -160,7 +160,7 @@ class Simulation:
             pass
 
     def _ends(self, process: Process, name: RelationName, statement: Statement, settings: CommitSettings) -> bool:
-        """Whether there is no more to do, after some runs; the process may have been started again in between."""
+        """Whether the statement is done, after some runs; the process may have been restarted in between."""
         is_unit = statement.txn is not None and name is not QUEUE
         for _ in range(RERUNS):
             try:
@@ -266,13 +266,13 @@ class Simulation:
         try:
             work(process.catalog.table(name))
         except (MissingLogVersionError, VersionNotFoundError) as error:
-            # A clean-up was faster; whoever maintains a table may try again.
+            # A clean-up was faster; maintenance may be tried again.
             self.world.note(f"{process.name}: {error!r}")
         except (SiltError, ObjectMissing) as error:
             self._judge(process, (name,), error, strikes)
 
     def drop(self, process: Process) -> None:
-        """Drops the queue and makes it anew."""
+        """Drops the queue and re-creates it."""
         strikes = process.strikes
         try:
             process.catalog.drop_table(QUEUE)
@@ -281,7 +281,7 @@ class Simulation:
         self._makes_queue(process)
 
     def _makes_queue(self, process: Process) -> bool:
-        """Makes the queue where it is not there; whether that was to do."""
+        """Makes the queue where it does not exist; whether it did."""
         strikes = process.strikes
         try:
             if process.catalog.find(QUEUE) is not None:
@@ -322,7 +322,7 @@ class Simulation:
         error: Exception,
         strikes: int,
     ) -> None:
-        """An error is in order where a fault struck, or where the table may be gone."""
+        """Accepts an error where a fault occurred, or where the table may be gone."""
         self.world.note(f"{process.name}: {error!r}")
         self.counts[type(error).__name__] += 1
         if isinstance(error, ConcurrentModificationError):
@@ -334,7 +334,7 @@ class Simulation:
         raise Violation(f"an error without a cause: {error!r}") from error
 
     def _look_back(self) -> None:
-        """What a reader finds who comes later, of all that can still be had."""
+        """Reads, at the end, all versions that can still be read."""
         catalog = Catalog({DATABASE: self.world.storage})
         for name in NAMES:
             if catalog.find(name) is None:
@@ -363,9 +363,9 @@ def simulate(seed: int) -> History:
     """Runs one seed.
 
     Raises:
-        Violation: something did not hold; the message has the schedule.
+        Violation: an invariant is broken; the message has the schedule.
     """
-    # What is collected when would else hang on what ran before, and a snapshot that lives on saves a look at the log.
+    # Otherwise garbage collection would depend on earlier seeds, and a snapshot that lives on saves reading the log.
     gc.disable()
     logging.disable(logging.WARNING)
     try:
@@ -377,7 +377,7 @@ def simulate(seed: int) -> History:
 
 
 def remove_garbage(log: DeltaLog) -> None:
-    """What VACUUM does."""
+    """Does what VACUUM does."""
     snapshot = log.snapshot()
     cutoff = log.clock.now_ms() - snapshot.properties.deleted_file_retention_ms
     garbage = vacuum.untracked(log.store, snapshot, vacuum.needed(log, snapshot, cutoff), cutoff)
@@ -386,7 +386,7 @@ def remove_garbage(log: DeltaLog) -> None:
 
 
 def _live(process: Process, todo: list[Callable[[], None]]) -> None:
-    """Does one thing after the other; a crash ends what was being done, and the process starts again."""
+    """Runs actions one after the other; a crash ends the current one, and the process starts again."""
     for act in todo:
         try:
             act()
@@ -405,13 +405,13 @@ def _seen(log: DeltaLog, snapshot: Snapshot) -> Seen:
 
 @contextlib.contextmanager
 def _turns_for_locks(world: World) -> Iterator[None]:
-    """Who waits for a lock of the catalog lets others go on."""
+    """Lets other tasks continue while one waits for a lock of the catalog."""
     with mock.patch.object(locks, "_held_changed", _Turns(world)), mock.patch.object(locks, "_held", set()):
         yield
 
 
 class _Turns:
-    """What a condition variable is among tasks that take turns."""
+    """A condition variable for tasks that take turns."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -420,14 +420,14 @@ class _Turns:
         """Tasks do not run at the same time."""
 
     def __exit__(self, *error: object) -> None:
-        """Nothing is held."""
+        """There is no lock to release."""
 
     def wait_for(self, is_so: Callable[[], bool]) -> None:
         while not is_so():
             self.world.let_others_go_on()
 
     def notify_all(self) -> None:
-        """Who waits looks by himself."""
+        """Waiting tasks check by themselves."""
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Processes with Spark, and threads of one session, that append to, merge into and delete from one table at once.
+"""Runs processes with Spark, and threads of one session, that append to, merge into and delete from one table.
 
 python -m tests.simulation.spark_processes --statements 15
 """
@@ -40,7 +40,7 @@ def create(warehouse: Warehouse) -> None:
 
 
 def work(warehouse: Warehouse, writer: int, statements: int, report: Path) -> None:
-    """One writer's statements from the first on, whatever was done before.
+    """Runs one writer's statements from the first on, whatever was done before.
 
     Args:
         report: gets a line of JSON for each: its number, the attempts to commit it, its runs, whether it was skipped.
@@ -67,7 +67,7 @@ def run_threads(warehouse: Warehouse, folder: Path, writers: int, statements: in
 
 
 def run_processes(folder: Path, writers: int, statements: int, kills: int = 0, seed: int = 0) -> Outcome:
-    """Processes, each with a Spark of its own, on a table that `create` has made.
+    """Processes, each with its own Spark, on a table that `create` has made.
 
     Args:
         kills: how many times one of them, with its Spark, is killed at a random moment of a statement, and started
@@ -97,7 +97,7 @@ def run_processes(folder: Path, writers: int, statements: int, kills: int = 0, s
 
 
 def _may_be_killed(folder: Path, writer: int, number: int, kills: int, statements: int) -> bool:
-    """Whether the writer has come so far that the kill of that number is due; so kills are spread over all its work."""
+    """Whether the kill with that number is due, so that kills are spread over all of the writer's statements."""
     lines = [json.loads(line) for line in _lines(folder, writer)]
     furthest = max((line[0] for line in lines), default=0)
     return bool(furthest * (kills + 1) >= number * statements and lines[-1][0] == furthest < statements)
@@ -122,7 +122,7 @@ def _judged(folder: Path, writers: int, statements: int, kills: int, seconds: fl
 
 
 def _statement(writer: int, unit: int) -> str:
-    """By turns an append, a transfer between two accounts, and the deletion of what was appended two before."""
+    """In turn an append, a transfer between two accounts, and the deletion of the append two statements before."""
     if unit % 3 == 1:
         return f"insert into accounts values ({_row(writer, unit)}, {unit})"
     if unit % 3 == 0:
@@ -135,7 +135,7 @@ def _statement(writer: int, unit: int) -> str:
 
 
 def _expected(units: list[tuple[int, int]]) -> dict[int, int]:
-    """The rows after all statements, in whatever order the writers came."""
+    """The rows after all statements, in any order of the writers."""
     rows, last = dict.fromkeys(range(ACCOUNTS), BALANCE), max(unit for _, unit in units)
     for writer, unit in units:
         if unit % 3 == 1 and unit + 2 > last:
@@ -171,7 +171,7 @@ def _lines(folder: Path, writer: int) -> list[str]:
 
 def _start(folder: Path, writer: int, statements: int) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "tests.simulation.spark_processes", "--work", str(folder), str(writer)]
-    # A group of its own, so that a kill takes its Spark along.
+    # Its own process group, so that a kill ends its Spark, too.
     return subprocess.Popen(
         [*command, "--statements", str(statements)], cwd=Path(__file__).parents[2], start_new_session=True
     )

@@ -1,4 +1,4 @@
-"""What the processes of the simulation do, each with what it means where it runs alone."""
+"""The statements of the simulation's processes, each with its effect where it runs alone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KINDS: Mapping[str, float] = {
     "append once": 1,
     "append shared": 1,
 }
-"""What there is to choose from, with weights."""
+"""The kinds to choose from, with weights."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ class Statement:
     """A statement on one table.
 
     Attributes:
-        run: does it, on the table as it finds it.
-        apply: what it makes of the rows, where nothing else is going on.
-        by_row: whether it does the same to a row whatever the others are.
+        run: runs it on the table.
+        apply: its effect on the rows where it runs alone.
+        by_row: whether its effect on a row does not depend on other rows.
         keeps_total: whether the amounts have the same sum before and after.
-        txn: the identifier of the work, which a rerun does not do again.
-        property: of the table, that it sets.
+        txn: the transaction identifier of a unit of work, which a rerun does not do again.
+        property: the property of the table that it sets.
     """
 
     name: str
@@ -99,7 +99,7 @@ def delete(low: int, high: int) -> Statement:
 
 
 def transfer(source: int, target: int, amount: int) -> Statement:
-    """Moves an amount between two accounts, where both are there."""
+    """Moves an amount between two accounts, where both exist."""
 
     def moved(before: Rows) -> dict[int, int]:
         if not {source, target} <= set(before):

@@ -1,4 +1,4 @@
-"""Several writers with mixed statements and lost answers, in orders of turns by chance.
+"""Several writers with mixed statements and lost answers, in random orders of turns.
 
 The statements are functions of the table's rows, so serializability can be checked from outside: applied one after the
 other, in the order of the versions they became, they must give the rows that the table has.
@@ -28,7 +28,7 @@ STATEMENTS = 3
 
 @dataclass(frozen=True)
 class Statement:
-    """What to run, and what it does to the rows where it runs alone."""
+    """A statement, and its effect on the rows where it runs alone."""
 
     run: Callable[[Writer], CommitResult | None]
     apply: Callable[[dict[int, int]], dict[int, int]]

@@ -1,4 +1,4 @@
-"""The rollback of a piece of work and other processes taking turns."""
+"""The rollback of a run and other processes taking turns."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _run_b(works: Works) -> None:
 
 
 def _together(seed: int, *tasks: Callable[[Works], Callable[[], Any]]) -> tuple[Works, list[Any]]:
-    """Runs each task in a process of its own, in a random order of turns; the warehouse after it."""
+    """Runs each task in its own process, in a random order of turns; returns the warehouse after it."""
     memory, scheduler = MemoryStore(), Scheduler()
     _setup(memory)
     processes = [Works(YieldingStore(memory, scheduler), number) for number, _ in enumerate(tasks, 2)]
@@ -46,7 +46,7 @@ def _roll_back(works: Works) -> Callable[[], Rollback]:
 
 
 def _roll_back_what_was_found(works: Works) -> Callable[[], Rollback]:
-    """What comes in between comes after the check."""
+    """The other writer commits after the check."""
     found = works.find("B")
     return lambda: rollback.roll_back(works.catalog, found, work_of("B"), settings_of("B"))
 

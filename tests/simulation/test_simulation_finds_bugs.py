@@ -1,4 +1,4 @@
-"""The simulation goes red where a rule of the kernel is broken on purpose: each test breaks one, as its name says."""
+"""The simulation fails where a rule of the kernel is broken on purpose: each test breaks the rule in its name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FIRST, SEEDS = 100, 300
 
 
 def first_violation() -> str:
-    """What the first red seed says; fails where none is red."""
+    """The violation of the first seed that fails; raises where no seed fails."""
     for seed in range(FIRST, FIRST + SEEDS):
         try:
             simulate(seed)

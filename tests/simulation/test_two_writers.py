@@ -55,7 +55,7 @@ def races(
     of_table: IsolationLevel | None = None,
     faults: Callable[[], tuple[Fault, ...]] = tuple,
 ) -> Iterator[tuple[Race, list[object]]]:
-    """Each order of turns: the table after it, and what became of the two."""
+    """For each order of turns: the table after it, and the outcome of both."""
     for choose in every_order():
         race = Race(level, of_table, faults())
         yield race, race.scheduler.run([lambda race=race: left(race.left), lambda race=race: right(race.right)], choose)
@@ -100,7 +100,7 @@ def test_rerun_after_a_conflict_both_statements_take_effect() -> None:
 
 
 def insert_while_few(writer: Writer) -> object:
-    """Together the two inserts would break what each of them has checked."""
+    """Together the two inserts would break the condition that each of them has checked."""
     new_id = 200 + writer.seed
     return writer.insert_if(TRUE, lambda rows: {new_id: 0} if len(rows) < 5 else None)
 

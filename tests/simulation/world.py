@@ -1,7 +1,7 @@
-"""A world of processes that share one storage, in which everything that chance decides follows from one seed.
+"""World: processes that share one storage, with all randomness from one seed.
 
-Each operation of a process on its store is a point at which another process may go on instead, at which a fault may
-strike, and at which the process may end for good. Time passes only here.
+At each operation of a process on its store, another process may continue instead, a fault may occur, or the process may
+crash. Time passes only here.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class Crash(BaseException):
 
 @dataclass(frozen=True)
 class Landing:
-    """A commit file that came to be.
+    """A commit file that was written.
 
     Attributes:
-        log: the number of the log's folder, which tells the incarnations of a table apart.
+        log: the number of the log's folder, which identifies the incarnation of a table.
         table: the folder of the table.
         at: the step of the world.
         at_ms: the time of the world.
@@ -53,7 +53,7 @@ class Landing:
 
 @dataclass(frozen=True)
 class Weather:
-    """How likely what goes wrong is, at each operation."""
+    """The probability of each fault, per operation."""
 
     faults: tuple[tuple[FaultKind, str, str, float], ...] = ()
     crash: float = 0.0
@@ -88,9 +88,9 @@ class World:
 
     Attributes:
         step: counts the operations of all processes.
-        landings: the commits in the order in which they came to be, those of dropped tables too.
+        landings: the commits in the order in which they were written, those of dropped tables too.
         contents: of the data files, by the last part of their path, those deleted since too.
-        schedule: who did what, and what became of it.
+        schedule: the operations of each process, with their outcomes.
     """
 
     def __init__(self, seed: int, weather: Weather = FAIR) -> None:
@@ -107,14 +107,14 @@ class World:
         self._mode = 0.0
 
     def run(self, tasks: list[Task]) -> list[object]:
-        """Runs tasks of processes to their ends, and what they have left in flight."""
+        """Runs tasks of processes to their end, and the writes that they have left in flight."""
         results = self._scheduler.run(tasks, self._choose)
         while self._in_flight:
             self._arrive(0)
         return results
 
     def point(self, process: Process, what: str) -> None:
-        """A point at which others may go on."""
+        """A point at which other processes may continue."""
         self._scheduler.turn()
         self.step += 1
         self.now_ms += 1
@@ -123,14 +123,14 @@ class World:
             self._arrive(self.random.randrange(len(self._in_flight)))
 
     def let_others_go_on(self) -> None:
-        """A point at which the one who calls does nothing but wait."""
+        """A point at which the caller only waits."""
         self._scheduler.turn()
 
     def note(self, what: str) -> None:
         self.schedule.append(f"    {what}")
 
     def send(self, what: str, write: Callable[[], object]) -> None:
-        """A write whose sender has given up; it arrives later."""
+        """A write that arrives after its sender has given up."""
         self._in_flight.append((what, write))
 
     def _arrive(self, index: int) -> None:
@@ -142,7 +142,7 @@ class World:
             self.note(f"and fails: {error!r}")
 
     def _choose(self, options: int) -> int:
-        """Mostly by chance; for some time, some wait for long, or one goes on for long."""
+        """Mostly at random; at times some processes wait for long, or one continues for long."""
         if self.step % _MODE_STEPS == 0:
             self._mode = self.random.choice((0.0, 0.0, 0.7, 0.95))
         if self.random.random() < self._mode:
@@ -172,7 +172,7 @@ class RecordingStore(MemoryStore):
 
 @dataclass
 class WorldClock:
-    """The world's time, with ids and chance of its own."""
+    """The world's time, with its own ids and randomness."""
 
     world: World
     seed: int = 0
@@ -199,10 +199,10 @@ class WorldClock:
 
 
 class Process:
-    """A program with handles of its own, which may end at any of its operations and be started again.
+    """A program with its own handles, which may crash at any of its operations and be started again.
 
     Attributes:
-        strikes: how many faults it has met.
+        strikes: how many faults have occurred in it.
     """
 
     def __init__(self, world: World, name: str) -> None:
@@ -213,7 +213,7 @@ class Process:
         self.start()
 
     def start(self) -> None:
-        """Begins with nothing known."""
+        """Starts without any state."""
         self.is_dead = False
         self.clock: Clock = WorldClock(self.world, self.random.getrandbits(32), self)
         store = ProcessStore(self)
@@ -226,7 +226,7 @@ class Process:
 
 
 class ProcessStore(FaultyStore):
-    """The storage as a process sees it."""
+    """The storage as one process sees it."""
 
     def __init__(self, process: Process) -> None:
         world = process.world

@@ -9,7 +9,7 @@ from dbt.adapters.silt.cli.column_statistics import ColumnStatistics, column_sta
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.places import snapshot_of
 from dbt.adapters.silt.cli.rendering import UNKNOWN, UTC, Answer, Block, Facts, Rows, count, iso, show, size, utc
-from dbt.adapters.silt.engine.kernel.files.row_counts import marked_rows, row_count
+from dbt.adapters.silt.engine.kernel.files.row_counts import deleted_rows, row_count
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
@@ -74,7 +74,7 @@ def _document(log: DeltaLog, snapshot: Snapshot) -> dict[str, Any]:
         "files": snapshot.num_files,
         "size_in_bytes": snapshot.size_in_bytes,
         "rows": row_count(snapshot.files),
-        "rows_marked_deleted": marked_rows(snapshot.files) if snapshot.num_files else 0,
+        "rows_marked_deleted": deleted_rows(snapshot.files) if snapshot.num_files else 0,
         "min_reader_version": protocol.min_reader_version,
         "min_writer_version": protocol.min_writer_version,
         "features": features_of(protocol),

@@ -1,4 +1,4 @@
-"""An S3 server for the tests of the kernel."""
+"""Fixtures of the kernel's tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time, ids and chance, injected wherever the engine needs them, so that every run can be replayed."""
+"""Time, ids and randomness: injected wherever the engine needs them, so that tests can replay every run."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Where time, ids and chance come from."""
+    """The source of time, ids and randomness."""
 
     def now_ms(self) -> int:
         """Milliseconds since 1970-01-01 00:00 UTC."""
         ...
 
     def sleep(self, seconds: float) -> None:
-        """Wait for that many seconds."""
+        """Waits for that many seconds."""
         ...
 
     def new_id(self) -> str:
@@ -52,7 +52,7 @@ class FixedClock:
     Args:
         at_ms: the time it starts at, milliseconds since 1970-01-01 UTC.
         step_ms: how far each look at the time moves it.
-        seed: seeds the ids and the chance.
+        seed: of the ids and the random numbers.
     """
 
     at_ms: int = 1_700_000_000_000
@@ -78,10 +78,12 @@ class FixedClock:
 
 
 def back_off(clock: Clock, times: int, first: float, longest: float) -> None:
-    """Waits before another try: twice as long after each, less up to a half by chance, so that no two stay in step.
+    """Waits before another try: exponential back-off with jitter, so that competing writers do not stay in step.
+
+    A wait is at least half as long as the longest one of its turn.
 
     Args:
-        times: how often it was waited before.
+        times: how often the wait has doubled: the number of attempts so far.
         first: the longest first wait, in seconds.
         longest: the bound of every wait, in seconds.
     """

@@ -1,4 +1,4 @@
-"""Every error that the engine raises, grouped by what its reader must do.
+"""The errors that the engine raises, grouped by what the user must do.
 
     SiltError
       RunAgainError                    run the statement, or the run, again
@@ -45,7 +45,7 @@
         DataFileMissingError
         NotATableError
       UnsupportedFeatureError          use an engine that has the table's feature
-      UnavailableError                 mend the surroundings: storage, Java, Spark, settings
+      UnavailableError                 repair the environment: storage, Java, Spark, settings
         StorageError
           NotWrittenError
         SparkUnavailableError
@@ -70,10 +70,10 @@ class SiltError(Exception):
     """The base of all errors of this package.
 
     Args:
-        problem: what happened, in the reader's words, without a full stop.
+        problem: what happened, in the user's terms, without a full stop.
         remedy: what to do now, as a sentence without its full stop; None takes the class's own.
         table: the table's name or path.
-        version: the table's version that the problem was met at.
+        version: the version of the table at which the problem occurred.
         details: values for a program to act on (winner's version, column, rows ...).
     """
 
@@ -105,14 +105,14 @@ class SiltError(Exception):
 
 
 class RunAgainError(SiltError):
-    """Running again is the right answer."""
+    """The statement, or the run, should be run again."""
 
     code = "SILT_RUN_AGAIN"
     remedy = "Run it again"
 
 
 class ConcurrentModificationError(RunAgainError):
-    """Another writer's commit stands in the way; nothing of this statement was applied."""
+    """The commit of another writer conflicts with this one; nothing of this statement was applied."""
 
     code = "SILT_CONCURRENT_MODIFICATION"
     remedy = "Nothing was applied: run it again"
@@ -154,7 +154,7 @@ class ConcurrentTransactionError(ConcurrentModificationError):
     """A winner carries a transaction identifier that this transaction carries too."""
 
     code = "SILT_CONCURRENT_TRANSACTION"
-    remedy = "Nothing was applied: run it again; where the winner did the same work, it is skipped then"
+    remedy = "Nothing was applied: run it again; if the winner did the same unit of work, it is then skipped"
 
 
 class ConcurrentDomainError(ConcurrentModificationError):
@@ -183,10 +183,10 @@ class CommitAttemptsExhaustedError(RunAgainError):
 
 
 class CommitStateUnknownError(RunAgainError):
-    """The store never said whether the commit landed."""
+    """The storage never said whether the commit took place."""
 
     code = "SILT_COMMIT_STATE_UNKNOWN"
-    remedy = "A rerun with the same run id settles it: work that landed is skipped"
+    remedy = "Run it again with the same run id: what was committed is skipped"
 
 
 class InvalidStatementError(SiltError):
@@ -203,13 +203,13 @@ class StatementSyntaxError(InvalidStatementError):
 
 
 class UnsupportedStatementError(InvalidStatementError):
-    """The statement is understood, or names a table of ours, but cannot be run."""
+    """The statement is parsed, or names a table of the warehouse, but cannot be run."""
 
     code = "SILT_UNSUPPORTED_STATEMENT"
 
 
 class InvalidArgumentError(InvalidStatementError):
-    """A program called the engine with a value that it cannot take."""
+    """A program called the engine with an invalid value."""
 
     code = "SILT_INVALID_ARGUMENT"
     remedy = "Correct the call"
@@ -230,7 +230,7 @@ class RelationNotFoundError(InvalidStatementError):
 
 
 class FilesNotFoundError(InvalidStatementError):
-    """There are no files where a statement reads files that are in no table."""
+    """A statement reads files by their path, and there are none."""
 
     code = "SILT_FILES_NOT_FOUND"
     remedy = "Check the path, which the Spark that runs the statement must see"
@@ -272,7 +272,7 @@ class InvalidPropertyError(InvalidStatementError):
 
 
 class VersionNotFoundError(InvalidStatementError):
-    """The version or time asked for is not, or no longer, in the table's log."""
+    """The requested version or time is not, or no longer, in the table's log."""
 
     code = "SILT_VERSION_NOT_FOUND"
     remedy = "Choose one of the versions that `describe history` shows"
@@ -286,7 +286,7 @@ class RunNotFoundError(InvalidStatementError):
 
 
 class ChangeDataNotRecordedError(InvalidStatementError):
-    """The changes of a version are asked for that were not recorded."""
+    """The change data of a version was requested and was not recorded."""
 
     code = "SILT_CHANGE_DATA_NOT_RECORDED"
     remedy = (
@@ -296,17 +296,17 @@ class ChangeDataNotRecordedError(InvalidStatementError):
 
 
 class RollbackRefusedError(InvalidStatementError):
-    """A piece of work cannot be undone in all the tables that it changed; none of them was changed."""
+    """A unit of work or a run cannot be undone in all the tables that it changed; none of them was changed."""
 
     code = "SILT_ROLLBACK_REFUSED"
 
 
 class RetentionTooShortError(InvalidStatementError):
-    """A VACUUM asks for files to be deleted that readers and writers may still use."""
+    """A VACUUM would delete files that readers and writers may still use."""
 
     code = "SILT_RETENTION_TOO_SHORT"
     remedy = (
-        "Leave RETAIN out, or lower the table's `delta.deletedFileRetentionDuration`; where surely nobody uses the "
+        "Leave RETAIN out, or lower the table's `delta.deletedFileRetentionDuration`; if certainly nobody uses the "
         "table, `set silt.retentionDurationCheck.enabled = false` allows it for this session"
     )
 
@@ -364,7 +364,7 @@ class CorruptLogError(TableDamagedError):
 
 
 class MissingLogVersionError(TableDamagedError):
-    """The log has a gap."""
+    """A commit is missing between two others."""
 
     code = "SILT_MISSING_LOG_VERSION"
     remedy = "Restore the missing commit file from a copy"
@@ -378,7 +378,7 @@ class CorruptCheckpointError(TableDamagedError):
 
 
 class CorruptDeletionVectorError(TableDamagedError):
-    """A deletion vector cannot be read, so that which rows are in the table is not known."""
+    """A deletion vector cannot be read, so the rows of the table are not known."""
 
     code = "SILT_CORRUPT_DELETION_VECTOR"
     remedy = "Restore its file from a copy, or restore the table to a version without it"
@@ -409,28 +409,28 @@ class UnsupportedFeatureError(SiltError):
 
 
 class UnavailableError(SiltError):
-    """Something around the engine must be mended."""
+    """The environment of the engine must be repaired."""
 
     code = "SILT_UNAVAILABLE"
-    remedy = "Mend the cause and run it again"
+    remedy = "Repair the cause and run it again"
 
 
 class StorageError(UnavailableError):
-    """The storage failed; for a write, whether it took place is not known."""
+    """The storage failed; a write may or may not have taken place."""
 
     code = "SILT_STORAGE"
     remedy = "Check that the storage can be reached and written, then run it again"
 
 
 class NotWrittenError(StorageError):
-    """A write failed, and surely nothing of it can be seen."""
+    """A write failed, and certainly nothing of it is visible."""
 
     code = "SILT_NOT_WRITTEN"
     remedy = "Check that the storage can be written and has room, then run it again"
 
 
 class SparkUnavailableError(UnavailableError):
-    """Spark or Java cannot be had."""
+    """Spark or Java is not available."""
 
     code = "SILT_SPARK_UNAVAILABLE"
 

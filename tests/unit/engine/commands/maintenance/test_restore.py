@@ -163,7 +163,7 @@ def test_a_version_whose_files_are_gone_is_refused_before_anything_is_written(ba
         bank.log.snapshot().files["path"].to_pylist()
     )
     bank.log.store.delete(lost)
-    with pytest.raises(DataFileMissingError, match="version 1 cannot be restored: 1 file is gone that it needs") as e:
+    with pytest.raises(DataFileMissingError, match="version 1 cannot be restored: 1 data file is missing") as e:
         restored(bank, 1)
     assert e.value.details["files"] == (lost,)
     assert bank.log.snapshot().version == 2

@@ -1,4 +1,4 @@
-"""Deletion vectors and their Z85 text, read and written."""
+"""Deletion vectors and Z85, written and read: the specification's examples, files and inline text, damaged ones."""
 
 from __future__ import annotations
 
@@ -167,10 +167,10 @@ def test_the_rows_of_files_that_have_a_vector_are_given_by_path() -> None:
     assert deletion_vectors.read_all(store, files.slice(1, 1), TABLE) == {}
 
 
-def test_a_vector_that_marks_rows_which_its_file_does_not_have_is_refused() -> None:
+def test_a_vector_that_deletes_rows_which_its_file_does_not_have_is_refused() -> None:
     store = MemoryStore()
     (vector,) = written(store, BitMap64([10]))
-    with pytest.raises(CorruptDeletionVectorError, match=r"marks the row 10 of part-1, which has 10"):
+    with pytest.raises(CorruptDeletionVectorError, match=r"deletes the row 10 of part-1, which has 10"):
         deletion_vectors.read_all(store, files_table([add("part-1", vector)]), TABLE)
 
 

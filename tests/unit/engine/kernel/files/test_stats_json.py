@@ -1,4 +1,4 @@
-"""Statistics as JSON text, widened without touching other values."""
+"""The texts of statistics after rows of a file were deleted (`tightBounds`)."""
 
 from __future__ import annotations
 

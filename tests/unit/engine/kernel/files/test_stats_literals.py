@@ -1,4 +1,4 @@
-"""The spelling of statistics. The vectors of the string rules are those of the reference's StatsCollectionSuite."""
+"""The literals of statistics. The vectors of the string rules are those of delta-spark's StatsCollectionSuite."""
 
 from __future__ import annotations
 

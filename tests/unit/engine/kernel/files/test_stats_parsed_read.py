@@ -1,4 +1,4 @@
-"""Statistics that a checkpoint holds as columns become the same JSON text."""
+"""`stats_parsed` of a checkpoint, converted to the texts of `add.stats`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpoints: written, read back, and what they leave out."""
+"""Checkpoints: what is written is read back, and checkpoints of other writers are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Version checksums sum up the table and are never overwritten."""
+"""The version checksum of a snapshot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cleaning up the log: what goes, what stays, and what readers and writers beside it see."""
+"""The clean-up of the log: which files are deleted, and what concurrent readers and writers see."""
 
 from __future__ import annotations
 

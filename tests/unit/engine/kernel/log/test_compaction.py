@@ -136,7 +136,7 @@ def test_in_place_of_a_broken_compaction_its_commits_are_read(damage: str, first
 
 
 def test_a_compaction_that_may_lack_expired_removals_is_not_read() -> None:
-    """As the reference's writer leaves them out, which would bring files back."""
+    """As delta-spark leaves them out, which would bring files back."""
     log = new_log(Reads(MemoryStore()))
     clock = log.clock
     assert isinstance(clock, FixedClock) and isinstance(log.store, Reads)

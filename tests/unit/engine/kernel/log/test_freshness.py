@@ -1,4 +1,4 @@
-"""When rows last changed: commits that bring no data are passed over."""
+"""When rows last changed: commits that change no rows do not count."""
 
 from __future__ import annotations
 

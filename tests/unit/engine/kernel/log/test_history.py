@@ -1,4 +1,4 @@
-"""Times of versions, and the version at a time."""
+"""The times of commits, and the version at a time."""
 
 from __future__ import annotations
 
@@ -37,13 +37,15 @@ def test_the_version_at_a_time_is_the_newest_at_or_before(tmp_path: Path) -> Non
     assert log.version_at(NOON + 999) == 0
     assert log.version_at(NOON + 1_000) == 1
     assert log.version_at(NOON + 2_000) == 2
-    with pytest.raises(VersionNotFoundError, match=r"before 2023-11-14 22:13:19\.999\+00:00; version 0 is of 2023"):
+    message = r"before 2023-11-14 22:13:19\.999\+00:00; version 0 was committed at 2023"
+    with pytest.raises(VersionNotFoundError, match=message):
         log.version_at(NOON - 1)
 
 
 def test_a_time_after_the_newest_commit_is_an_error_that_names_it_unless_the_newest_will_do(tmp_path: Path) -> None:
     log = log_at(tmp_path, NOON, NOON + 1_000)
-    with pytest.raises(VersionNotFoundError, match=r"after the newest version 1, which is of 2023-11-14 22:13:21\.000"):
+    message = r"after the newest version 1, committed at 2023-11-14 22:13:21\.000"
+    with pytest.raises(VersionNotFoundError, match=message):
         log.version_at(NOON + 1_001)
     assert log.version_at(NOON + 1_001, or_newest=True) == 1
 

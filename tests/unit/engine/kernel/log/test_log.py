@@ -1,4 +1,4 @@
-"""A table's log: opened, refreshed, listed and checkpointed."""
+"""DeltaLog: snapshots, refreshes, drops, late listings and damaged logs."""
 
 from __future__ import annotations
 
@@ -395,7 +395,7 @@ def test_a_commit_of_which_only_a_part_can_be_read_is_an_error_or_read_again(sha
     store.faults.append(Fault("read", FaultKind.TORN, path=commit_path(2), times=1, share=share))
     assert paths(reopened(log)) == {"f1", "f2", "f3"}
     store.faults.append(Fault("read", FaultKind.TORN, path=commit_path(2), share=share))
-    with pytest.raises(StorageError, match="said to be"):
+    with pytest.raises(StorageError, match="could be read, but it is"):
         reopened(log).snapshot()
 
 
@@ -442,7 +442,7 @@ def test_what_is_due_after_a_commit_never_gets_into_the_log_of_another_table(mad
 
 def test_a_checkpoint_overtaken_by_a_drop_while_it_is_written_is_written_nowhere() -> None:
     class Dropped(FaultyStore):
-        """The table is dropped, and made anew, just before its checkpoint is put."""
+        """The table is dropped and re-created just before its checkpoint is put."""
 
         def around(self, operation: str, path: str, run: Any) -> Any:
             if path == checkpoint_path(3):
@@ -453,7 +453,7 @@ def test_a_checkpoint_overtaken_by_a_drop_while_it_is_written_is_written_nowhere
     store = MemoryStore()
     log_of(3, store.child("t"))
     log = DeltaLog(Dropped(store.child("t")), "t")
-    with pytest.raises(NotATableError, match="made anew"):
+    with pytest.raises(NotATableError, match="dropped or re-created"):
         log.checkpoint(log.snapshot())
     assert store.status(f"t/{checkpoint_path(3)}") is None
 

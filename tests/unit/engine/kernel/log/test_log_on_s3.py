@@ -111,7 +111,7 @@ def test_a_commit_meant_for_a_dropped_table_lands_nowhere(s3: S3, made_again: bo
 
 
 class DroppedMeanwhile(ObjectStore):
-    """Another table comes to the place between the look at the log and the write of the commit."""
+    """Another table replaces it between the check of the log and the write of the commit."""
 
     dropped = False
 

@@ -97,7 +97,7 @@ class Table:
         CHECKPOINTS[kind](self, reopened(self.log).snapshot())
 
     def compact(self, length: int) -> None:
-        """The newest commits, as the reference's writer does: without what it takes for expired, or removed domains."""
+        """Compacts the newest commits as delta-spark does: without what it considers expired, or removed domains."""
         last = len(self.versions) - 1
         first = last - length + 1
         if first < 1:

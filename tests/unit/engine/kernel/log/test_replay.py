@@ -1,4 +1,4 @@
-"""The replayed state equals a naive replay of the same commits."""
+"""Replay: the state after a log's commits, compared with a naive replay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files tell what a version changed, read off the log."""
+"""The files with the changes of a version."""
 
 from __future__ import annotations
 

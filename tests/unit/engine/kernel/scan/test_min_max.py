@@ -128,7 +128,7 @@ def test_a_file_whose_bounds_may_be_wide_leaves_the_extreme_unknown(tmp_path: Pa
     assert ends(store, snapshot, "id") == (None, None)
 
 
-def test_rows_that_a_deletion_vector_marks_are_not_counted(tmp_path: Path) -> None:
+def test_rows_that_a_deletion_vector_deletes_are_not_counted(tmp_path: Path) -> None:
     vector = DeletionVector("i", "x", 1, 2)
     _, snapshot = snapshot_of(tmp_path, [[{"id": number} for number in range(5)]], deletion_vector=vector)
     assert row_count(snapshot.files) == 3

@@ -1,4 +1,4 @@
-"""Faults of the faulty store: before, after, late and delayed."""
+"""The faults that a FaultyStore injects."""
 
 from __future__ import annotations
 

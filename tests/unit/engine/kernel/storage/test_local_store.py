@@ -1,4 +1,4 @@
-"""The store of a local folder: puts, links and roots."""
+"""LocalStore: writers in many processes, links, refused writes and listings, descriptors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store in memory takes its times from the clock."""
+"""The times of a MemoryStore; what all stores share is in test_store."""
 
 from __future__ import annotations
 

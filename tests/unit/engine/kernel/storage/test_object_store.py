@@ -1,4 +1,4 @@
-"""The store of an object store: URLs, pages, settings and errors."""
+"""ObjectStore: the answers of a service, settings, and folders that are only prefixes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Actions of the log, printed and parsed back."""
+"""The JSON of actions: written, read back, and damaged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Active files as columns: keys, and files that are taken out."""
+"""The keys of logical files, and rows without some of them."""
 
 from __future__ import annotations
 

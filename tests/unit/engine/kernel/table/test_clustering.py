@@ -1,4 +1,4 @@
-"""Clustering columns: the domain that records them, and their paths."""
+"""The clustering columns in the domain `delta.clustering`."""
 
 from __future__ import annotations
 

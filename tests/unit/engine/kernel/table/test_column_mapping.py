@@ -1,4 +1,4 @@
-"""Column mapping: ids and physical names of new and of old columns."""
+"""Column mapping: ids and physical names of new and existing columns."""
 
 from __future__ import annotations
 

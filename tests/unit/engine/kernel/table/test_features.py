@@ -1,4 +1,4 @@
-"""Table features: which are read, written and refused."""
+"""Table features: which tables are read and written, and which protocol a table needs."""
 
 from __future__ import annotations
 

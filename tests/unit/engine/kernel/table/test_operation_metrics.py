@@ -1,4 +1,4 @@
-"""How many rows a commit changed, by the metrics that it carries."""
+"""The number of rows that a commit changed, by its metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Parquet file's schema as a table's schema."""
+"""The schemas of Parquet files as a table's, and merged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of the log's files, and encoded paths of data files."""
+"""The names of the log's files, and the encoding of data files' paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table properties: defaults, values and refusals."""
+"""Table properties: values, defaults, and those that a user may not set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A schema's JSON, printed and parsed."""
+"""The JSON of schemas, read and written."""
 
 from __future__ import annotations
 

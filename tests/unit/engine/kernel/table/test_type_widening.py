@@ -1,4 +1,4 @@
-"""Type widening: which types widen, and how a change is recorded."""
+"""Type changes of columns: allowed, recorded and read."""
 
 from __future__ import annotations
 

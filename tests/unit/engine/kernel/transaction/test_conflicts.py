@@ -109,9 +109,9 @@ WINNERS: dict[str, tuple[tuple[Action, ...], ...]] = {
     "metadata": ((replace(BY_DAY.metadata, description="new"),),),
     "metadata, feature turned on": ((replace(BY_DAY.metadata, configuration={"delta.checkpointPolicy": "v2"}),),),
     "metadata, identity mark": ((replace(BY_DAY.metadata, schema_string=MARKED.to_json()),),),
-    "domain that I set": ((DomainMetadata("shared", "theirs"),),),
-    "domain that I do not set": ((DomainMetadata("other", "theirs"),),),
-    "transaction id of mine": ((SetTransaction("app", 7),),),
+    "domain set by both": ((DomainMetadata("shared", "theirs"),),),
+    "domain set by winner": ((DomainMetadata("other", "theirs"),),),
+    "transaction id of both": ((SetTransaction("app", 7),),),
     "transaction id of another": ((SetTransaction("other", 7),),),
     "blind append, read": ((CommitInfo(is_blind_append=True), monday("new", 8, 12)),),
     "blind append, not read": ((CommitInfo(is_blind_append=True), monday("new", 10, 12)),),
@@ -119,13 +119,13 @@ WINNERS: dict[str, tuple[tuple[Action, ...], ...]] = {
     "append, not read": ((CommitInfo(), monday("new", 10, 12)),),
     "append without statistics": ((CommitInfo(), replace(BARE, partition_values={"day": "mon"})),),
     "append, another partition": ((CommitInfo(), replace(BARE, partition_values={"day": "tue"})),),
-    "remove, I rewrite": ((removal(ONE),),),
+    "remove, rewritten": ((removal(ONE),),),
     "remove, read": ((removal(TWO),),),
     "remove, not read": ((removal(FAR),),),
-    "vector, I rewrite": ((removal(ONE), vector(ONE)),),
+    "vector, rewritten": ((removal(ONE), vector(ONE)),),
     "vector, read": ((removal(TWO), vector(TWO)),),
     "vector, not read": ((removal(FAR), vector(FAR)),),
-    "move, I rewrite": (move(ONE),),
+    "move, rewritten": (move(ONE),),
     "move, read": (move(TWO),),
     "move, not read": (move(FAR),),
     "move, then remove, read": (move(TWO), (moved(TWO),)),
@@ -182,14 +182,14 @@ def entry(cell: str) -> dict[str, type[ConcurrentModificationError]]:
 @pytest.mark.parametrize(("winners", "transaction", "level", "error"), list(matrix()))
 def test_the_matrix_holds(winners: str, transaction: str, level: str, error: type[Exception] | None) -> None:
     for changes, reads in TRANSACTIONS[transaction]:
-        mine = PendingCommit(BY_DAY, changes, reads, effective_isolation_level(LEVELS[level], changes))
-        raised = outcome(lambda mine=mine: check_all(WINNERS[winners], mine))  # type: ignore[misc]
+        pending_commit = PendingCommit(BY_DAY, changes, reads, effective_isolation_level(LEVELS[level], changes))
+        raised = outcome(lambda pending_commit=pending_commit: check_all(WINNERS[winners], pending_commit))  # type: ignore[misc]
         assert type(raised) is (error or type(None))
 
 
-def check_all(commits: Iterable[Sequence[Action]], mine: PendingCommit) -> None:
+def check_all(commits: Iterable[Sequence[Action]], pending_commit: PendingCommit) -> None:
     for version, actions in enumerate(commits, start=5):
-        mine = check_conflicts(WinningCommit(version, tuple(actions)), mine)
+        pending_commit = check_conflicts(WinningCommit(version, tuple(actions)), pending_commit)
 
 
 def outcome(run: Callable[[], object]) -> ConcurrentModificationError | None:
@@ -242,18 +242,18 @@ def test_an_error_names_both_sides_and_the_files() -> None:
     ],
 )
 def test_on_a_partitioned_table_the_hint_says_whether_the_predicate_can_be_narrowed(reads: ReadSet, hint: str) -> None:
-    mine = PendingCommit(BY_DAY, APPEND, reads, IsolationLevel.SERIALIZABLE)
+    pending_commit = PendingCommit(BY_DAY, APPEND, reads, IsolationLevel.SERIALIZABLE)
     with pytest.raises(ConcurrentAppendError, match=hint) as caught:
-        check_conflicts(winner(replace(file("day=1/new", 8, 9), partition_values={"day": "1"})), mine)
+        check_conflicts(winner(replace(file("day=1/new", 8, 9), partition_values={"day": "1"})), pending_commit)
     assert caught.value.details["partitions"] == ("day=1",)
     assert "in the partition day=1" in str(caught.value)
 
 
 def test_a_winner_that_says_nothing_of_itself_is_still_named() -> None:
-    mine = pending(READS)
+    pending_commit = pending(READS)
     for info in (CommitInfo(), CommitInfo(timestamp=10**18)):
         with pytest.raises(MetadataChangedError, match=r"lost to another writer \(version 5, committed"):
-            check_conflicts(WinningCommit(5, (info, replace(METADATA, description="new"))), mine)
+            check_conflicts(WinningCommit(5, (info, replace(METADATA, description="new"))), pending_commit)
 
 
 def test_whole_table_reads_conflict_with_every_file_that_changes_data() -> None:
@@ -315,8 +315,9 @@ def test_winners_that_turn_features_on_one_after_the_other_are_followed() -> Non
     protocol = upgraded(PROTOCOL, ["deletionVectors"])
     one = replace(METADATA, configuration={"delta.checkpointPolicy": "v2"})
     two = replace(one, configuration={**one.configuration, "delta.enableDeletionVectors": "true"})
-    mine = check_conflicts(winner(one), pending(ReadSet()))
-    mine = check_conflicts(winner(protocol, two), mine)
-    assert (mine.base.metadata, mine.base.protocol, mine.base.version) == (two, protocol, BASE.version)
+    pending_commit = check_conflicts(winner(one), pending(ReadSet()))
+    pending_commit = check_conflicts(winner(protocol, two), pending_commit)
+    base = pending_commit.base
+    assert (base.metadata, base.protocol, base.version) == (two, protocol, BASE.version)
     with pytest.raises(MetadataChangedError):
-        check_conflicts(winner(one), mine)
+        check_conflicts(winner(one), pending_commit)

@@ -1,4 +1,4 @@
-"""Which changes of metadata a transaction may follow that did not know of them."""
+"""The changes of metadata after which a transaction prepared before them may commit."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ OTHERS: dict[str, tuple[Metadata, Metadata]] = {
     "partitioning": (OLD, replace(OLD, partition_columns=())),
     "another property": (OLD, with_properties({"owner": "you"})),
     "a property of the protocol": (OLD, with_properties({"delta.appendOnly": "true"})),
-    "a feature beside another property": (OLD, with_properties({**DV, "owner": "you"})),
+    "a feature and another property": (OLD, with_properties({**DV, "owner": "you"})),
     "a property taken away": (OLD, replace(OLD, configuration={"owner": "me"})),
     "a feature turned off": (with_properties(DV), with_properties({"delta.enableDeletionVectors": "false"})),
     "classic checkpoints again": (

@@ -1,4 +1,4 @@
-"""Row tracking: no two rows ever have one id."""
+"""Row ids of added files, and their high-water mark."""
 
 from __future__ import annotations
 

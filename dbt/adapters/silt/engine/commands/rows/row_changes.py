@@ -177,7 +177,7 @@ def at(chosen: pa.Table, paths: Iterable[str]) -> pa.Table:
 
 def row_count(target: Target, chosen: pa.Table) -> int:
     """How many rows the files hold; the footers of files without statistics are read."""
-    return sum(records(target, chosen)) - row_counts.marked_rows(chosen)
+    return sum(records(target, chosen)) - row_counts.deleted_rows(chosen)
 
 
 def records(target: Target, chosen: pa.Table) -> list[int]:

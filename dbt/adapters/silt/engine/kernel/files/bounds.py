@@ -1,7 +1,7 @@
-"""What statistics and partition values prove about columns, for many files at once.
+"""Derives bounds of columns from statistics and partition values, for many files at once.
 
-Every claim errs to the safe side only: a bound that is not sure is null, which says nothing. So bounds may be wider
-than the values are (truncated strings and timestamps, rows taken away by a deletion vector), never narrower.
+Bounds err only on the safe side: an uncertain bound is null, which means unknown. So bounds may be wider than the
+values (truncated strings and timestamps, rows deleted by a deletion vector), never narrower.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Path: TypeAlias = tuple[str, ...]
 _MILLISECOND = 1_000
 _MINUTE = 60_000_000
 _DAY = 86_400_000_000
-# Until then some zones were off UTC by odd seconds, which Spark 3.2 and 3.3 cut from the offset that they wrote.
+# Until then some zones differed from UTC by odd seconds, which Spark 3.2 and 3.3 left out of the offsets they wrote.
 _WHOLE_MINUTE_ZONES = 94_694_400_000_000
 HAS_ZONE = r"(?:Z|[+-]\d{2}:?\d{2}(?::?\d{2})?)$"
 _MAX_INT64 = (1 << 63) - 1
@@ -42,14 +42,14 @@ _MAX_INT64 = (1 << 63) - 1
 
 @dataclass(frozen=True)
 class Bounds:
-    """What is known of one column, an entry a file.
+    """The bounds of one column, one entry per file.
 
     Attributes:
         order: how its values compare; None where they never do.
-        minimum: no value that is not null is below it; null where nothing is known.
-        maximum: no value that is not null is above it; null likewise.
-        may_be_null: false where surely no row holds null.
-        may_be_value: false where surely every row holds null.
+        minimum: no non-null value is below it; null where unknown.
+        maximum: no non-null value is above it; null where unknown.
+        may_be_null: false where certainly no row is null.
+        may_be_value: false where certainly every row is null.
     """
 
     order: ValueOrder | None
@@ -60,10 +60,10 @@ class Bounds:
 
 
 def column_bounds(files: pa.Table, metadata: Metadata, columns: Iterable[Column]) -> dict[Column, Bounds]:
-    """The bounds of these columns in each of the files, of the columns that have any.
+    """The bounds of these columns in each of the files, for the columns that have any.
 
     Args:
-        files: with the columns `partition_values`, `stats` and `tags` of `columns.FILES`.
+        files: with the columns `partition_values`, `stats` and `tags` of `active_files.FILES`.
     """
     schema = StructType.from_json(metadata.schema_string)
     partitioning = {name.lower() for name in metadata.partition_columns}
@@ -136,7 +136,7 @@ def _of_one_column(
     found: Mapping[stats_json.Statistic, pa.Array], path: Path, order: ValueOrder | None, trusted: pa.Array
 ) -> Bounds:
     nulls, rows = found[("nullCount", *path)], found[stats_json.NUM_RECORDS]
-    # A deletion vector makes other counts than these two uncertain, and no claim rests on others.
+    # A deletion vector makes all other counts uncertain, and no bound depends on others.
     may_be_null = pc.fill_null(pc.not_equal(nulls, 0), True)
     may_be_value = pc.fill_null(pc.not_equal(nulls, rows), True)
     if order is None:
@@ -152,9 +152,9 @@ def _of_one_column(
 
 
 def _believed(order: ValueOrder, low: pa.Array, high: pa.Array, trusted: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """The bounds without what other writers are known to get wrong.
+    """The bounds without those that other writers are known to get wrong.
 
-    delta-rs leaves NaN out of a maximum, and passes decimals through a 64-bit float. Early Delta on Spark put U+FFFD
+    delta-rs leaves NaN out of a maximum, and passes decimals through a 64-bit float. Early delta-spark put U+FFFD
     at the end of a shortened maximum, which is not above the characters after it.
     """
     nothing = pa.scalar(None, low.type)
@@ -169,10 +169,10 @@ def _believed(order: ValueOrder, low: pa.Array, high: pa.Array, trusted: pa.Arra
 
 
 def _from_texts(order: ValueOrder, texts: pa.Array, truncated_by: int) -> tuple[pa.Array, pa.Array]:
-    """The least and the greatest value that each text may stand for.
+    """The lowest and the greatest value that each text may mean.
 
     Args:
-        truncated_by: how much a timestamp may have lost, in microseconds.
+        truncated_by: how much a timestamp may be truncated, in microseconds.
     """
     values = order.from_texts(texts)
     if not isinstance(order, Timestamps):
@@ -181,7 +181,7 @@ def _from_texts(order: ValueOrder, texts: pa.Array, truncated_by: int) -> tuple[
     if order.zoned:
         has_zone = pc.fill_null(pc.match_substring_regex(texts, HAS_ZONE), False)
         is_old = pc.fill_null(pc.less(values, _WHOLE_MINUTE_ZONES), False)
-        # Without a zone it is the writer's wall clock, wherever that was.
+        # Without a zone it is the writer's local time, wherever that was.
         below = above = pc.if_else(has_zone, pc.if_else(is_old, _MINUTE, 0), _DAY)
     return pc.subtract(values, below), pc.add(values, pc.add(above, max(truncated_by - 1, 0)))
 

@@ -1,4 +1,4 @@
-"""Data files where the log says that they are: below the table's folder, or anywhere, as those of a shallow clone."""
+"""Finds and copies data files: below the table's folder, or anywhere else, as those of a shallow clone."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def located(store: Store, name: str) -> tuple[Store, str]:
 
 
 def missing(store: Store, names: Sequence[str]) -> list[str]:
-    """Those of the files that are not there, in order.
+    """The files that are not there, in order.
 
     Args:
         names: as `located` takes them.
@@ -59,12 +59,12 @@ def _is_there(store: Store, name: str) -> bool:
 
 
 def copy(source: Store, name: str, target: Store, path: str) -> FileStatus:
-    """Copies a file, in parts where the target is a local folder, else in one piece; what it wrote is not durable yet.
+    """Copies a file, in chunks where the target is a local folder, else in one piece; the copy is not durable yet.
 
     Args:
         source: of the table that names the file.
         name: as `located` takes it.
-        path: in the target, where nothing is; its folder must be there.
+        path: in the target, where no file is; its folder must exist.
 
     Raises:
         DataFileMissingError: the file is not there.

@@ -1,13 +1,13 @@
-"""Deletion vectors: which rows of a data file are no longer in the table, as bitmaps of positions counted from 0.
+"""Reads and writes deletion vectors: the deleted rows of a data file, as bitmaps of positions counted from 0.
 
-Source: the Delta specification, sections "Deletion Vectors" and "Deletion Vector Format". A vector stands in a file in
+Source: the Delta specification, sections "Deletion Vectors" and "Deletion Vector Format". A vector is in a file in
 the table's folder, several to a file, or as Z85 text in the log itself:
 
     file    version 1 (one byte), then for each vector the size of its data (uint32, big-endian), the data, its CRC-32
     data    1681511377 (uint32, little-endian), then the bitmap in Roaring's portable 64-bit format
 
-An `offset` points at a size. Where there is none the specification takes 0, which is where the version stands, so that
-the first vector is meant.
+An `offset` points at a size. Without one the specification says 0, which is the position of the version: the first
+vector is meant.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _FILE_VERSION = b"\x01"
 _MAGIC = (1681511377).to_bytes(4, "little")
 _UUID_CHARACTERS = 20
 _LENGTH_BYTES = 4
-# A reader takes a file whole, and may want one vector of it.
+# A reader reads a file whole, and may need only one of its vectors.
 _MOST_BYTES = 16 << 20
 _READERS = 8
 
@@ -74,29 +74,29 @@ def file_name(vector: DeletionVector, table: str | None = None) -> str | None:
 
 
 def read_all(store: Store, files: pa.Table, table: str) -> dict[str, BitMap64]:
-    """The rows that are no longer in the table, of those data files that have a vector.
+    """Reads the deleted rows of those data files that have a vector.
 
     Args:
         store: the table's folder.
         files: rows of `Snapshot.files`.
 
     Raises:
-        CorruptDeletionVectorError: a vector cannot be read, or is not what the log says of it.
+        CorruptDeletionVectorError: a vector cannot be read, or differs from its descriptor in the log.
         DataFileMissingError: a file of vectors is not there.
         UnsupportedFeatureError: a file of vectors is in another storage than the table.
         StorageError: the storage failed.
     """
-    marked = files.filter(pc.is_valid(files["deletion_vector"]))
-    if marked.num_rows == 0:
+    with_vectors = files.filter(pc.is_valid(files["deletion_vector"]))
+    if with_vectors.num_rows == 0:
         return {}
-    vectors = [DeletionVector(**each) for each in marked["deletion_vector"].to_pylist()]
+    vectors = [DeletionVector(**each) for each in with_vectors["deletion_vector"].to_pylist()]
     found = read(store, vectors, table)
-    paths = marked["path"].to_pylist()
-    records = stats_json.read(marked["stats"].combine_chunks(), {stats_json.NUM_RECORDS: None})
+    paths = with_vectors["path"].to_pylist()
+    records = stats_json.read(with_vectors["stats"].combine_chunks(), {stats_json.NUM_RECORDS: None})
     for path, vector, rows in zip(paths, vectors, records[stats_json.NUM_RECORDS].to_pylist(), strict=True):
         bitmap = found[vector.unique_id]
         if rows is not None and bitmap and bitmap.max() >= rows:
-            raise _damaged(vector, f"it marks the row {bitmap.max()} of {path}, which has {rows}", table)
+            raise _damaged(vector, f"it deletes the row {bitmap.max()} of {path}, which has {rows}", table)
     return {path: found[vector.unique_id] for path, vector in zip(paths, vectors, strict=True)}
 
 
@@ -128,7 +128,7 @@ def write(store: Store, clock: Clock, bitmaps: Sequence[BitMap64]) -> tuple[Dele
 
 
 def inline(bitmap: BitMap64) -> DeletionVector:
-    """The bitmap as a descriptor that holds it."""
+    """A descriptor that contains the bitmap inline."""
     data = _encoded(bitmap)
     padding = bytes(-len(data) % 4)
     return DeletionVector(INLINE, z85.encode(data + padding), len(data), len(bitmap))
@@ -178,7 +178,7 @@ def _content(store: Store, name: str, table: str) -> bytes:
 
 
 def _data(vector: DeletionVector, content: bytes, table: str) -> bytes:
-    """The vector's data, out of the content of its file or of its descriptor."""
+    """The vector's data, from the content of its file or from its descriptor."""
     if vector.storage_type == INLINE:
         return _inline_data(vector, table)
     if content[:1] != _FILE_VERSION:
@@ -212,7 +212,7 @@ def _decoded(vector: DeletionVector, data: bytes, table: str) -> BitMap64:
     except (ValueError, IndexError) as error:
         raise _damaged(vector, f"its bitmap cannot be read ({error})", table) from error
     if len(bitmap) != vector.cardinality:
-        raise _damaged(vector, f"it marks {len(bitmap)} rows where the log says {vector.cardinality}", table)
+        raise _damaged(vector, f"it deletes {len(bitmap)} rows where the log says {vector.cardinality}", table)
     return bitmap
 
 
@@ -223,7 +223,7 @@ def _encoded(bitmap: BitMap64) -> bytes:
 
 
 def _filled(bitmaps: Iterable[BitMap64]) -> Iterator[list[tuple[bytes, int]]]:
-    """Groups of vectors, each the data and the number of its rows, that go into one file."""
+    """Groups of vectors that go into one file; a vector is its data and the number of its rows."""
     group: list[tuple[bytes, int]] = []
     size = 0
     for bitmap in bitmaps:

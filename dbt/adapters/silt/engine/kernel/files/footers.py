@@ -1,7 +1,7 @@
-"""What a Parquet footer says about the columns of its file.
+"""Reads the statistics of columns from a Parquet footer.
 
-Values are taken raw, as the footer stores them, and read by the column's Parquet type: no conversion through Python's
-dates or decimals can round or overflow.
+Values are taken raw, as the footer stores them, and interpreted by the column's Parquet type, so that no conversion
+through Python's dates or decimals can round or overflow.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class ColumnChunks:
 
     Attributes:
         arrow_type: the type of the file's column, as Arrow names it.
-        minimum: the least value, raw, a decimal as its unscaled int; None where all are null or a chunk does not say.
+        minimum: the lowest value, raw, a decimal as its unscaled int; None where all are null or a chunk lacks it.
         maximum: the greatest value, likewise.
-        null_count: None where a chunk does not say. An array or a map has that of its leaf with the fewest nulls.
-        complete: every chunk says all that its kind can.
+        null_count: None where a chunk lacks it. An array or a map has that of its leaf with the fewest nulls.
+        complete: every chunk has all statistics of its type.
     """
 
     arrow_type: pa.DataType
@@ -43,10 +43,10 @@ class ColumnChunks:
     complete: bool
 
     def literal(self, value: Any, column_type: DataType, truncate: Callable[[str], str | None]) -> str | None:
-        """One of the raw values as the statistics of a column of that type spell it.
+        """One of the raw values as in the JSON statistics of a column of that type.
 
         Args:
-            truncate: what shortens a string.
+            truncate: shortens a string.
 
         Returns:
             None where there is no value, the type has no minimum and maximum, or the file's column is of another kind.
@@ -72,7 +72,7 @@ class ColumnChunks:
 
 
 def read(metadata: pq.FileMetaData, paths: Sequence[Path]) -> dict[Path, ColumnChunks]:
-    """The statistics of the columns at these paths, of those that the file has."""
+    """The statistics of the columns at these paths, without those that the file does not have."""
     leaves = dict(_leaves(metadata.schema.to_arrow_schema(), (), iter(range(metadata.num_columns))))
     groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
     orders_nan = (metadata.created_by or "").startswith("parquet-mr")
@@ -89,7 +89,7 @@ def read(metadata: pq.FileMetaData, paths: Sequence[Path]) -> dict[Path, ColumnC
 
 
 def _leaves(fields: Any, above: Path, counter: Iterator[int]) -> Iterator[tuple[Path, tuple[pa.DataType, list[int]]]]:
-    """Each column that is no struct, with the indexes of the Parquet leaves below it.
+    """Each column that is not a struct, with the indexes of the Parquet leaves below it.
 
     Parquet numbers its leaves in the order of the schema; its dotted paths cannot tell a dot in a name from a nesting.
     """
@@ -140,6 +140,6 @@ def _string_literal(raw: bytes, truncate: Callable[[str], str | None]) -> str | 
     try:
         shortened = truncate(raw.decode())
     except UnicodeDecodeError:
-        # A writer may cut a long value in the middle of a character, and Spark can hold strings that are no UTF-8.
+        # A writer may cut a long value in the middle of a character, and Spark can hold strings that are not UTF-8.
         return None
     return None if shortened is None else stats_literals.string_literal(shortened)

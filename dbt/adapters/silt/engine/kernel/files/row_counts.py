@@ -1,4 +1,4 @@
-"""How many rows files hold, by their statistics and deletion vectors.
+"""Counts the rows of files by their statistics and deletion vectors.
 
 Source: the Delta specification, sections "Per-file Statistics" and "Deletion Vector Descriptor Schema".
 """
@@ -12,22 +12,22 @@ from dbt.adapters.silt.engine.kernel.files import stats_json
 
 
 def row_count(files: pa.Table) -> int | None:
-    """The rows of all files together, without those that deletion vectors mark; None where a file does not say.
+    """The rows of all files together, without deleted ones; None where a file has no count.
 
     Args:
         files: rows of `Snapshot.files`.
     """
     counts = num_records(files)
-    return None if counts.null_count else (pc.sum(counts).as_py() or 0) - marked_rows(files)
+    return None if counts.null_count else (pc.sum(counts).as_py() or 0) - deleted_rows(files)
 
 
 def num_records(files: pa.Table) -> pa.Array:
-    """The rows that each file holds, those that a deletion vector marks counted too; null where it does not say."""
+    """The rows of each file, with those deleted by its deletion vector; null where it has no count."""
     stats = files["stats"].combine_chunks() if files.num_rows else pa.array([], pa.string())
     return stats_json.read(stats, {stats_json.NUM_RECORDS: None})[stats_json.NUM_RECORDS]
 
 
-def marked_rows(files: pa.Table) -> int:
-    """The rows that deletion vectors of the files mark, of all files together."""
+def deleted_rows(files: pa.Table) -> int:
+    """The rows deleted by deletion vectors, of all files together."""
     cardinality = pc.struct_field(files["deletion_vector"].combine_chunks(), "cardinality")
     return pc.sum(cardinality).as_py() or 0

@@ -1,7 +1,7 @@
-"""The statistics of data files, from their Parquet footers, as the JSON that `add.stats` holds.
+"""Computes the statistics of data files from their Parquet footers, as the JSON of `add.stats`.
 
 Source: the Delta specification, section "Per-file Statistics". A missing statistic is always safe, a wrong one loses
-rows, so whatever a footer does not prove is left out:
+rows, so what a footer does not prove is left out:
 
 - A column chunk without statistics (values too long, timestamps as INT96) gives none for that column.
 - A maximum of floating-point numbers counts only from a writer that orders NaN above them (parquet-mr).
@@ -31,14 +31,14 @@ from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, PrimitiveType, StructType
 
 TRUSTED_TAG: Final = "SILT_STATISTICS"
-"""The tag of an added file whose statistics come from here: its floating-point maxima take account of NaN."""
+"""The tag of an added file whose statistics are from this module: floating-point maxima include NaN."""
 
 _READERS = 8
 
 
 @dataclass(frozen=True)
 class FileStatistics:
-    """What a footer says about its file.
+    """The statistics of one file.
 
     Attributes:
         num_records: the number of rows.
@@ -88,7 +88,7 @@ def from_footers(
 def indexed_columns(
     schema: StructType, properties: TableProperties, partition_columns: Sequence[str] = ()
 ) -> tuple[IndexedColumn, ...]:
-    """The columns that have statistics: those that the table names, else its first ones, without partition columns."""
+    """The columns with statistics: those that the table names, or its first ones, without partition columns."""
     data = schema.drop(*partition_columns)
     names = properties.data_skipping_stats_columns
     if names is not None:
@@ -102,7 +102,7 @@ def indexed_columns(
 
 
 def name_parts(name: str) -> tuple[str, ...]:
-    """The parts of a dotted name, as written, a part in backticks kept whole."""
+    """The parts of a dotted name, as written, with a part in backticks kept whole."""
     quoted_or_plain = re.findall(r"`((?:[^`]|``)*)`|([^.`]+)", name)
     return tuple(quoted.replace("``", "`") or plain for quoted, plain in quoted_or_plain)
 
@@ -149,7 +149,7 @@ def _from_metadata(metadata: pq.FileMetaData, columns: Sequence[IndexedColumn], 
 def _entry(
     column: IndexedColumn, chunks: ColumnChunks | None, num_records: int, prefix_length: int
 ) -> Mapping[str, str | None]:
-    """The column's JSON texts by statistic. A file that lacks the column holds nulls in its place."""
+    """The column's JSON texts by statistic. In a file without the column all rows are null."""
     if chunks is None and _is_variant(column):
         return {}
     if chunks is None:
@@ -167,7 +167,7 @@ def _entry(
 
 
 def _path_in_file(column: IndexedColumn) -> tuple[str, ...]:
-    """The Parquet leaf that tells the column's nulls: a variant is a group, whose metadata no value lacks."""
+    """The Parquet leaf with the column's nulls: a variant is a group, and each of its values has metadata."""
     return (*column.path, "metadata") if _is_variant(column) else column.path
 
 
@@ -180,7 +180,7 @@ def _lacks_statistics(column: IndexedColumn, chunks: ColumnChunks | None) -> boo
 
 
 def _document(values: Mapping[tuple[str, ...], str]) -> str:
-    """The JSON object that holds each text at its path of names."""
+    """The JSON object with each text at its path of names."""
     members = []
     for name, group in itertools.groupby(values.items(), key=lambda item: item[0][0]):
         below = {path[1:]: text for path, text in group}

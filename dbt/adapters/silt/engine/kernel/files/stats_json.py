@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.kernel.table.value_order import ValueOrder
 
 Path: TypeAlias = tuple[str, ...]
 Statistic: TypeAlias = Path
-"""Where a statistic stands in the JSON: `("numRecords",)`, `("minValues", "a", "b")` ..."""
+"""The path of a statistic in the JSON: `("numRecords",)`, `("minValues", "a", "b")` ..."""
 
 NUM_RECORDS: Final[Statistic] = ("numRecords",)
 TIGHT_BOUNDS: Final = "tightBounds"
@@ -26,39 +26,39 @@ _COUNT = ValueOrder()
 # Below this many files the texts are read one by one: setting up Arrow's reader would cost more.
 _FEW = 32
 _BLOCK_BYTES = 4 << 20
-# What JSON has no number for is text, which Arrow's reader refuses in a column of numbers. Within a string the quote
+# NaN and infinities are strings, which Arrow's reader refuses in a column of numbers. Within a string the quote
 # would be escaped, so this matches whole values only.
 _NO_NUMBER = r':\s*"(?:NaN|[+-]?Infinity|[+-]?INF)"'
 
 
 def read(texts: pa.Array, wanted: Mapping[Statistic, ValueOrder | None]) -> dict[Statistic, pa.Array]:
-    """The wanted statistics, an entry a text.
+    """Reads the wanted statistics, one entry per text.
 
     Args:
         texts: JSON objects, or null.
-        wanted: the domain of each minimum and maximum; None for counts.
+        wanted: the order of each minimum and maximum; None for counts.
 
     Returns:
-        Arrays in the domains' `json_form`, or int64 for counts. A statistic that is absent, or is not of its type, is
-        null, and so are all of a text that is no JSON.
+        Arrays in the orders' `json_form`, or int64 for counts. A statistic that is absent, or is not of its type, is
+        null, and so are all statistics of a text that is not JSON.
     """
-    domains = {statistic: domain or _COUNT for statistic, domain in wanted.items()}
+    orders = {statistic: order or _COUNT for statistic, order in wanted.items()}
     if len(texts) <= _FEW:
-        return _read_each(texts, domains)
+        return _read_each(texts, orders)
     lines = pc.fill_null(texts, "{}").cast(pa.large_string())
-    # Arrow's reader refuses all of the texts for one that it does not take.
+    # Arrow's reader refuses all texts if it refuses one.
     with contextlib.suppress(pa.ArrowInvalid):
-        return _read_lines(lines, domains)
+        return _read_lines(lines, orders)
     try:
-        return _read_lines(pc.replace_substring_regex(lines, _NO_NUMBER, ":null"), domains)
+        return _read_lines(pc.replace_substring_regex(lines, _NO_NUMBER, ":null"), orders)
     except pa.ArrowInvalid:
-        return _read_each(texts, domains)
+        return _read_each(texts, orders)
 
 
 def widened(text: str) -> str:
-    """The statistics of a file as those of the same file with fewer rows: its bounds are wide (`tightBounds`).
+    """The statistics of a file after rows of it were deleted: its bounds are wide (`tightBounds` is false).
 
-    All else stays as it is spelled, because numbers may have more digits than Python would write.
+    The rest of the text stays the same, because numbers may have more digits than Python would write.
     """
     document = json.loads(text)
     if TIGHT_BOUNDS not in document:
@@ -68,34 +68,34 @@ def widened(text: str) -> str:
         return text
     for match in re.finditer(rf'"{TIGHT_BOUNDS}"\s*:\s*(?:true|null)', text):
         changed = f'{text[: match.start()]}"{TIGHT_BOUNDS}":false{text[match.end() :]}'
-        # The same name may be a column's, further down.
+        # A column may have the same name, further down.
         if json.loads(changed)[TIGHT_BOUNDS] is False:
             return changed
     return text
 
 
-def _read_lines(lines: pa.Array, domains: Mapping[Statistic, ValueOrder]) -> dict[Statistic, pa.Array]:
-    """The statistics of texts that are a line each.
+def _read_lines(lines: pa.Array, orders: Mapping[Statistic, ValueOrder]) -> dict[Statistic, pa.Array]:
+    """Reads the statistics of texts of one line each.
 
     Raises:
-        pa.ArrowInvalid: one of them is no JSON, spans lines, or holds a value of another type.
+        pa.ArrowInvalid: one of them is not JSON, spans lines, or has a value of another type.
     """
     joined = pc.binary_join_element_wise(lines, pa.scalar("\n", pa.large_string()), pa.scalar("", pa.large_string()))
     table = pj.read_json(
         pa.BufferReader(joined.buffers()[2]),
         read_options=pj.ReadOptions(block_size=_BLOCK_BYTES),
-        parse_options=pj.ParseOptions(explicit_schema=pa.schema(_fields(domains)), unexpected_field_behavior="ignore"),
+        parse_options=pj.ParseOptions(explicit_schema=pa.schema(_fields(orders)), unexpected_field_behavior="ignore"),
     )
     if table.num_rows != len(lines):
         raise pa.ArrowInvalid("a text is not one line")
-    return {statistic: _column(table, statistic) for statistic in domains}
+    return {statistic: _column(table, statistic) for statistic in orders}
 
 
-def _fields(domains: Mapping[Path, ValueOrder]) -> list[pa.Field]:
-    """The nested fields that hold a leaf at each path."""
+def _fields(orders: Mapping[Path, ValueOrder]) -> list[pa.Field]:
+    """The nested fields with a leaf at each path."""
     below: dict[str, dict[Path, ValueOrder]] = {}
-    for path, domain in domains.items():
-        below.setdefault(path[0], {})[path[1:]] = domain
+    for path, order in orders.items():
+        below.setdefault(path[0], {})[path[1:]] = order
     return [
         pa.field(name, rest[()].json_form if () in rest else pa.struct(_fields(rest))) for name, rest in below.items()
     ]
@@ -106,11 +106,11 @@ def _column(table: pa.Table, path: Path) -> pa.Array:
     return pc.struct_field(column, list(path[1:])) if len(path) > 1 else column
 
 
-def _read_each(texts: pa.Array, domains: Mapping[Statistic, ValueOrder]) -> dict[Statistic, pa.Array]:
+def _read_each(texts: pa.Array, orders: Mapping[Statistic, ValueOrder]) -> dict[Statistic, pa.Array]:
     documents = [_parsed(text) for text in texts.to_pylist()]
     return {
-        statistic: pa.array([domain.from_json(_at(document, statistic)) for document in documents], domain.json_form)
-        for statistic, domain in domains.items()
+        statistic: pa.array([order.from_json(_at(document, statistic)) for document in documents], order.json_form)
+        for statistic, order in orders.items()
     }
 
 

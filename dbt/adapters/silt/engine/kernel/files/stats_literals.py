@@ -1,7 +1,7 @@
-"""How one column's minimum and maximum are spelled in a file's statistics.
+"""Writes minimum and maximum values as the JSON literals of a file's statistics.
 
-Source: the Delta specification, section "Per-file Statistics", and for long strings the reference implementation.
-The spellings are JSON texts rather than Python values, because no float may stand between a decimal and its digits.
+Source: the Delta specification, section "Per-file Statistics", and for long strings delta-spark.
+The literals are JSON texts rather than Python values, so that no decimal passes through a float.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def integer_literal(value: int) -> str:
 
 
 def float_literal(value: float) -> str:
-    """A JSON number; Spark's text for what JSON has no number for."""
+    """A JSON number; for NaN and infinities the string that Spark writes."""
     if math.isnan(value):
         return '"NaN"'
     if math.isinf(value):
@@ -38,7 +38,7 @@ def decimal_literal(unscaled: int, scale: int) -> str:
 
 
 def date_literal(days: int) -> str | None:
-    """`days` since 1970-01-01; None for a year outside 1 to 9999, which the text form has no room for."""
+    """A date, given as days since 1970-01-01; None for a year outside 1 to 9999, which the text cannot express."""
     ordinal = days + _EPOCH_DAY
     if not date.min.toordinal() <= ordinal <= date.max.toordinal():
         return None
@@ -46,9 +46,9 @@ def date_literal(days: int) -> str | None:
 
 
 def timestamp_literal(microseconds: int, zoned: bool) -> str | None:
-    """UTC, cut down to the millisecond, as the specification has it for minimum and maximum alike.
+    """A timestamp in UTC, truncated to milliseconds, as the specification says for minimum and maximum alike.
 
-    A reader therefore takes the maximum for one millisecond more. None for a year outside 1 to 9999.
+    A reader therefore adds one millisecond to the maximum. None for a year outside 1 to 9999.
     """
     try:
         moment = _EPOCH + timedelta(milliseconds=microseconds // 1000)
@@ -65,7 +65,7 @@ def string_literal(value: str) -> str:
 def truncated_minimum(value: str, prefix_length: int) -> str | None:
     """A string not greater than `value`: its first `prefix_length` UTF-16 units, one more if that splits a character.
 
-    None where no statistics of strings are wanted (length 0).
+    None where the table wants no statistics of strings (length 0).
     """
     return value[: _prefix_end(value, prefix_length)] if prefix_length > 0 else None
 
@@ -73,9 +73,9 @@ def truncated_minimum(value: str, prefix_length: int) -> str | None:
 def truncated_maximum(value: str, prefix_length: int) -> str | None:
     """A string not less, in UTF-8 order, than any string of which `value` is the greatest.
 
-    A longer value keeps its prefix and takes a character that is above the one it lost: U+007F where that is enough,
-    else U+10FFFF; where U+10FFFF itself was lost, the prefix reaches past it. None where that makes the text longer
-    than twice the prefix, or where no statistics of strings are wanted (length 0).
+    A longer value keeps its prefix and gets a character above the first one that is cut off: U+007F where that is
+    enough, else U+10FFFF; where U+10FFFF itself would be cut off, the prefix extends past it. None where that makes the
+    text longer than twice the prefix, or where the table wants no statistics of strings (length 0).
     """
     if prefix_length <= 0:
         return None
@@ -90,7 +90,7 @@ def truncated_maximum(value: str, prefix_length: int) -> str | None:
 
 
 def _prefix_end(value: str, units: int) -> int:
-    """How many characters the first `units` UTF-16 units of the value make up, a split one counted whole."""
+    """The number of characters in the first `units` UTF-16 units of the value; a split one counts."""
     if len(value) <= units and value.isascii():
         return len(value)
     used = 0

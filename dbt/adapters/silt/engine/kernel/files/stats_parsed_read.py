@@ -1,6 +1,6 @@
-"""Statistics that a checkpoint holds as columns (`stats_parsed`), written as the JSON texts that `add.stats` holds.
+"""Converts the statistics columns of a checkpoint (`stats_parsed`) to the JSON texts of `add.stats`.
 
-Works on whole columns; a value passes through Python only where it needs JSON escapes that columns cannot give.
+Works on whole columns; a value passes through Python only where it needs JSON escapes that Arrow cannot do.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-# What INT96 timestamps must be read as: their Parquet type does not tell `timestamp` from `timestamp_ntz`, but no
-# writer stores the latter in this unit. Milliseconds, rounded down, are what the specification asks of statistics.
+# The unit to read INT96 timestamps in: their Parquet type does not distinguish `timestamp` and `timestamp_ntz`, but no
+# writer stores the latter in this unit. The specification wants statistics in milliseconds, rounded down.
 INT96_UNIT: Final = "ms"
 
 _NEEDS_ESCAPE = r'["\\\x00-\x1f]'
@@ -34,7 +34,7 @@ def stats_texts(parsed: pa.Array) -> pa.Array:
 
 def _document(structs: pa.Array) -> pa.Array:
     members = [_member(field.name, child) for field, child in zip(structs.type, structs.flatten(), strict=True)]
-    # Each text begins with a comma, so that the absent ones leave no trace; the first comma goes.
+    # Each text begins with a comma, so that absent ones leave nothing; the first comma is removed.
     texts = [pc.fill_null(_between(",", member, ""), "") for member in members]
     joined = pc.binary_join_element_wise(*texts, "", "") if texts else pa.repeat(pa.scalar(""), len(structs))
     document = _between("{", pc.utf8_slice_codeunits(joined, start=1), "}")
@@ -61,7 +61,7 @@ def _literal(values: pa.Array) -> pa.Array:
         return _string_literal(values.cast(pa.string()))
     if pt.is_integer(kind) or pt.is_decimal(kind) or pt.is_boolean(kind):
         return values.cast(pa.string())
-    # Of other types the specification knows no minimum or maximum: a missing statistic keeps the file.
+    # The specification has no minimum or maximum for other types: a missing statistic keeps the file.
     return pa.nulls(len(values), pa.string())
 
 

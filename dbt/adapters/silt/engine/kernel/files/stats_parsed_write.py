@@ -1,7 +1,7 @@
-"""Statistics and partition values as typed columns, as a checkpoint may hold them beside or instead of the texts.
+"""Converts statistics and partition values to typed columns, which a checkpoint may have besides or instead of texts.
 
 Source: the Delta specification, section "Checkpoints" (`stats_parsed`, `partitionValues_parsed`). Members are named by
-physical names. What cannot be had in its column's type is null among the statistics, where it says nothing.
+physical names. A statistic that cannot be expressed in its column's type is null, which means unknown.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dbt.adapters.silt.engine.kernel.table.value_order import Booleans, Timestam
 Path: TypeAlias = tuple[str, ...]
 
 _TIGHT_BOUNDS = ("tightBounds",)
-# Columns that compare by a collation, or some of whose statistics were written for another type.
+# Columns with a collation, or with statistics that were written for another type.
 _KEPT_AS_TEXT = {"__COLLATIONS", "delta.typeChanges"}
 
 
@@ -41,7 +41,7 @@ def stats_parsed(texts: pa.Array, metadata: Metadata) -> pa.StructArray:
     """The statistics as structs `{numRecords, tightBounds, minValues, maxValues, nullCount}`.
 
     Args:
-        texts: JSON objects, or null; of a text that cannot be read all members are null.
+        texts: JSON objects, or null; all members are null for a text that cannot be read.
 
     Returns:
         Structs, null where the text is. They have members for the columns that the table keeps statistics of.
@@ -66,8 +66,8 @@ def stats_parsed(texts: pa.Array, metadata: Metadata) -> pa.StructArray:
 
 
 def partition_values_parsed(values: pa.Array, metadata: Metadata) -> pa.StructArray | None:
-    """The partition values as structs; None where the table has no partition columns, or where a value is none of its
-    column's type: a null would say that there is no value.
+    """The partition values as structs; None where the table has no partition columns, or where a value is not of its
+    column's type: null would mean that there is no value.
 
     Args:
         values: maps from physical name to text.
@@ -97,7 +97,7 @@ def _leaves(metadata: Metadata) -> list[_Leaf]:
 
 
 def _fields(schema: StructType, above: Path = ()) -> list[tuple[Path, StructField]]:
-    """All fields that are no structs, by their physical paths."""
+    """All fields that are not structs, by their physical paths."""
     found: list[tuple[Path, StructField]] = []
     for field in schema:
         path = (*above, field.physical_name)
@@ -107,7 +107,7 @@ def _fields(schema: StructType, above: Path = ()) -> list[tuple[Path, StructFiel
 
 def _bound(values: pa.Array, order: ValueOrder, kind: pa.DataType) -> pa.Array:
     if isinstance(order, Timestamps) and order.zoned:
-        # Without a zone it is the writer's wall clock, which the column's type has no room for.
+        # Without a zone it is the writer's local time, which the column's type cannot express.
         values = pc.if_else(pc.match_substring_regex(values, HAS_ZONE), values, pa.scalar(None, pa.string()))
     typed = _cast(order.from_statistics(values), kind)
     return pa.nulls(len(values), kind) if typed is None else typed

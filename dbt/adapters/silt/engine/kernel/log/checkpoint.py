@@ -1,4 +1,4 @@
-"""Writing a checkpoint, classic or V2, and the hint that points to it.
+"""Writes a checkpoint, classic or V2, and the hint that points to it.
 
 Source: the Delta specification, sections "Checkpoints", "V2 Spec", "Last Checkpoint File" and "Action Reconciliation".
 """
@@ -44,7 +44,7 @@ def write_checkpoint(store: Store, snapshot: Snapshot, tombstones: pa.Table, clo
     """Writes the snapshot's checkpoint, of the kind that the table asks for, and points `_last_checkpoint` to it.
 
     Args:
-        tombstones: the removed files at the snapshot's version, schema `columns.TOMBSTONES`; those older than the
+        tombstones: the removed files at the snapshot's version, schema `active_files.TOMBSTONES`; those older than the
             table's retention are left out.
 
     Raises:
@@ -86,7 +86,7 @@ def _write_classic(store: Store, snapshot: Snapshot, header: pa.Table, files: pa
 
 
 def _write_v2(store: Store, snapshot: Snapshot, header: pa.Table, files: pa.Table, clock: Clock) -> dict[str, Any]:
-    """The sidecars first: a checkpoint that can be seen is whole."""
+    """Writes the sidecars first: a checkpoint that is visible is complete."""
     sidecars = _write_sidecars(store, files, clock) if files.num_rows > PART_ACTIONS else []
     sidecar_bytes = sum(sidecar["sizeInBytes"] for sidecar in sidecars)
     tags = {"numOfAddFiles": str(snapshot.num_files)}

@@ -1,7 +1,7 @@
-"""Reading a checkpoint: classic, in several parts, or V2 with sidecars; Parquet or JSON at the top.
+"""Reads a checkpoint: classic, in several parts, or V2 with sidecars; its top-level file is Parquet or JSON.
 
-Source: the Delta specification, sections "Checkpoints" and "V2 Spec". The rows of files stay columns; only the few
-other actions become values.
+Source: the Delta specification, sections "Checkpoints" and "V2 Spec". The rows of files stay in columns; only the
+few other actions become values.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _UNREADABLE = (
 
 @dataclass(frozen=True)
 class CheckpointHeader:
-    """All of a checkpoint that is not about files.
+    """The actions of a checkpoint other than files.
 
     Args:
         file_paths: the Parquet files and JSON files that hold its `add` and `remove` rows, relative to the root.
@@ -73,10 +73,10 @@ class CheckpointHeader:
 
 
 def read_header(store: Store, checkpoint: CheckpointFiles, table: str) -> CheckpointHeader:
-    """Everything but the files.
+    """Reads everything but the files.
 
     Raises:
-        CorruptCheckpointError: a part is missing or cut, or says nothing of protocol or metadata.
+        CorruptCheckpointError: a part is missing or truncated, or has no protocol or metadata.
     """
     found = _Found()
     with _corrupt(checkpoint, table):
@@ -94,14 +94,14 @@ def read_header(store: Store, checkpoint: CheckpointFiles, table: str) -> Checkp
 
 
 def read_files(store: Store, checkpoint: CheckpointFiles, header: CheckpointHeader, table: str) -> pa.Table:
-    """The checkpoint's active files, schema `columns.FILES`; raises as `read_header`."""
+    """The checkpoint's active files, schema `active_files.FILES`; raises as `read_header`."""
     with _corrupt(checkpoint, table):
         parts = [_files_of(store, path) for path in header.file_paths]
         return _with_partition_values(pa.concat_tables([FILES.empty_table(), *parts]), header.metadata)
 
 
 def read_tombstones(store: Store, checkpoint: CheckpointFiles, header: CheckpointHeader, table: str) -> pa.Table:
-    """The checkpoint's removed files, schema `columns.TOMBSTONES`; raises as `read_header`."""
+    """The checkpoint's removed files, schema `active_files.TOMBSTONES`; raises as `read_header`."""
     with _corrupt(checkpoint, table):
         parts = [_tombstones_of(store, path) for path in header.file_paths]
         return pa.concat_tables([TOMBSTONES.empty_table(), *parts])
@@ -174,7 +174,7 @@ def _tombstones_of(store: Store, path: str) -> pa.Table:
 
 
 def _with_partition_values(files: pa.Table, metadata: Metadata) -> pa.Table:
-    """The files, each with a map, which is empty for all files of a table without partition columns."""
+    """The files with a null map replaced by an empty one, as a table without partition columns may have it."""
     values = files["partition_values"]
     if not values.null_count:
         return files
@@ -185,7 +185,7 @@ def _with_partition_values(files: pa.Table, metadata: Metadata) -> pa.Table:
 
 
 def _checked(rows: pa.Table, required: Sequence[str]) -> pa.Table:
-    """The rows, if their texts are texts and the required columns are there: Parquet itself sees to neither."""
+    """The rows, if their strings are valid UTF-8 and the required columns are there: Parquet checks neither."""
     rows.validate(full=True)
     for name in required:
         if rows[name].null_count:
@@ -224,7 +224,7 @@ def _read(file: pq.ParquetFile, action: str, members: Sequence[str], schema: pa.
 
 
 def _plain(values: ArrowValues) -> ArrowValues:
-    """The values in types that Arrow computes with: its own writers may ask for others in a file's metadata."""
+    """The values in types that Arrow can compute with: a file's metadata may ask for others (`string_view`)."""
     kind = _plain_type(values.type)
     return values if kind == values.type else values.cast(kind)
 

@@ -1,4 +1,4 @@
-"""The rows of a checkpoint: one action each, in the column of its name.
+"""Builds the rows of a checkpoint: one action each, in the column of its name.
 
 Source: the Delta specification, sections "Checkpoints" and "Checkpoint Schema".
 """
@@ -35,7 +35,7 @@ _Members: TypeAlias = dict[str, pa.Array]
 
 
 def header_rows(snapshot: Snapshot) -> pa.Table:
-    """All that is not about files."""
+    """The rows of all actions other than files."""
     return rows(
         [
             actions(Protocol.key, [snapshot.protocol.to_json()]),
@@ -47,19 +47,19 @@ def header_rows(snapshot: Snapshot) -> pa.Table:
 
 
 def file_rows(snapshot: Snapshot, tombstones: pa.Table) -> pa.Table:
-    """The snapshot's files, and the removed ones (schema `columns.TOMBSTONES`)."""
+    """The snapshot's files, and the removed ones (schema `active_files.TOMBSTONES`)."""
     adds = _file_actions(AddFile.key, snapshot.files, FILES, lambda batch: _add_members(batch, snapshot))
     removes = _file_actions(RemoveFile.key, tombstones, TOMBSTONES, _members)
     return rows([adds, removes])
 
 
 def actions(key: str, bodies: Sequence[Mapping[str, Json]]) -> pa.Table:
-    """Actions of one kind, a map given as pairs, as rows that have their column alone."""
+    """Rows of actions of one kind, which have only the column of that kind; a map is given as pairs."""
     return pa.table({key: pa.array(bodies, _TYPES[key])})
 
 
 def rows(parts: Sequence[pa.Table]) -> pa.Table:
-    """The rows of all parts, with the columns of all."""
+    """The rows of all parts, with the columns of all parts."""
     return pa.concat_tables(parts, promote_options="default")
 
 
@@ -78,7 +78,7 @@ def _file_actions(
     batches = files.select(schema.names).combine_chunks().to_batches(max_chunksize=_BATCH_ROWS)
     batches = batches or [pa.RecordBatch.from_pylist([], schema=schema)]
     found = [members(batch) for batch in batches]
-    # What one batch cannot have typed, none has: a column is of one kind, or there is none.
+    # If one batch cannot be typed, no batch is: a column has one type, or is left out.
     kept = [name for name in found[0] if all(name in each for each in found)]
     return pa.Table.from_batches([_one_column(key, {name: each[name] for name in kept}) for each in found])
 

@@ -1,4 +1,4 @@
-"""The version checksum: a small file beside a commit that sums up the table, for other readers to check themselves.
+"""Writes the version checksum: a small file next to a commit that sums up the table, for readers to check against.
 
 Source: the Delta specification, section "Version Checksum File".
 """

@@ -1,8 +1,8 @@
-"""Deleting the part of the log that no version within the table's retention needs.
+"""Deletes the part of the log that no version within the table's retention needs.
 
-Source: the Delta specification, section "Metadata Cleanup". What stays is a checkpoint and all that comes at its
-version or later. Files go in the order of their versions, a checkpoint before the commit of its version: wherever that
-is cut off, what is left is a log that begins later and has no gap, and a version that is gone is said to be gone.
+Source: the Delta specification, section "Metadata Cleanup". A checkpoint stays, and all files of its version or
+later. Files are deleted in the order of their versions, a checkpoint before the commit of its version: wherever that
+stops, the log begins later and has no gap, and a deleted version is reported as deleted.
 """
 
 from __future__ import annotations
@@ -36,11 +36,10 @@ _CHECKPOINTS = (LogFileKind.CLASSIC_CHECKPOINT, LogFileKind.MULTI_PART_CHECKPOIN
 
 
 def clean_up(store: Store, snapshot: Snapshot, now_ms: int) -> int:
-    """Deletes what has expired of the log, if the table wants that.
+    """Deletes what has expired of the log, if the table's properties ask for it.
 
     Args:
-        snapshot: the newest version; its properties say what expires. What has come to the place of its log since is
-            left alone.
+        snapshot: the newest version; its properties say what expires. A log that has replaced its own is left alone.
         now_ms: milliseconds since 1970-01-01 UTC.
 
     Returns:
@@ -66,7 +65,7 @@ def clean_up(store: Store, snapshot: Snapshot, now_ms: int) -> int:
 
 
 def expiry(properties: TableProperties, now_ms: int) -> int:
-    """Up to when versions have expired: the UTC midnight before the retention began."""
+    """The time before which versions have expired: the UTC midnight before the retention began."""
     return (now_ms - properties.log_retention_ms) // _DAY_MS * _DAY_MS
 
 
@@ -80,7 +79,7 @@ def _boundaries(listing: LogListing, cutoff_ms: int, snapshot: Snapshot) -> Iter
 
 
 def _protected(snapshot: Snapshot) -> int:
-    """The version before which all history must go at once (table feature `checkpointProtection`)."""
+    """The version before which the history must be deleted all at once (table feature `checkpointProtection`)."""
     if not has_feature(snapshot.protocol, "checkpointProtection"):
         return 0
     return snapshot.properties.require_checkpoint_protection_before_version
@@ -92,7 +91,7 @@ def _named(store: Store) -> list[tuple[LogFileName, FileStatus]]:
 
 
 def _before(version: int, files: Sequence[tuple[LogFileName, FileStatus]]) -> list[tuple[LogFileName, FileStatus]]:
-    """What goes where the log begins at that version, in the order in which it goes."""
+    """The files to delete so that the log begins at that version, in the order in which they are deleted."""
     expired = [
         (name, status)
         for name, status in files
@@ -102,7 +101,7 @@ def _before(version: int, files: Sequence[tuple[LogFileName, FileStatus]]) -> li
 
 
 def _is_whole(store: Store, checkpoint: CheckpointFiles, table: str) -> bool:
-    """Whether the checkpoint can be read: what comes before it is all that could stand in for it."""
+    """Whether the checkpoint can be read: only the files before it could replace it."""
     try:
         replay(store, LogSegment(checkpoint.version, checkpoint, ()), table)
     except SiltError as error:
@@ -138,7 +137,7 @@ def _delete(store: Store, expired: Sequence[tuple[LogFileName, FileStatus]], sna
 
 
 def _delete_sidecars(store: Store, table: str, now_ms: int) -> int:
-    """Those that no checkpoint names, and that are too old for one that is still being written."""
+    """The sidecars that no checkpoint names, and that are too old to belong to one that is still being written."""
     oldest_ms = now_ms // _DAY_MS * _DAY_MS - _DAY_MS
     try:
         old = [status for status in store.list_from(SIDECAR_FOLDER) if status.modified_ms < oldest_ms]

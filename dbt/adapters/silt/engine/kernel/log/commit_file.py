@@ -1,4 +1,4 @@
-"""One commit file of the log: its bytes, and the actions in them."""
+"""Reads one commit file of the log: its bytes, and the actions in them."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def corrupt_commit(version: int, what: str, table: str) -> CorruptLogError:
 
 
 def read_commit(store: Store, version: int, table: str, seen: FileStatus | None = None) -> CommitFile:
-    """A commit file's bytes, all of them.
+    """Reads the whole of a commit file.
 
     Args:
-        seen: the file as a listing showed it, which saves a look at it.
+        seen: the file as a listing showed it, which saves a request for its status.
 
     Raises:
         MissingLogVersionError: it is not there.

@@ -1,6 +1,7 @@
-"""What each commit of a log says of itself, without the rest of it: of a commit of ours only the first line is read.
+"""Reads the `commitInfo` of each commit of a log without the other actions.
 
-A replay of a thousand tables takes a while; who committed what, and when, stands in one line of each commit.
+It is the first line of every commit of this engine, so that only that line is read: replaying a thousand tables to find
+who committed what, and when, would take a while.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class CommitHead:
 
     Attributes:
         timestamp_ms: when it was committed, milliseconds since 1970-01-01 UTC.
-        info: empty where the commit says nothing of itself.
+        info: empty where the commit has no `commitInfo`.
     """
 
     version: int
@@ -39,7 +40,7 @@ def read_heads(store: Store, table: str) -> list[CommitHead]:
 
     Raises:
         NotATableError: there is no log.
-        MissingLogVersionError: a commit went away since it was listed.
+        MissingLogVersionError: a commit disappeared since it was listed.
         CorruptLogError: one cannot be read.
         StorageError: the storage failed.
     """
@@ -56,7 +57,7 @@ def _info(store: Store, version: int, file: FileStatus, table: str) -> CommitInf
     try:
         first = _first_line(store, file)
         infos = [action for action in parse(first) if isinstance(action, CommitInfo)]
-        if not infos:  # other writers put it anywhere, or leave it out
+        if not infos:  # other engines write it at any line, or not at all
             lines = [line for line in store.read(file.path).split(b"\n") if b'"commitInfo"' in line]
             infos = [action for action in parse(b"\n".join(lines)) if isinstance(action, CommitInfo)]
     except ObjectMissing as error:

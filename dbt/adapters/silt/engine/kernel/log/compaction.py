@@ -1,9 +1,9 @@
-"""Log compaction files: a run of commits, reconciled, in one file that may be read in their place.
+"""Reads log compaction files: several commits, reconciled, in one file that may be read instead of them.
 
-Source: the Delta specification, section "Log Compaction Files". The reference's writer makes them as it makes
-checkpoints: what it takes for expired, removals of files older than the retention and removals of domains, is not in
-them. Over an older state such a file would bring back what is gone, so a compaction is only read where it can lack
-nothing; where it cannot be read, or there is a doubt, its commits are read instead.
+Source: the Delta specification, section "Log Compaction Files". delta-spark writes them as it writes
+checkpoints: without what it considers expired, which is removals of files older than the retention, and removals of
+domains. Applied to an older state, such a file would bring back removed files, so a compaction is read only where
+nothing can be missing; where it cannot be read, or there is a doubt, its commits are read instead.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 
 _logger = logging.getLogger(__name__)
 
-# A removal's time is the statement's that made it, which may have run for long before it was committed.
+# The time of a removal is that of its statement, which may have run for long before it was committed.
 _SHARE_OF_RETENTION = 0.5
 
 
 @dataclass(frozen=True)
 class CompactedCommits(CommitFile):
-    """What the commits up to `version` do, reconciled."""
+    """The commits up to `version`, reconciled."""
 
     reconciled: tuple[Action, ...] = ()
 
@@ -49,13 +49,13 @@ class CompactedCommits(CommitFile):
 def read_compaction(
     store: Store, compaction: Compaction, protocol: Protocol | None, metadata: Metadata | None, table: str
 ) -> CompactedCommits | None:
-    """The compaction, as what stands for its commits; None where they must be read.
+    """Reads the compaction; None where its commits must be read instead.
 
     Args:
-        protocol, metadata: the table's before the first of its commits; None where there is nothing before.
+        protocol, metadata: of the table before the first of these commits; None where there is no such version.
 
     Raises:
-        MissingLogVersionError, CorruptLogError: of the first of its commits.
+        MissingLogVersionError, CorruptLogError: reading the first of these commits failed.
         StorageError: a file cannot be read.
     """
     if compaction.first > 0 and not _may_lack_nothing(store, compaction, protocol, metadata, table):
@@ -67,7 +67,7 @@ def read_compaction(
         _logger.warning("%s: %s cannot be read (%s); its commits are", table, compaction.status.name, error)
         return None
     if not _is_reconciled(actions) or not _fits(actions, compaction):
-        _logger.warning("%s: %s is no compaction; its commits are read", table, compaction.status.name)
+        _logger.warning("%s: %s is not a log compaction; its commits are read", table, compaction.status.name)
         return None
     return CompactedCommits(compaction.last, data, actions)
 
@@ -88,7 +88,7 @@ def _may_lack_nothing(
 
 
 def _is_reconciled(actions: tuple[Action, ...]) -> bool:
-    """Whether it says one thing about each thing, as reconciliation leaves it."""
+    """Whether it has one action for each file, domain and so on, as reconciliation leaves it."""
     return bool(actions) and max(Counter(map(_thing, actions)).values()) == 1
 
 
@@ -104,6 +104,6 @@ def _thing(action: Action) -> tuple[str, str]:
 
 
 def _fits(actions: tuple[Action, ...], compaction: Compaction) -> bool:
-    """Whether it begins a table where it must, and else leaves protocol and metadata, which say how to read, alone."""
+    """Whether it has protocol and metadata exactly where it contains version 0: they say how to read the rest."""
     made = {type(action) for action in actions} & {Protocol, Metadata}
     return made == {Protocol, Metadata} if compaction.first == 0 else not made

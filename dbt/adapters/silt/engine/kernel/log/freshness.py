@@ -1,6 +1,6 @@
-"""When the rows of a table last changed, which is not when it was last committed to.
+"""Finds when the rows of a table last changed, which is not the time of its last commit.
 
-OPTIMIZE, ALTER TABLE, a comment, or the record of work that found nothing to do bring no data.
+OPTIMIZE, ALTER TABLE, a comment, or an empty commit change no rows.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dbt.adapters.silt.engine.kernel.table.actions import AddFile, RemoveFile
 def last_data_change(log: DeltaLog) -> int:
     """The time of the newest commit that changed rows, in milliseconds since 1970-01-01 UTC.
 
-    Of a table that never had rows, when it was made. Where the log was cleaned up since, the time of the oldest commit
-    that it still has: the rows are at least that old.
+    For a table that never had rows, the time of its creation. Where the log was cleaned up since, the time of the
+    oldest commit that it still has: the rows are at least that old.
 
     Raises:
         NotATableError, TableDamagedError, StorageError: the log cannot be read.

@@ -1,7 +1,7 @@
-"""When each version was committed, and which version was the newest at a time.
+"""Tells when each version was committed, and which version was the newest at a time.
 
 A commit's time is its file's modification time, raised where needed so that times strictly increase with versions, as
-the reference has it; or, from the version on that enabled them, its in-commit timestamp (specification: "In-Commit
+in delta-spark; or, from the version that enabled them on, its in-commit timestamp (specification: "In-Commit
 Timestamps").
 """
 
@@ -30,7 +30,7 @@ class Commit:
 
     @property
     def info(self) -> CommitInfo:
-        """What it says of itself; empty where it says nothing."""
+        """The commit's `commitInfo`; empty where it has none."""
         return next((action for action in self.actions if isinstance(action, CommitInfo)), CommitInfo())
 
 
@@ -91,8 +91,8 @@ def version_at(
     """The newest version that was committed at that time or before.
 
     Args:
-        or_newest: whether a time after the newest commit stands for it; a reader who names such a time would get other
-            rows for the same time later, so the reference takes it from RESTORE only.
+        or_newest: whether a time after the newest commit means that commit. A reader who gives such a time would get
+            other rows for the same time later, so delta-spark allows it only in RESTORE.
 
     Raises:
         VersionNotFoundError: the time lies before the first version that can be rebuilt, or after the newest.
@@ -110,11 +110,13 @@ def version_at(
     candidates = [version for version in rebuildable if _may_be_at(version, timestamp_ms, properties)]
     position = bisect.bisect_right(candidates, timestamp_ms, key=committed_at)
     if position == 0:
-        first = f"; version {rebuildable[0]} is of {_utc(committed_at(rebuildable[0]))}" if rebuildable else ""
+        first = (
+            f"; version {rebuildable[0]} was committed at {_utc(committed_at(rebuildable[0]))}" if rebuildable else ""
+        )
         raise VersionNotFoundError(f"there is no version at or before {_utc(timestamp_ms)}{first}", table=table)
     found = candidates[position - 1]
     if not or_newest and found == max(file_times) and committed_at(found) < timestamp_ms:
-        newest = f"the newest version {found}, which is of {_utc(committed_at(found))}"
+        newest = f"the newest version {found}, committed at {_utc(committed_at(found))}"
         raise VersionNotFoundError(
             f"{_utc(timestamp_ms)} is after {newest}",
             remedy="Ask for that time or an earlier one, or leave the time out to read the newest version",
@@ -124,7 +126,10 @@ def version_at(
 
 
 def _may_be_at(version: int, timestamp_ms: int, properties: TableProperties) -> bool:
-    """File times before the enablement and in-commit times after it need not be in order with one another."""
+    """Whether the version and the time are on the same side of the enablement of in-commit timestamps.
+
+    File times before the enablement and in-commit timestamps after it need not be in order with one another.
+    """
     enabled_at = properties.in_commit_timestamp_enablement_timestamp
     if not properties.enable_in_commit_timestamps or enabled_at is None:
         return True

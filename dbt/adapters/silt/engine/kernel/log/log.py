@@ -1,4 +1,4 @@
-"""The open handle of one table's log: reads snapshots, keeps checkpoints coming."""
+"""DeltaLog: reads the snapshots of one table, and writes its checkpoints and checksums."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _READS = 20
 
 @dataclass(frozen=True)
 class _Loaded:
-    """A replayed version. `commit` tells this log from another one that was made at the same place since."""
+    """A replayed version. `commit` tells this log from a later one at the same location."""
 
     state: TableState
     snapshot: Snapshot
@@ -64,8 +64,21 @@ class DeltaLog:
     """The log of the table at a store's root. Safe to share between threads.
 
     Args:
-        store: rooted at the table's folder, which need not be there yet.
+        store: rooted at the table's folder, which need not exist yet.
         name: the table's name or path, for messages.
+
+    >>> from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
+    >>> from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata, Protocol, serialize
+    >>> store = MemoryStore()
+    >>> store.make_folder("_delta_log")
+    >>> metadata = Metadata("an-id", '{"type": "struct", "fields": []}')
+    >>> store.put("_delta_log/00000000000000000000.json", serialize([Protocol(), metadata]))
+    >>> store.put("_delta_log/00000000000000000001.json", serialize([AddFile("a.parquet", {}, 10, 0)]))
+    >>> log = DeltaLog(store, "main.orders")
+    >>> log.snapshot().version, log.snapshot().num_files
+    (1, 1)
+    >>> log.snapshot_at(0).num_files
+    0
     """
 
     def __init__(self, store: Store, name: str, clock: Clock | None = None) -> None:
@@ -81,7 +94,7 @@ class DeltaLog:
         return f"DeltaLog({self.name!r}, {self.store.root!r})"
 
     def exists(self) -> bool:
-        """Whether there is a log with something in it.
+        """Whether there is a log with at least one commit or checkpoint.
 
         Raises:
             StorageError: the storage does not say.
@@ -90,16 +103,16 @@ class DeltaLog:
             if list_log(self.store, self.name).newest is not None:
                 return True
         except NotATableError:
-            pass  # a listing may also be late
+            pass  # a listing may be out of date
         return self._commit_status(0) is not None
 
     def snapshot(self) -> Snapshot:
-        """The newest version; what an earlier call read is kept, and only what came since is read.
+        """Reads the newest version; the state of an earlier call is kept, and only later commits are read.
 
         Raises:
             NotATableError: there is no log.
             UnsupportedFeatureError: the table needs a feature to be read that this engine does not have.
-            TableDamagedError: the log cannot be read (its kinds say how).
+            TableDamagedError: the log cannot be read (the subclasses say why).
             StorageError: the storage failed.
         """
         with self._lock:
@@ -110,7 +123,7 @@ class DeltaLog:
             return self._hand_out(loaded.snapshot, folder)
 
     def snapshot_at(self, version: int) -> Snapshot:
-        """The table as it was at a version; raises as `snapshot`, and:
+        """Reads the table as it was at a version; raises as `snapshot`, and:
 
         Raises:
             VersionNotFoundError: the log does not have that version, or no longer.
@@ -123,7 +136,7 @@ class DeltaLog:
         """The newest version committed at that time (milliseconds since 1970-01-01 UTC) or before.
 
         Args:
-            or_newest: whether a time after the newest commit stands for it.
+            or_newest: whether a time after the newest commit means that commit.
 
         Raises:
             VersionNotFoundError: the time lies before the first version, or after the newest.
@@ -133,8 +146,8 @@ class DeltaLog:
         return history.version_at(self.store, listing, properties, timestamp_ms, self.name, or_newest)
 
     def version_from(self, timestamp_ms: int) -> int:
-        """The oldest version committed at that time (milliseconds since 1970-01-01 UTC) or after it; that after the
-        newest where there is none.
+        """The oldest version committed at that time (milliseconds since 1970-01-01 UTC) or after it; the number after
+        the newest version where there is none.
         """
         properties = self.snapshot().properties
         listing = complete_listing(self.store, self.name)
@@ -150,7 +163,7 @@ class DeltaLog:
         return history.commits(self.store, listing, snapshot.properties, start, end, self.name)
 
     def newest_commits(self) -> Iterator[Commit]:
-        """The commits whose files are still there, from the newest to the oldest; reads as many as are asked for."""
+        """The commits whose files are still there, from the newest to the oldest; lazily."""
         end = self.snapshot().version
         while end >= 0:
             start = max(end - _WINDOW + 1, 0)
@@ -161,9 +174,9 @@ class DeltaLog:
             end = start - 1
 
     def after_commit(self, version: int) -> None:
-        """What is due once a version is committed: its checksum, every so often a checkpoint, and then a clean-up.
+        """Does what is due after a commit: the checksum, and at every checkpoint interval a checkpoint and a clean-up.
 
-        The commit stands whatever happens here, so a failure is only logged.
+        The commit is valid whatever happens here, so a failure is only logged.
         """
         try:
             snapshot = self.snapshot()
@@ -173,7 +186,9 @@ class DeltaLog:
                 self.checkpoint(self.snapshot_at(version))
                 clean_up(self.store, snapshot, self.clock.now_ms())
         except Exception:
-            _logger.warning("%s@v%s: what follows a commit is not done", self.name, version, exc_info=True)
+            _logger.warning(
+                "%s@v%s: checksum, checkpoint or clean-up after the commit failed", self.name, version, exc_info=True
+            )
 
     def checkpoint(self, snapshot: Snapshot) -> None:
         """Writes the snapshot's checkpoint, into the log that the snapshot was read from.
@@ -189,11 +204,11 @@ class DeltaLog:
             raise self._gone(snapshot) from error
 
     def may_be_cleaned_up(self, snapshot: Snapshot) -> bool:
-        """Whether the version is so old that it, and the one after it, may go from the log at any time."""
+        """Whether the version is so old that a clean-up may delete it, and the one after it, at any time."""
         return snapshot.timestamp <= expiry(snapshot.properties, self.clock.now_ms())
 
     def tombstones(self, snapshot: Snapshot) -> pa.Table:
-        """The files that are removed at the snapshot's version, schema `columns.TOMBSTONES`; raises as `checkpoint`."""
+        """The removed files at the snapshot's version, schema `active_files.TOMBSTONES`; raises as `checkpoint`."""
         folder = snapshot.log_folder
         try:
             listing = listing_with(self.store, snapshot.version, self.name)
@@ -209,16 +224,16 @@ class DeltaLog:
         return found
 
     def _gone(self, snapshot: Snapshot) -> NotATableError:
-        return NotATableError("the table was dropped, or made anew", table=self.name, version=snapshot.version)
+        return NotATableError("the table was dropped or re-created", table=self.name, version=snapshot.version)
 
     def _of_one_log(self, read: Callable[[], _Loaded]) -> tuple[_Loaded, PinnedFolder]:
-        """What is read of one incarnation of the log, though it may be dropped and made again meanwhile."""
+        """Reads one incarnation of the log, although the table may be dropped and re-created meanwhile."""
         for left in reversed(range(_READS)):
             folder = self._folder()
             try:
                 loaded = read()
             except MissingLogVersionError:
-                # A clean-up may have taken it since it was listed; what is there now begins with a later checkpoint.
+                # A clean-up may have deleted it since the listing; then the log begins with a later checkpoint.
                 if not left and folder.is_current():
                     raise
             except TableDamagedError:
@@ -229,10 +244,10 @@ class DeltaLog:
                 if folder.is_current():
                     return loaded, folder
             self._newest = None
-        raise StorageError(f"the log was made anew {_READS} times while it was read", table=self.name)
+        raise StorageError("the table was re-created repeatedly during the read", table=self.name)
 
     def _folder(self) -> PinnedFolder:
-        """The log's folder of now: the one held by the snapshot in use, if that is still at its place."""
+        """The log's current folder: the one that the snapshot in use holds, if it is still there."""
         handed_out = self._handed_out()
         held = None if handed_out is None else handed_out.log_folder
         if held is not None and held.is_current():
@@ -246,7 +261,7 @@ class DeltaLog:
             ) from error
 
     def _hand_out(self, snapshot: Snapshot, folder: PinnedFolder) -> Snapshot:
-        """The snapshot as its users get it. They alone keep the folder's descriptor open: an idle log holds none."""
+        """The snapshot with its folder. Only its users keep the folder's descriptor open: an idle log holds none."""
         pinned = replace(snapshot, log_folder=folder)
         self._handed_out = weakref.ref(pinned)
         return pinned
@@ -256,7 +271,7 @@ class DeltaLog:
         if known is None or not self._is_current(known):
             self._newest = None
             listing = newest_listing(self.store, self.name)
-            # The listing may be late.
+            # The listing may be out of date.
             self._newest = self._advanced(self._load(listing, listing.newest or 0))
         else:
             self._newest = self._advanced(known)
@@ -264,13 +279,13 @@ class DeltaLog:
         return self._newest
 
     def _check_not_older(self, snapshot: Snapshot) -> None:
-        """A storage that forgets what it has shown of a table is not believed."""
+        """Raises where the storage shows an older newest version than before."""
         table, version = self._seen
         if snapshot.metadata.id == table and snapshot.version < version:
             self._newest = None
             raise StorageError(
                 f"the storage shows version {snapshot.version} as the newest, and has shown version {version} before",
-                remedy="Run it again; if an older copy of the table was put in its place on purpose, start anew",
+                remedy="Run it again; if an older copy of the table was put there on purpose, start a new process",
                 table=self.name,
             )
         self._seen = snapshot.metadata.id, snapshot.version
@@ -282,7 +297,7 @@ class DeltaLog:
         try:
             return self._load(listing_with(self.store, version, self.name), version)
         except (CorruptCheckpointError, MissingLogVersionError):
-            # The log may have been cleaned up since it was listed; then the version is not damaged, but gone.
+            # The log may have been cleaned up since the listing; then the version is not damaged, but deleted.
             return self._load(listing_with(self.store, version, self.name), version)
 
     def _is_current(self, known: _Loaded) -> bool:
@@ -290,7 +305,7 @@ class DeltaLog:
         return status is not None and known.commit is not None and status.has_content_of(known.commit)
 
     def _advanced(self, known: _Loaded) -> _Loaded:
-        """What is known and the commits since, which are asked for one by one."""
+        """The known state and the commits since, which are read one by one."""
         found: list[CommitFile] = []
         last = known.commit
         while (status := self._commit_status(known.snapshot.version + len(found) + 1)) is not None:
@@ -344,4 +359,4 @@ def _is_same(handed_out: Snapshot, newest: Snapshot, folder: PinnedFolder) -> bo
 
 
 def _nothing() -> None:
-    """A reference to no snapshot."""
+    """Stands for a weak reference before there is a snapshot."""

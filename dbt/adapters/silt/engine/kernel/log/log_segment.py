@@ -1,7 +1,7 @@
-"""Which files of the log give one version of a table: a checkpoint, or none, and the commits after it.
+"""Finds the files of the log that give one version of a table: a checkpoint, or none, and the commits after it.
 
 Source: the Delta specification, section "Checkpoints" and "Last Checkpoint File". `_last_checkpoint` only says where
-to begin the listing: whatever is wrong with it costs time, never correctness.
+to begin the listing: if it is wrong, that costs time, never correctness.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class LogSegment:
 
     Args:
         commits: the files of `checkpoint.version + 1` (or 0) to `version`, no gaps.
-        compactions: those that stand for some of these commits, oldest first; no two for one commit.
+        compactions: those that may be read instead of some of these commits, oldest first; they do not overlap.
     """
 
     version: int
@@ -89,7 +89,7 @@ class LogListing:
 
     @property
     def newest(self) -> int | None:
-        """The newest version that the listing knows of; None if it holds no table."""
+        """The newest version in the listing; None if it has no table."""
         versions = itertools.chain(self.commits, (checkpoint.version for checkpoint in self.checkpoints))
         return max(versions, default=None)
 
@@ -101,7 +101,7 @@ class LogListing:
         return min((checkpoint.version for checkpoint in self.checkpoints), default=None)
 
     def segments(self, version: int) -> Iterator[LogSegment]:
-        """Every way to build the version, the cheapest first."""
+        """The ways to build the version, the cheapest first."""
         for checkpoint in self.checkpoints:
             if checkpoint.version <= version and self._gap(checkpoint.version + 1, version) is None:
                 yield self._segment(version, checkpoint)
@@ -134,7 +134,7 @@ def list_log(store: Store, table: str, start: int = 0) -> LogListing:
     """All of the log's files of version `start` and later.
 
     Raises:
-        NotATableError: there is no log's folder.
+        NotATableError: the log's folder is not there.
         StorageError: the listing failed.
     """
     try:
@@ -166,7 +166,7 @@ def newest_listing(store: Store, table: str) -> LogListing:
 
 
 def listing_with(store: Store, version: int, table: str) -> LogListing:
-    """A listing that says how to build the version, whatever is wrong with later ones.
+    """A listing from which the version can be built, even if later versions cannot.
 
     Raises:
         VersionNotFoundError: the log does not have that version, or no longer.
@@ -199,9 +199,9 @@ def complete_listing(store: Store, table: str) -> LogListing:
 
 
 def with_unlisted(store: Store, listing: LogListing, version: int) -> LogListing:
-    """The listing and the commits up to a version that it passed over although they are there.
+    """The listing, with the commits up to a version that exist and that it did not show.
 
-    A listing may be late, or may have been made while commits were.
+    A listing may be out of date, or commits may have been made during it.
     """
     if listing.start > 0 and all(checkpoint.version > version for checkpoint in listing.checkpoints):
         return listing
@@ -225,7 +225,7 @@ def missing_version(version: int, table: str) -> MissingLogVersionError:
 
 
 def last_checkpoint_hint(store: Store) -> int | None:
-    """The version that `_last_checkpoint` names; None where it says nothing usable."""
+    """The version that `_last_checkpoint` names; None where it cannot be used."""
     try:
         version = json.loads(store.read(LAST_CHECKPOINT))["version"]
     except (ObjectMissing, StorageError, ValueError, KeyError, TypeError):

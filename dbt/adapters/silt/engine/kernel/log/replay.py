@@ -1,8 +1,8 @@
-"""Replaying the log: a checkpoint and the commits after it become the state of the table at a version.
+"""Replays the log: a checkpoint and the commits after it become the state of the table at a version.
 
 Source: the Delta specification, section "Action Reconciliation". Only the commits after the checkpoint pass through
-Python, one action at a time; the checkpoint's files stay columns, from which the files that those commits name are
-taken out, and to which the files that they added are put.
+Python, one action at a time; the checkpoint's files stay in columns, from which the files that those commits name are
+removed, and to which the files that they added are appended.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import StructType
 
 @dataclass(frozen=True)
 class TableState:
-    """What a table is at one version. `files` has the schema `columns.FILES`."""
+    """The state of a table at one version. `files` has the schema `active_files.FILES`."""
 
     protocol: Protocol
     metadata: Metadata
@@ -57,7 +57,7 @@ def replay(store: Store, segment: LogSegment, table: str) -> TableState:
         UnsupportedFeatureError: the table needs a feature to be read that this engine does not have.
         CorruptLogError: a commit cannot be read, or the log lacks protocol or metadata.
         CorruptCheckpointError: the segment's checkpoint cannot be read.
-        MissingLogVersionError: a commit went away since the listing.
+        MissingLogVersionError: a commit disappeared since the listing.
         StorageError: a file cannot be read.
     """
     checkpoint = segment.checkpoint
@@ -84,7 +84,7 @@ def advance(state: TableState | None, commits: Sequence[CommitFile], table: str)
 
 
 def tombstones(store: Store, segment: LogSegment, table: str) -> pa.Table:
-    """The files that are removed at the segment's version, whatever their age, schema `columns.TOMBSTONES`."""
+    """The files that are removed at the segment's version, whatever their age, schema `active_files.TOMBSTONES`."""
     base = active_files.TOMBSTONES.empty_table()
     if segment.checkpoint is not None:
         header = read_header(store, segment.checkpoint, table)
@@ -99,7 +99,7 @@ def tombstones(store: Store, segment: LogSegment, table: str) -> pa.Table:
 
 
 def _read_commits(store: Store, segment: LogSegment, header: CheckpointHeader | None, table: str) -> list[CommitFile]:
-    """What the segment has after its checkpoint: commits, and the compactions that stand for some of them."""
+    """The commits after the segment's checkpoint, and the compactions that replace some of them."""
     compactions = {compaction.first: compaction for compaction in segment.compactions}
     found: list[CommitFile] = []
     version = segment.first_commit
@@ -115,7 +115,7 @@ def _read_commits(store: Store, segment: LogSegment, header: CheckpointHeader | 
 def _newest_of(
     commits: Sequence[CommitFile], header: CheckpointHeader | None
 ) -> tuple[Protocol | None, Metadata | None]:
-    """The newest protocol and metadata; None where nothing readable says them."""
+    """The newest protocol and metadata; None where no readable action has them."""
     bodies = _newest(commits, (Protocol.key, Metadata.key))
     protocol, metadata = (None, None) if header is None else (header.protocol, header.metadata)
     try:
@@ -128,7 +128,7 @@ def _newest_of(
 
 @dataclass
 class _Changes:
-    """What a run of commits does to a table; of several actions on one thing the last holds."""
+    """The changes of several commits; of several actions on one file, domain and so on, the last one counts."""
 
     protocol: Protocol | None = None
     metadata: Metadata | None = None
@@ -174,7 +174,7 @@ class _Changes:
 def _check_protocol(
     commits: Sequence[CommitFile], protocol: Protocol | None, metadata: Metadata | None, table: str
 ) -> None:
-    """The gate: before any other action is trusted, the newest protocol is looked for, and judged."""
+    """Finds and checks the newest protocol before any other action is trusted."""
     bodies = _newest(commits, (Protocol.key, Metadata.key))
     try:
         protocol = Protocol.from_json(bodies[Protocol.key]) if Protocol.key in bodies else protocol
@@ -182,7 +182,7 @@ def _check_protocol(
             check_readable(protocol, table)
         metadata = Metadata.from_json(bodies[Metadata.key]) if Metadata.key in bodies else metadata
     except (ValueError, KeyError, TypeError, AttributeError):
-        return  # the replay proper says which line of which file is at fault
+        return  # the replay itself names the line and the file
     if protocol is not None and metadata is not None:
         _check_schema(metadata, table)
         check_readable(protocol, table, metadata)
@@ -209,7 +209,7 @@ def _newest(commits: Sequence[CommitFile], keys: Sequence[str]) -> dict[str, Jso
 
 
 def _parsed(line: bytes) -> dict[str, Json]:
-    """The line's object; nothing where it is none."""
+    """The line's JSON object; an empty one where it is not an object."""
     try:
         body = json.loads(line)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""A table at one version: the value that every reader and writer begins from."""
+"""Snapshot: the state of a table at one version, which every reader and writer starts from."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Snapshot:
         table: the table's name, for messages.
         version: counted from 0.
         timestamp: when the version was committed, milliseconds since 1970-01-01 UTC.
-        files: the active files, one row each, schema `columns.FILES`; partition values are the log's texts, `stats`
-            is JSON text or null.
+        files: the active files, one row each, schema `active_files.FILES`; partition values are strings as in the log,
+            `stats` is JSON text or null.
         transactions: by application id; expired ones are left out.
         domains: by name; removed ones are left out.
         log_folder: the incarnation of the log's folder that the snapshot was read from; a commit built on the snapshot
-            lands in that one or nowhere. None where nothing is to be committed on it.
+            goes into that one or fails. None where nothing is to be committed on it.
     """
 
     table: str
@@ -46,7 +46,7 @@ class Snapshot:
 
     @classmethod
     def of(cls, state: TableState, table: str, version: int, timestamp: int, now_ms: int) -> Snapshot:
-        """A snapshot of a replayed state.
+        """Builds a snapshot from a replayed state.
 
         Args:
             now_ms: decides which transaction identifiers have expired.
@@ -83,7 +83,7 @@ class Snapshot:
         return active_files.size(self.files)
 
     def put_in_log(self, store: Store, path: str, data: bytes) -> PutResult:
-        """Puts a file, where there is none, into the log that the snapshot was read from, and into no other.
+        """Writes a file, if it does not exist, into the log that the snapshot was read from, and into no other.
 
         Args:
             path: directly in the log's folder, relative to the table's root.
@@ -100,7 +100,7 @@ class Snapshot:
         return None if transaction is None else transaction.version
 
     def holds(self, txn: tuple[str, int]) -> bool:
-        """Whether the table has recorded this version, or a later one, of an application id: the work is done."""
+        """Whether the table has this version, or a later one, of an application id: the unit of work is done."""
         app_id, version = txn
         recorded = self.transaction_version(app_id)
         return recorded is not None and recorded >= version

@@ -1,4 +1,4 @@
-"""What a table remembers of work that was done on it: the commit that recorded a transaction identifier.
+"""Finds the commit that recorded a transaction identifier.
 
 Source: the Delta specification, section "Transaction Identifiers".
 """
@@ -22,7 +22,7 @@ class RecordedCommit:
     """The newest commit that recorded a transaction identifier.
 
     Attributes:
-        emptied_at: the newest version since that took all rows out of the table; None where there is none.
+        emptied_at: the newest version since that removed all rows of the table; None where there is none.
     """
 
     commit: Commit
@@ -30,7 +30,7 @@ class RecordedCommit:
 
 
 def find_commit(log: DeltaLog, app_id: str) -> RecordedCommit | None:
-    """Where a transaction identifier was recorded last; None where the log no longer goes back so far."""
+    """The commit that last recorded a transaction identifier; None where the log no longer goes back so far."""
     emptied_at: int | None = None
     for commit in log.newest_commits():
         if any(isinstance(action, SetTransaction) and action.app_id == app_id for action in commit.actions):

@@ -1,8 +1,8 @@
-"""Whether the data files of a snapshot are what the log says of them: there, of that size, and within their statistics.
+"""Checks the data files of a snapshot against the log: that they exist, have that size, and match their statistics.
 
-A wrong statistic loses rows from every query that trusts it, so each is held against the file's footer. A footer may
-say less than the file (its minimum and maximum may be shortened, and know nothing of a deletion vector): where it
-contradicts the log, the column itself is read, and that alone decides. So a sound file is never reported.
+A wrong statistic loses rows from every query that trusts it, so each is compared with the file's footer. A footer may
+be less exact than the file (its minimum and maximum may be truncated, and ignore a deletion vector): where it
+contradicts the log, the column itself is read, and that alone decides. So a correct file is never reported.
 Source: the Delta specification, section "Per-file Statistics".
 """
 
@@ -42,10 +42,10 @@ _MICROSECONDS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 
 
 
 def check_files(store: Store, snapshot: Snapshot, tell: Tell) -> Iterator[Problem]:
-    """What is wrong with the files of a snapshot; nothing where they are sound.
+    """The problems of the files of a snapshot; empty where they are correct.
 
     Args:
-        tell: told of each so many files that were looked at.
+        tell: called with the number of files that were checked since its last call.
 
     Raises:
         StorageError: the storage failed.
@@ -75,7 +75,7 @@ class _Leaf:
 
 @dataclass(frozen=True)
 class _Claim:
-    """What the log says of a column of one file. Each is None where it says nothing.
+    """The statistics of a column of one file. Each is None where it is missing.
 
     Attributes:
         least, greatest: no value is below, above them; in the form of `order`.
@@ -90,13 +90,13 @@ class _Claim:
 
 @dataclass(frozen=True)
 class _File:
-    """What the log says of one file.
+    """One file in the log.
 
     Attributes:
         row: of `Snapshot.files`, a table of one.
-        rows: how many rows it holds; None where the log does not say.
+        rows: its number of rows; None where the log does not have it.
         columns: the claims, by the columns' physical paths.
-        is_tight: whether counts are exact, those that a deletion vector marks left aside.
+        is_tight: whether counts are exact: it has no deletion vector.
     """
 
     row: pa.Table
@@ -162,17 +162,17 @@ def _check_file(store: Store, table: str, leaves: Sequence[_Leaf], file: _File) 
         if status.size != file.size:
             what = f"the data file {name} has {status.size} bytes, and the log says {file.size}"
             return [Problem(ProblemKind.FILE_SIZE_DIFFERS, what, path=file.path)]
-        marked, problems = _marked(store, table, file)
+        deleted, problems = _deleted_rows(store, table, file)
         with where.open_input(own) as source, pq.ParquetFile(source) as parquet:
-            return [*problems, *_check_content(parquet, name, leaves, file, marked)]
+            return [*problems, *_check_content(parquet, name, leaves, file, deleted)]
     except (ObjectMissing, FileNotFoundError):
         return [Problem(ProblemKind.FILE_MISSING, f"the data file {name} is not there", path=file.path)]
     except (pa.ArrowException, OSError) as error:
         return [Problem(ProblemKind.FILE_UNREADABLE, f"the data file {name} cannot be read: {error}", path=file.path)]
 
 
-def _marked(store: Store, table: str, file: _File) -> tuple[BitMap64 | None, list[Problem]]:
-    """The rows that the file's deletion vector marks, None where it has none that can be read."""
+def _deleted_rows(store: Store, table: str, file: _File) -> tuple[BitMap64 | None, list[Problem]]:
+    """The rows that the file's deletion vector deletes; None where it has none that can be read."""
     try:
         found = deletion_vectors.read_all(store, file.row, table)
     except (TableDamagedError, DataFileMissingError) as error:
@@ -181,20 +181,20 @@ def _marked(store: Store, table: str, file: _File) -> tuple[BitMap64 | None, lis
 
 
 def _check_content(
-    parquet: pq.ParquetFile, name: str, leaves: Sequence[_Leaf], file: _File, marked: BitMap64 | None
+    parquet: pq.ParquetFile, name: str, leaves: Sequence[_Leaf], file: _File, deleted: BitMap64 | None
 ) -> Iterator[Problem]:
     held = parquet.metadata.num_rows
     if file.rows is not None and file.rows != held:
         what = f"the data file {name} has {held} rows, and its statistics say {file.rows}"
         yield Problem(ProblemKind.STATISTICS_DIFFER, what, path=file.path)
-    if marked and marked.max() >= held:
-        what = f"its deletion vector marks the row {marked.max()} of {name}, which has {held}"
+    if deleted and deleted.max() >= held:
+        what = f"its deletion vector deletes the row {deleted.max()} of {name}, which has {held}"
         yield Problem(ProblemKind.DELETION_VECTOR_UNREADABLE, what, path=file.path)
     chunks = footers.read(parquet.metadata, [leaf.physical for leaf in leaves])
     for leaf in leaves:
         claim = file.columns[leaf.physical]
         if leaf.physical in chunks and _may_be_wrong(claim, chunks[leaf.physical]):
-            for what in _contradictions(parquet, leaf, claim, file, marked):
+            for what in _contradictions(parquet, leaf, claim, file, deleted):
                 text = f"the data file {name}: {what}"
                 yield Problem(ProblemKind.STATISTICS_DIFFER, text, path=file.path)
 
@@ -210,12 +210,12 @@ def _may_be_wrong(claim: _Claim, chunks: ColumnChunks) -> bool:
 
 
 def _contradictions(
-    parquet: pq.ParquetFile, leaf: _Leaf, claim: _Claim, file: _File, marked: BitMap64 | None
+    parquet: pq.ParquetFile, leaf: _Leaf, claim: _Claim, file: _File, deleted: BitMap64 | None
 ) -> Iterator[str]:
-    """What the column's values, those of rows that are still in the table, say against the log."""
+    """The contradictions between the log and the column's values in rows that are still in the table."""
     whole = _values(parquet, leaf.physical)
-    live = whole.filter(_is_live(len(whole), marked)) if marked else whole
-    # Counts of a file that rows were taken from are exact only where they say that none or all are null.
+    live = whole.filter(_is_live(len(whole), deleted)) if deleted else whole
+    # After rows of the file were deleted, a null count is exact only where none or all rows are null.
     is_exact = file.is_tight or claim.nulls == 0
     if claim.nulls is not None and is_exact and claim.nulls not in (live.null_count, whole.null_count):
         yield f"`{leaf.name}` is null in {live.null_count} rows, and the statistics say {claim.nulls}"
@@ -238,13 +238,13 @@ def _values(parquet: pq.ParquetFile, path: Path) -> pa.ChunkedArray:
     return column
 
 
-def _is_live(length: int, marked: BitMap64) -> pa.Array:
+def _is_live(length: int, deleted: BitMap64) -> pa.Array:
     positions = pa.array(range(length), pa.int64())
-    return pc.invert(pc.is_in(positions, value_set=pa.array(list(marked), pa.int64())))
+    return pc.invert(pc.is_in(positions, value_set=pa.array(list(deleted), pa.int64())))
 
 
 def _as_forms(order: ValueOrder, values: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """The values as the order compares them, NaN left out; None where the file's type is of another kind."""
+    """The values in their order's form, NaN left out; None where the file has another type."""
     kind = values.type
     if isinstance(order, Timestamps):
         return pc.cast(values, pa.timestamp("us", kind.tz), safe=False).cast(pa.int64()) if _is_moment(kind) else None
@@ -263,7 +263,7 @@ def _is_moment(kind: pa.DataType) -> bool:
 
 
 def _form(order: ValueOrder, kind: pa.DataType, raw: Any) -> Any:
-    """A footer's raw value as the order compares it; None where it has none there."""
+    """A footer's raw value in its order's form; None where it has no form."""
     if raw is None or (isinstance(raw, float) and math.isnan(raw)):
         return None
     if isinstance(order, Timestamps):

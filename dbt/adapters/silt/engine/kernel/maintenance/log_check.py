@@ -1,8 +1,8 @@
-"""Whether a log is whole: every commit there and readable, and every checkpoint the same as the commits before it.
+"""Checks that a log is complete: every commit exists and is readable, and checkpoints equal the commits before them.
 
-The commits are replayed one after the other from the first version that can be rebuilt; wherever there is a checkpoint,
-the state that it holds is compared with the one come to. Readers of a table see one of these ways only, so that a
-difference would show itself late, or to other engines first.
+The commits are replayed one after the other from the first version that can be rebuilt; at each checkpoint, its state
+is compared with the replayed one. A reader of a table uses only one of the two, so that a difference would show late,
+or to other engines first.
 Source: the Delta specification, section "Action Reconciliation".
 """
 
@@ -39,7 +39,7 @@ _NAMED = 3
 
 
 def check_log(store: Store, table: str) -> Iterator[Problem]:
-    """What is wrong with the log; nothing where it is whole.
+    """The problems of the log; empty where it is complete.
 
     Raises:
         NotATableError: there is no log.
@@ -63,8 +63,8 @@ class _Walk:
     """The replay of a log from its beginning.
 
     Attributes:
-        state: what the commits so far come to; None before the first, and after one that cannot be had until the next
-            checkpoint.
+        state: the state after the commits so far; None before the first, and after one that is missing or cannot be
+            read, until the next checkpoint.
     """
 
     store: Store
@@ -102,7 +102,7 @@ class _Walk:
             self._pending.append(commit)
 
     def _missing(self, version: int) -> Iterator[Problem]:
-        """A commit that is not there, told with all that are missing after it."""
+        """Adds a missing commit; consecutive ones are one problem."""
         if version - 1 in self._gap:
             return
         later = range(version, (self.listing.newest or 0) + 1)
@@ -117,7 +117,7 @@ class _Walk:
         self.state, self._broken = None, True
 
     def _advance(self) -> Iterator[Problem]:
-        """The state after the commits that were read; what follows a broken one is known again from a checkpoint on."""
+        """The state after the commits that were read; after a broken one it is unknown until the next checkpoint."""
         pending, self._pending = self._pending, []
         if not pending or (self._broken and self.state is None):
             return
@@ -142,7 +142,7 @@ class _Walk:
 
 
 def _first(listing: LogListing) -> int:
-    """The version to begin at: a clean-up may leave older checkpoints, whose commits have all gone."""
+    """The version to begin at: a clean-up may leave older checkpoints, of which all commits are deleted."""
     if 0 in listing.commits:
         return 0
     oldest = min(listing.commits, default=listing.newest or 0)
@@ -151,7 +151,7 @@ def _first(listing: LogListing) -> int:
 
 
 def differences(held: TableState, replayed: TableState) -> Iterator[str]:
-    """In what a checkpoint differs from the replayed commits; what a writer may leave out of one is no difference."""
+    """The differences between a checkpoint and the replayed commits; what a writer may leave out is none."""
     yield from _file_differences(held, replayed)
     if _normalized(held.protocol) != _normalized(replayed.protocol):
         yield "another protocol"
@@ -193,7 +193,7 @@ def _file_differences(held: TableState, replayed: TableState) -> Iterator[str]:
 
 
 def _by_key(files: pa.Table) -> dict[str, dict[str, Any]]:
-    """The files as rows, by what identifies them."""
+    """The files as rows, by their key."""
     if files.num_rows == 0:
         return {}
     rows = files.select(["size", "deletion_vector", "partition_values"]).to_pylist()
@@ -206,12 +206,12 @@ def _facts(row: dict[str, Any]) -> tuple[int, int | None]:
 
 
 def _same_partition(held: Any, replayed: Any, fields: Mapping[str, StructField]) -> bool:
-    """Whether partition values mean the same: engines spell a time, or null, in several ways."""
-    mine, theirs = dict(held or ()), dict(replayed or ())
-    if mine.keys() != theirs.keys():
+    """Whether partition values are equal: engines spell a time, or null, in several ways."""
+    stated, theirs = dict(held or ()), dict(replayed or ())
+    if stated.keys() != theirs.keys():
         return False
-    for name in mine:
-        pair = [mine[name] or None, theirs[name] or None]
+    for name in stated:
+        pair = [stated[name] or None, theirs[name] or None]
         if pair[0] != pair[1] and (None in pair or not _same_value(pair, fields.get(name))):
             return False
     return True
@@ -229,13 +229,13 @@ def _compared(metadata: Metadata) -> tuple[object, ...]:
 
 
 def _normalized(protocol: Protocol) -> tuple[object, ...]:
-    """The protocol, the order of its features, and empty lists, left aside."""
+    """The protocol without the order of its features and without empty lists."""
     features = (frozenset(each or ()) for each in (protocol.reader_features, protocol.writer_features))
     return (protocol.min_reader_version, protocol.min_writer_version, *features)
 
 
 def _way_of_readers(store: Store, table: str, listing: LogListing, state: TableState) -> Iterator[Problem]:
-    """What readers make of the log, who may take a log compaction in place of commits."""
+    """Compares the state that readers get, who may read a log compaction instead of commits."""
     newest = listing.newest or 0
     segment = next(listing.segments(newest), None)
     if segment is None or not segment.compactions:
@@ -246,7 +246,7 @@ def _way_of_readers(store: Store, table: str, listing: LogListing, state: TableS
 
 
 def _checksum(store: Store, version: int, state: TableState) -> Iterator[Problem]:
-    """Whether the version checksum, where there is one, sums up the table."""
+    """Checks the version checksum, where there is one, against the table."""
     try:
         body = json.loads(store.read(checksum_path(version)))
     except ObjectMissing:

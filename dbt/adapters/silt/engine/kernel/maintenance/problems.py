@@ -1,4 +1,4 @@
-"""What is found wrong with a table when all of it is looked at."""
+"""The problems that a check of a whole table can find."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 class ProblemKind(enum.Enum):
-    """What is wrong."""
+    """The kind of a problem."""
 
     LOG_UNREADABLE = "log unreadable"
     COMMIT_MISSING = "commit missing"
@@ -24,12 +24,12 @@ class ProblemKind(enum.Enum):
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with a table.
+    """One problem of a table.
 
     Attributes:
-        what: in a reader's words, without a full stop.
-        version: of the log, where it is the log's.
-        path: of the file, as in the log, where it is a file's.
+        what: in the user's terms, without a full stop.
+        version: of the log, where the problem is in the log.
+        path: of the file, as in the log, where the problem is in a file.
     """
 
     kind: ProblemKind

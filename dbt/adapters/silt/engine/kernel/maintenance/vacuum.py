@@ -1,17 +1,17 @@
-"""Which files in a table's folder no version within the retention needs.
+"""Finds the files in a table's folder that no version within the retention needs.
 
 A version is within the retention if it was the newest one at any time since the cutoff. What such a version needs is
-active now, or was removed by a commit that came after the version that was the newest at the cutoff; tombstones
-younger than the cutoff are kept as well, whatever their commit. All else goes once it is older than the cutoff itself:
-a younger file may be about to be committed. A writer that keeps files back for longer than the retention loses them.
+active now, or was removed by a commit after the version that was the newest at the cutoff; tombstones younger than the
+cutoff are kept as well, whatever their commit. All other files are deleted once they are older than the cutoff: a
+younger file may be about to be committed. A writer that takes longer than the retention to commit its files loses them.
 
-Hidden names, those that begin with `_` or `.`, are somebody else's and stay, with the exceptions of what Delta's own
-writers leave behind: `_change_data`, folders of partitions `_column=value`, Spark's `_temporary`, Hadoop's checksums
+Hidden names, those that begin with `_` or `.`, do not belong to the table and stay, except what Delta's writers
+leave behind: `_change_data`, folders of partitions `_column=value`, Spark's `_temporary`, Hadoop's checksums
 `.name.crc`, a store's temporary files, and everything in the folders that this engine's writes make, each named by a
-universally unique id. `_delta_log` stays, but for a store's temporary files, and so does every folder that holds a log
-of its own: it is another table.
+universally unique id. `_delta_log` stays, except for a store's temporary files, and so does every folder with a log of
+its own: it is another table.
 
-Source: the Delta specification, "Vacuum Protocol Check"; the reference's VacuumCommand.
+Source: the Delta specification, "Vacuum Protocol Check"; delta-spark's VacuumCommand.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _logger = logging.getLogger(__name__)
 
 START: Final = "VACUUM START"
 END: Final = "VACUUM END"
-"""The operations that stand in the history before and after the files are deleted."""
+"""The operations in the history before and after the files are deleted."""
 
 _LONGEST_MS = 86_400_000
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -61,7 +61,7 @@ class Needed:
     Args:
         paths: below the table's folder.
         names: the last names of files elsewhere, which a table that was cloned, or is known by another path, needs. A
-            file of such a name stays wherever it is: that the two are different files cannot be told from their paths.
+            file with such a name stays wherever it is: their paths do not show whether it is the same file.
     """
 
     paths: frozenset[str]
@@ -73,11 +73,11 @@ class Needed:
 
 @dataclass(frozen=True)
 class Garbage:
-    """What may go.
+    """The files and folders that may be deleted.
 
     Args:
         files: by path.
-        folders: those that are empty once the files are gone, each before the one that it is in.
+        folders: those that are empty once the files are deleted, each before its parent.
         folders_seen: how many folders were listed.
     """
 
@@ -121,19 +121,19 @@ def needed(log: DeltaLog, snapshot: Snapshot, cutoff_ms: int) -> Needed:
 
 
 def untracked(store: Store, snapshot: Snapshot, keep: Needed, cutoff_ms: int) -> Garbage:
-    """All that may go, found by listing the table's folder (VACUUM FULL).
+    """Finds all that may be deleted by listing the table's folder (VACUUM FULL).
 
     Raises:
         StorageError: the folder cannot be listed.
     """
     search = _Search(store, tuple(_partition_names(snapshot)), keep, cutoff_ms)
-    search.look_into("", is_ours=False)
+    search.look_into("", of_writer=False)
     search.files.extend(_left_in_log(store, cutoff_ms))
     return Garbage(tuple(search.files), tuple(search.folders), search.folders_seen)
 
 
 def _left_in_log(store: Store, cutoff_ms: int) -> Iterator[FileStatus]:
-    """What writers that were killed left in the log's folders."""
+    """Temporary files of killed writers in the log's folders."""
     for folder in (LOG_FOLDER, SIDECAR_FOLDER):
         with contextlib.suppress(ObjectMissing):
             for file in store.list_from(folder):
@@ -142,10 +142,10 @@ def _left_in_log(store: Store, cutoff_ms: int) -> Iterator[FileStatus]:
 
 
 def named_by_log(log: DeltaLog, keep: Needed, cutoff_ms: int) -> Garbage:
-    """What may go of the files that commits have removed since the last time, without a listing (VACUUM LITE).
+    """Finds the deletable files that commits removed since the last VACUUM, without a listing (VACUUM LITE).
 
     Raises:
-        UnsupportedStatementError: the log has lost commits that were not looked at yet.
+        UnsupportedStatementError: commits since the last VACUUM were deleted from the log.
         TableDamagedError, StorageError: the log cannot be read.
     """
     newest = newest_version_at(log, cutoff_ms)
@@ -160,7 +160,7 @@ def named_by_log(log: DeltaLog, keep: Needed, cutoff_ms: int) -> Garbage:
 
 
 def running_since(log: DeltaLog) -> int | None:
-    """The version in which a VACUUM says that it begins, if it has not ended; after a day it is taken for killed."""
+    """The version in which a running VACUUM began; None where none is running. After a day it counts as killed."""
     oldest_ms = log.clock.now_ms() - _LONGEST_MS
     for commit in log.newest_commits():
         info = commit.info
@@ -172,7 +172,7 @@ def running_since(log: DeltaLog) -> int | None:
 
 
 def remember(log: DeltaLog, cutoff_ms: int) -> None:
-    """Notes up to which version nothing is left to remove; a failure costs a later VACUUM LITE time, and is logged."""
+    """Records up to which version nothing is left to delete; a failure only costs a later VACUUM LITE time."""
     info = {_LAST_VERSION: newest_version_at(log, cutoff_ms)}
     try:
         log.store.put(LAST_VACUUM_INFO, json.dumps(info).encode())
@@ -194,7 +194,7 @@ def _first_unseen(log: DeltaLog) -> int:
 
 
 def _last_seen(log: DeltaLog) -> int | None:
-    """What the last VACUUM noted; None where it noted nothing that can be read."""
+    """The version that the last VACUUM recorded; None where it cannot be read."""
     try:
         body = json.loads(log.store.read(LAST_VACUUM_INFO))
     except (ObjectMissing, ValueError):
@@ -204,7 +204,7 @@ def _last_seen(log: DeltaLog) -> int | None:
 
 
 def _of_files(files: pa.Table) -> Iterator[str]:
-    """The files that rows of active or removed files name: data files and deletion vectors."""
+    """The files named in rows of active or removed files: data files and deletion vectors."""
     for path in files["path"].to_pylist():
         yield decode_path(path)
     vectors = files["deletion_vector"]
@@ -221,7 +221,7 @@ def _of_vector(vector: DeletionVector) -> Iterator[str]:
 
 
 def _of_action(action: object) -> Iterator[str]:
-    """The files that were needed until the commit of this action, or are needed to read what it changed."""
+    """The files that were needed until the commit of this action, or are needed to read its changes."""
     if isinstance(action, AddCDCFile):
         yield decode_path(action.path)
     if isinstance(action, RemoveFile):
@@ -248,35 +248,35 @@ class _Search:
         self._keep = keep
         self._cutoff_ms = cutoff_ms
 
-    def look_into(self, folder: str, is_ours: bool) -> bool:
-        """Collects what may go in the folder; whether that is all there is.
+    def look_into(self, folder: str, of_writer: bool) -> bool:
+        """Collects what may be deleted in the folder; returns whether that is everything.
 
         Args:
-            is_ours: the folder is one that a writer made for itself, or within one: nothing in it is hidden.
+            of_writer: the folder is, or is within, one that a writer made for its own files: nothing in it is hidden.
         """
         modified_ms = self._store.folder_modified_ms(folder)
         try:
             files, names = self._store.list_from(folder), self._store.list_folders(folder)
         except ObjectMissing:
-            return True  # somebody else has deleted it
+            return True  # another process has deleted it
         if folder and LOG_FOLDER in names:
             return False
         self.folders_seen += 1
-        goes = self._sort_out(files, is_ours)
+        goes = self._sort_out(files, of_writer)
         for name in dict.fromkeys(names):
-            ours = is_ours or name in _WRITERS_FOLDERS or (not folder and _ID.fullmatch(name) is not None)
-            is_looked_into = name != LOG_FOLDER and (ours or not self._is_hidden(name))
-            goes = is_looked_into and self.look_into(f"{folder}/{name}" if folder else name, ours) and goes
+            inner = of_writer or name in _WRITERS_FOLDERS or (not folder and _ID.fullmatch(name) is not None)
+            is_looked_into = name != LOG_FOLDER and (inner or not self._is_hidden(name))
+            goes = is_looked_into and self.look_into(f"{folder}/{name}" if folder else name, inner) and goes
         goes = goes and modified_ms is not None and modified_ms < self._cutoff_ms
         if goes and folder:
             self.folders.append(folder)
         return goes
 
-    def _sort_out(self, files: list[FileStatus], is_ours: bool) -> bool:
-        """Collects the files of one folder that may go; whether these are all."""
+    def _sort_out(self, files: list[FileStatus], of_writer: bool) -> bool:
+        """Collects the deletable files of one folder; returns whether these are all."""
         old = [file for file in files if file.modified_ms < self._cutoff_ms and not self._keep.holds(file.path)]
         stay = {file.name for file in files} - {file.name for file in old}
-        going = {file.path: file for file in old if is_ours or not _is_hidden_file(file.name, stay)}
+        going = {file.path: file for file in old if of_writer or not _is_hidden_file(file.name, stay)}
         self.files.extend(going.values())
         return all(file.path in going for file in files)
 

@@ -1,8 +1,8 @@
-"""What each version changed, as files, read off the log.
+"""Reads the changes of each version from the log, as files.
 
-Source: the Delta specification, sections "Add CDC File" and "Change Data Files". A version with `cdc` actions is told
-by these alone; any other by the files that it added and removed with `dataChange`. A file that stays with another
-deletion vector is neither: the rows by which its vectors differ are what changed.
+Source: the Delta specification, sections "Add CDC File" and "Change Data Files". For a version with `cdc` actions
+these alone are its changes; for any other, the files that it added and removed with `dataChange`. A file that stays
+with another deletion vector is neither: the rows by which its vectors differ are its changes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FEED_COLUMNS: Final = StructType(
         StructField(COMMIT_TIMESTAMP, PrimitiveType("timestamp")),
     )
 )
-"""The columns that a change has besides the table's own."""
+"""The columns of a change in addition to the table's own."""
 
 _TYPE_CHANGES = "delta.typeChanges"
 _UNCHANGED_MERGE = ("numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted")
@@ -60,13 +60,13 @@ class RevisedFile:
 
 @dataclass(frozen=True)
 class VersionChanges:
-    """The files that tell what one version changed.
+    """The files with the changes of one version.
 
     Attributes:
         timestamp_ms: when it was committed, milliseconds since 1970-01-01 UTC.
-        change_files: rows with their `_change_type`; where there are any, there is nothing else.
-        inserted, deleted: files all of whose rows came or went.
-        revised: files some of whose rows went, or came back.
+        change_files: rows with their `_change_type`; where there are any, the other fields are empty.
+        inserted, deleted: files of which all rows were added or removed.
+        revised: files of which some rows were deleted, or restored.
     """
 
     version: int
@@ -78,10 +78,10 @@ class VersionChanges:
 
 
 def changes_between(log: DeltaLog, start: int, end: Snapshot) -> tuple[VersionChanges, ...]:
-    """What the versions from `start` to that of `end`, both included, changed; oldest first.
+    """The changes of the versions from `start` to that of `end`, both included; oldest first.
 
     Args:
-        end: the version whose schema the changes are read in.
+        end: the last version; the changes are read in its schema.
 
     Raises:
         InvalidStatementError: `end` lies before `start`.
@@ -110,7 +110,7 @@ def changes_between(log: DeltaLog, start: int, end: Snapshot) -> tuple[VersionCh
 
 
 def changes_of(commit: Commit) -> VersionChanges:
-    """What one commit changed."""
+    """The changes of one commit."""
     version, at = commit.version, commit.timestamp_ms
     change_files = tuple(_of_kind(commit.actions, AddCDCFile))
     if change_files:
@@ -133,7 +133,7 @@ def _of_kind(actions: Iterable[Action], kind: type[T]) -> Iterator[T]:
 
 
 def _changed_nothing(actions: Iterable[Action]) -> bool:
-    """Whether it is a MERGE that wrote files anew and says that it changed no row, as the reference takes it."""
+    """Whether it is a MERGE that rewrote files and, by its metrics, changed no row: delta-spark skips it."""
     for info in _of_kind(actions, CommitInfo):
         metrics = info.operation_metrics or {}
         if info.operation == "MERGE" and all(metrics.get(name) == "0" for name in _UNCHANGED_MERGE):
@@ -149,14 +149,14 @@ def _check_recorded(metadata: Metadata, version: int, table: str) -> None:
 
 
 def _check_columns(schema: StructType, end: Snapshot, version: int) -> None:
-    """Passes where what a version wrote can be read in the columns of the last one: columns may have come or gone."""
+    """Passes where a version can be read in the schema of the last one: columns may be added or dropped."""
     for member in end.schema:
         old = schema.field(member.name)
         if old is not None and (old.physical_name != member.physical_name or not _reads(old, member)):
             raise UnsupportedStatementError(
                 f"the column `{member.name}` of version {end.version} is another one in version {version}: "
                 "the changes of both cannot be read in one schema",
-                remedy=f"Read the changes up to version {version - 1} and those after it apart",
+                remedy=f"Read the changes up to version {version - 1} and those after it separately",
                 table=end.table,
                 version=version,
             )
@@ -167,7 +167,7 @@ def _reads(old: StructField, new: StructField) -> bool:
 
 
 def _same(old: DataType, new: DataType) -> bool:
-    """Whether values of one type are read as the other: members of structs may have come or gone."""
+    """Whether values of one type can be read as the other: members of structs may be added or dropped."""
     if isinstance(old, StructType) and isinstance(new, StructType):
         pairs = ((old.field(member.name), member) for member in new)
         return all(before is None or _reads(before, member) for before, member in pairs)

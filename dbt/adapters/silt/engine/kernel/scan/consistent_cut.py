@@ -1,4 +1,4 @@
-"""One moment of several tables: what a statement that names more than one of them reads."""
+"""Pins a consistent cut: the snapshots of several tables that a statement reads as of one moment."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 
 
 def consistent_cut(logs: Iterable[DeltaLog]) -> dict[DeltaLog, Snapshot]:
-    """One snapshot a table, such that all were the newest at one moment since the call began.
+    """One snapshot per table, all of them the newest at one moment since the call began.
 
-    They are pinned, and pinned again until none has moved in between; a table that was dropped and made anew has moved.
+    They are pinned, and pinned again until none has moved in between. A table that was re-created has moved.
 
     Raises:
         The errors of `DeltaLog.snapshot`.

@@ -1,8 +1,8 @@
-"""What the log says exactly of a column: its least and greatest value.
+"""Answers the exact least and greatest value of a column from the log.
 
-Bounds may be wider than the values are, which is right for skipping and wrong for an answer. So a bound counts only of
-files that this engine wrote whole (`statistics.TRUSTED_TAG`), without a deletion vector; a timestamp, which the log
-cuts to the millisecond, is looked up in the footers of the few files that may hold it.
+Bounds may be wider than the values, which is right for skipping and wrong for an answer. So only bounds of files that
+this engine wrote (`statistics.TRUSTED_TAG`), without a deletion vector, are used; a timestamp, which the log truncates
+to milliseconds, is read from the footers of the few files that may have it.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Extreme:
 
 
 def extreme(store: Store, snapshot: Snapshot, files: pa.Table, name: str, end: End) -> Extreme | None:
-    """The least or greatest value that rows of the files have in a column; None where the log does not say.
+    """The least or greatest value that rows of the files have in a column; None where the log is not exact.
 
     Args:
         files: rows of `snapshot.files`.
-        name: of a column of the table, not of a member of a struct.
+        name: of a top-level column.
     """
     field = snapshot.schema.field(name)
     column = Column((name,))
@@ -69,7 +69,7 @@ def extreme(store: Store, snapshot: Snapshot, files: pa.Table, name: str, end: E
 
 
 def _are_whole(files: pa.Table) -> bool:
-    """Whether the bounds of every file are those of the rows that are in it, and each has some."""
+    """Whether every file has rows, and exact bounds of them."""
     trusted = pc.is_valid(pc.map_lookup(files["tags"].combine_chunks(), pa.scalar(TRUSTED_TAG), "first"))
     if files.num_rows == 0:
         return True
@@ -83,14 +83,14 @@ def _as_mask(may: Any, length: int) -> pa.Array:
 
 
 def _may_be(bounds: pa.Array, outermost: int, end: End) -> pa.Array:
-    """The files whose own extreme, which the log has cut to the millisecond, may be the outermost."""
+    """The files whose own extreme, which the log truncates to milliseconds, may be the outermost."""
     if end == "min":
         return pc.less_equal(bounds, outermost + _MILLISECOND)
     return pc.greater_equal(bounds, outermost - _MILLISECOND)
 
 
 def _by_footers(store: Store, files: pa.Table, physical_name: str, end: End) -> int | None:
-    """The outermost microsecond that the files' footers name; None where one does not say, or there are many."""
+    """The outermost microsecond in the files' footers; None where a footer lacks it, or there are too many files."""
     if files.num_rows > _MOST_FOOTERS:
         return None
     found = [_of_footer(store, decode_path(path), physical_name, end) for path in files["path"].to_pylist()]
@@ -105,7 +105,7 @@ def _of_footer(store: Store, path: str, physical_name: str, end: End) -> int | N
         with store.open_input(path) as source:
             chunks = footers.read(pq.read_metadata(source), [(physical_name,)]).get((physical_name,))
     except (ObjectMissing, pa.ArrowException, OSError):
-        return None  # whoever reads the rows is told what is wrong with the file
+        return None  # a reader of the rows gets the error
     if chunks is None or not chunks.complete or not pa.types.is_timestamp(chunks.arrow_type):
         return None
     raw = chunks.minimum if end == "min" else chunks.maximum
@@ -113,11 +113,11 @@ def _of_footer(store: Store, path: str, physical_name: str, end: End) -> int | N
 
 
 def _as_extreme(order: ValueOrder, form: Any, snapshot: Snapshot, data_type: Any) -> Extreme | None:
-    """A value in its order's form as a value of the column's type."""
+    """Converts a value in its order's form to a value of the column's type."""
     if form is None:
         return None
     if isinstance(order, Strings):
-        # What is as long as a shortened text may be one.
+        # A string as long as a truncated one may be truncated.
         return Extreme(form) if len(form) < snapshot.properties.string_prefix_length else None
     if isinstance(order, Timestamps):
         return _moment(form, order.zoned)

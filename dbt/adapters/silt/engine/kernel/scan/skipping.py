@@ -1,8 +1,8 @@
-"""Which files a predicate can rule out, by partition values and statistics, without reading them.
+"""Data skipping: finds the files that a predicate excludes, by partition values and statistics.
 
 For each part of the predicate and each file there are three answers: may a row of the file make it TRUE, FALSE, NULL?
 Answers are only ever wrong by saying "may" too often, and AND, OR and NOT keep that so: NOT swaps TRUE and FALSE, and
-never turns "may" into "cannot". Rows are what SQL says they are (`expressions.evaluate`); a file is
+never turns "may" into "cannot". Rows are evaluated as in SQL (`expressions.evaluate`); a file is
 
 - ROWS_CANNOT_MATCH, and dropped, where no row may make the predicate TRUE;
 - ROWS_MIGHT_MATCH, and kept, otherwise: with missing statistics always;
@@ -56,13 +56,13 @@ from dbt.adapters.silt.engine.kernel.table.value_order import Strings
 ROWS_MIGHT_MATCH: Final = True
 ROWS_CANNOT_MATCH: Final = False
 
-# A longer IN list is searched file by file, not compared value by value.
+# A longer IN list is searched for each file, not compared value by value.
 _FEW_VALUES = 16
 _YES, _NO = pa.scalar(True), pa.scalar(False)
 
 
 def prune(snapshot: Snapshot, predicate: Expression, files: pa.Table | None = None) -> pa.Table:
-    """The files that may hold a row for which the predicate is TRUE.
+    """The files that may have a row for which the predicate is TRUE.
 
     Args:
         files: those to choose from, rows of `snapshot.files`; all of them by default.
@@ -75,7 +75,7 @@ def prune(snapshot: Snapshot, predicate: Expression, files: pa.Table | None = No
 
 
 def fully_matched(snapshot: Snapshot, predicate: Expression, files: pa.Table | None = None) -> pa.BooleanArray:
-    """For each file, whether the predicate is surely TRUE for every one of its rows."""
+    """For each file, whether the predicate is certainly TRUE for all of its rows."""
     candidates = snapshot.files if files is None else files
     outcomes = _outcomes(candidates, snapshot.metadata, predicate)
     return _as_array(pc.invert(pc.or_(outcomes.false, outcomes.null)), candidates.num_rows)

@@ -1,4 +1,4 @@
-"""A store that makes another one fail, wait or answer badly where it is told to: for tests and simulations."""
+"""FaultyStore: wraps another store and injects failures, delays and wrong answers; for tests and simulations."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ _READS = ("read", "open_input")
 
 
 class FaultKind(enum.Enum):
-    """What happens to an operation."""
+    """The kind of a fault."""
 
     FAIL_BEFORE = "fail before"
-    """StorageError, and nothing was done."""
+    """StorageError, and the operation was not done."""
     FAIL_AFTER = "fail after"
-    """It was done, and then StorageError: a lost answer."""
+    """The operation was done, and then StorageError: a lost answer."""
     DELAY = "delay"
-    """It is done after a wait."""
+    """The operation is done after a wait."""
     LATE = "late"
-    """Of a listing, read or status: the answer is of before the last writes through this store."""
+    """For a listing, read or status: the answer does not include the last writes through this store."""
     TWICE = "twice"
-    """Of a write: it is done twice, and the second answer is given. Of a listing: each entry twice, in any order."""
+    """For a write: it is done twice, and the second answer returned. For a listing: each entry twice, in any order."""
     TORN = "torn"
-    """Of a read: only the first part of the content comes."""
+    """For a read: only the first part of the content is returned."""
     WRONG = "wrong"
-    """Of a status: another size and time than the file has."""
+    """For a status: a wrong size and time."""
 
 
-# The operations that a kind is for, where it is not for all.
+# The operations that a kind applies to, where not to all.
 _OPERATIONS = {
     FaultKind.LATE: ("list_from", *_READS, "status"),
     FaultKind.TWICE: (*_LISTINGS, *_WRITES),
@@ -53,19 +53,19 @@ _OPERATIONS = {
 
 @dataclass
 class Fault:
-    """A rule that a FaultyStore follows.
+    """A rule of a FaultyStore.
 
     Args:
         operation: the name of a method of Store, or a shell pattern of such names; a write to a pinned folder is
-            `put_if_absent`. Operations that the kind is not for are left alone.
+            `put_if_absent`. Operations that the kind does not apply to are not affected.
         kind: what to do.
-        path: shell pattern of the paths it holds for; `*` also stands for `/`.
-        times: how often it strikes at most; None means without end.
-        skip: how often it could strike before it does so first.
-        probability: of striking, each time.
-        seconds: of waiting.
-        count: how many of the files written last a late answer does not know of.
-        share: of the content that a torn read gives, from 0 to 1; -1 gives all but the last line.
+        path: shell pattern of the paths it applies to; `*` also matches `/`.
+        times: how often it occurs at most; None means without limit.
+        skip: how many chances it passes over before it first occurs.
+        probability: of occurring, each time.
+        seconds: how long a delay takes.
+        count: how many of the files written last a late answer does not show.
+        share: of the content that a torn read returns, from 0 to 1; -1 gives all but the last line.
     """
 
     operation: str
@@ -79,14 +79,14 @@ class Fault:
     skip: int = 0
 
     def holds(self, operation: str, path: str) -> bool:
-        """Whether it may strike there, chance and number aside."""
+        """Whether it applies there, apart from probability and number of times."""
         if self.times == 0 or operation not in _OPERATIONS.get(self.kind, (operation,)):
             return False
         return fnmatch.fnmatchcase(operation, self.operation) and fnmatch.fnmatchcase(path, self.path)
 
 
 class _Written:
-    """The paths that were written through a store and its children, the last at the end, with the content of before."""
+    """The paths that were written through a store and its children, the last at the end, with the content before."""
 
     def __init__(self) -> None:
         self._before: dict[str, bytes | None] = {}
@@ -105,12 +105,12 @@ class _Written:
 
 
 class FaultyStore:
-    """Another store, with faults.
+    """Another store with injected faults.
 
     Args:
-        inner: the store that does the work.
-        faults: the first that holds for an operation strikes.
-        seed: of the chance.
+        inner: the store that carries out the operations.
+        faults: the first that applies to an operation occurs.
+        seed: of the randomness.
         clock: waits for the delays.
     """
 
@@ -179,7 +179,7 @@ class FaultyStore:
         return _FaultyFolder(inner, folder, self)
 
     def child(self, folder: str) -> FaultyStore:
-        """The child has the same faults, chance and memory of writes."""
+        """The child shares the faults, the randomness and the record of writes."""
         child = copy.copy(self)
         child.inner = self.inner.child(folder)
         return child
@@ -188,7 +188,7 @@ class FaultyStore:
         return self.inner.local_path(path)
 
     def around(self, operation: str, path: str, run: Callable[[], T]) -> T:
-        """Runs the operation with whatever fault holds for it."""
+        """Runs the operation, with the fault that applies to it, if any."""
         fault = self._strike(operation, path)
         if fault is None:
             return run()
@@ -205,7 +205,7 @@ class FaultyStore:
         return altered
 
     def noted(self, path: str, result: PutResult) -> PutResult:
-        """Remembers a file that was made, for late answers."""
+        """Records a file that was made, for late answers."""
         if result is PutResult.CREATED:
             self._written.note(self._key(path), None)
         return result
@@ -223,7 +223,7 @@ class FaultyStore:
         return None
 
     def _altered(self, fault: Fault, operation: str, path: str, result: Any) -> Any:
-        """The answer as the fault leaves it."""
+        """The answer as the fault changes it."""
         match fault.kind:
             case FaultKind.LATE if operation == "list_from":
                 return self._late_listing(fault, result)
@@ -259,7 +259,7 @@ class FaultyStore:
             return None
 
     def _key(self, path: str) -> str:
-        """The path told apart from those of other children."""
+        """The path as distinguished from the paths of other children."""
         return f"{self.inner.root}/{path}"
 
 

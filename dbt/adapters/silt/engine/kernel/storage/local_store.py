@@ -1,13 +1,13 @@
-"""A folder of the local file system as a store.
+"""LocalStore: a folder of the local file system as a store.
 
 A conditional write makes a temporary file in the same folder, forces it to disk, and links it to its name: `link`
-fails where the name is taken, on every POSIX file system, also between processes and hosts, where a rename would
-overwrite. Then the folder is forced to disk.
+fails where the name exists, on every POSIX file system, also between processes and hosts, where a rename would
+overwrite it. Then the folder is forced to disk.
 
-A writer that is killed leaves at most one such file a write, `.<name>.<32 hexadecimal digits>.tmp` beside the name that
-it was for: in `_delta_log` (commits, checksums, checkpoints, `_last_checkpoint`) and wherever else a store puts files.
-Its name begins with a dot, so it is nothing of the log and no data to any reader; `is_temporary_name` tells it, and
-once it is old enough VACUUM deletes it. No other file that a store puts is ever there in part.
+A writer that is killed leaves at most one such file per write, `.<name>.<32 hexadecimal digits>.tmp` in the folder of
+its target: in `_delta_log` (commits, checksums, checkpoints, `_last_checkpoint`) and wherever else a store puts files.
+Its name begins with a dot, so every reader ignores it; `is_temporary_name` recognises it, and VACUUM deletes it once it
+is old enough. No other file that a store writes is ever visible in part.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 
 
 def is_temporary_name(name: str) -> bool:
-    """Whether a file has the name of one that a store of this kind was about to put when it was killed."""
+    """Whether the name is that of a temporary file, which a killed writer may have left."""
     return _TEMPORARY_NAME.fullmatch(name) is not None
 
 
 class LocalStore:
-    """Files under one folder, which need not be there yet.
+    """Files under one folder, which need not exist yet.
 
     Args:
-        root: the folder; a relative one is taken from the working directory of now.
+        root: the folder; a relative one is resolved against the current working directory.
     """
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
@@ -124,7 +124,7 @@ class LocalStore:
 
     def rename_folder(self, source: str, target: str) -> None:
         old, new = self._at(source), self._at(target)
-        # rename(2) replaces an empty folder without a word.
+        # rename(2) replaces an empty folder silently.
         if os.path.lexists(new):
             raise ObjectExists(new)
         try:
@@ -183,7 +183,7 @@ class LocalStore:
 
 
 class LocalFolder:
-    """A folder held by a descriptor, so that its inode cannot be given to another folder while this value lives."""
+    """A folder held by a descriptor, so that its inode is not reused while this value lives."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -250,14 +250,14 @@ class LocalFolder:
         try:
             os.unlink(temporary, dir_fd=self._descriptor)
         except FileNotFoundError:
-            pass  # it was never made, or went with its folder
+            pass  # it was never made, or was deleted with its folder
         except OSError as error:
             _logger.warning("left %s in %s: %s", temporary, self._path, error)
 
 
 @contextlib.contextmanager
 def _mapped(doing: str, path: str) -> Iterator[None]:
-    """Foreign errors of the operating system as the store's own."""
+    """Converts errors of the operating system to those of the store."""
     try:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:

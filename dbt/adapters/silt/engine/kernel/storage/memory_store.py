@@ -1,4 +1,4 @@
-"""A store in memory, for tests and trials."""
+"""MemoryStore: a store in memory, for tests and trials."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectExis
 
 @dataclass
 class _Tree:
-    """Files and folders by absolute path. A folder's number tells its incarnations apart; its time is its entries'."""
+    """Files and folders by absolute path. A folder's number identifies its incarnation; its time is its entries'."""
 
     clock: Clock
     files: dict[str, tuple[bytes, int]] = field(default_factory=dict)

@@ -1,15 +1,15 @@
-"""A bucket, or a prefix in it, as a store: S3 and what speaks its language, Google Cloud Storage, Azure, by obstore.
+"""ObjectStore: a bucket, or a prefix in it, as a store: S3 and compatible services, Google Cloud, Azure, by obstore.
 
 A conditional write is one request that the service itself decides: `If-None-Match: *` on S3 and Azure, a generation of
-0 on Google. It is sent once, never again by the client underneath, so that each answer is about that one request: a
-refusal is definite, and EXISTS means that some request, this writer's own lost one or another's, made the object.
+0 on Google. It is sent once and never repeated by the client, so that each answer is about that one request: a refusal
+is definite, and EXISTS means that some request, an earlier one of this writer or another's, made the object.
 
-There are no folders, only the paths of objects. So a folder is there while an object is below it; making one does
-nothing, and a write needs none. What keeps a commit out of a log that was dropped, or dropped and made again, is the
-file by which the log's folder is known (`ObjectFolder.known_by`): the commit that its writer has read.
+There are no folders, only the paths of objects. So a folder exists while an object is below it; making one does
+nothing, and a write needs none. A commit does not get into a log that was dropped, or dropped and re-created, because
+the log's folder is identified by a file (`ObjectFolder.known_by`): a commit that the writer has read.
 
-Nothing is left behind by a writer that is killed, except parts of an upload that was never completed, which no listing
-shows; a rule of the bucket (S3: AbortIncompleteMultipartUpload) removes them.
+A killed writer leaves nothing behind, except parts of an upload that was never completed, which no listing shows; a
+rule of the bucket (S3: AbortIncompleteMultipartUpload) removes them.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class ObjectStore:
 
     Args:
         url: `s3://bucket/prefix`, `gs://...`, `az://container/prefix` or `abfss://...`; for trials also `memory:///`.
-        options: by the names that obstore gives them, of the service (`endpoint`, `region`, `access_key_id`,
-            `secret_access_key`, `skip_signature` ...) and of its client (`allow_http`, `timeout`, `proxy_url` ...), and
-            `max_retries`, how often a request other than a conditional write is sent again. What is not given is taken
-            from the environment, as the service's own tools do.
+        options: with obstore's names, for the service (`endpoint`, `region`, `access_key_id`, `secret_access_key`,
+            `skip_signature` ...) and for its client (`allow_http`, `timeout`, `proxy_url` ...), and `max_retries`,
+            how often a request other than a conditional write is sent again. Other options are taken
+            from the environment, as by the service's own tools.
 
     Raises:
         InvalidSettingError: obstore is not installed, or the URL or an option cannot be used.
@@ -87,7 +87,7 @@ class ObjectStore:
         key = self._key(folder)
         with _mapped("listing", self._named(folder)):
             if start:
-                # The service begins after an offset; what sorts between the two is left out below.
+                # The service lists from an exclusive offset; names before `start` are filtered out below.
                 stream = obstore.list(self._client, key or None, offset=_joined(key, start[:-1]), chunk_size=1000)
                 found: Iterable[Any] = [each for chunk in stream for each in chunk]
             else:
@@ -143,11 +143,11 @@ class ObjectStore:
         """Does nothing: the first object below it makes it."""
 
     def rename_folder(self, source: str, target: str) -> None:
-        """Copies every object, then deletes what was copied: not one step, and as costly as the data is large.
+        """Copies every object, then deletes what was copied: not atomic, and as costly as the data is large.
 
         Names are copied from the last to the first, so that until the end a table's log lacks its beginning at the
         target, and a reader there meets an error, never a part of the table. Whoever moves a table ends its log first:
-        a commit that lands at the source while it is copied stays behind.
+        a commit that is made at the source during the copy is not moved.
         """
         if next(self._keys(target), None) is not None:
             raise ObjectExists(self._named(target))
@@ -162,20 +162,20 @@ class ObjectStore:
                 obstore.delete(self._client, key)
 
     def delete_folder(self, folder: str) -> None:
-        """Deletes every object below, until there is none: one that is put meanwhile goes too."""
+        """Deletes every object below, until there is none: one that is written meanwhile is deleted too."""
         while keys := sorted(self._keys(folder)):
             with _mapped("deleting the folder", self._named(folder)):
                 obstore.delete(self._client, keys)
 
     def delete_empty_folder(self, folder: str) -> bool:
-        """Does nothing: what is empty is not there."""
+        """Does nothing: an empty folder does not exist."""
         return False
 
     def folder_modified_ms(self, folder: str) -> int | None:
         return None
 
     def make_durable(self, paths: Sequence[str]) -> None:
-        """An object that is there is durable, so only that is looked at."""
+        """Checks that the objects exist: an object that exists is durable."""
         with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:
             for path, found in zip(paths, pool.map(self.status, paths), strict=True):
                 if found is None:
@@ -194,7 +194,7 @@ class ObjectStore:
         return self._named(path)
 
     def _existing(self, path: str, error: Exception) -> PutResult:
-        """S3 also refuses a write while another of the same object is under way (409), which may yet fail."""
+        """S3 also refuses a write during another one of the same object (409), which may still fail."""
         if self.status(path) is None:
             raise StorageError(f"another write of {self._named(path)} was under way") from error
         return PutResult.EXISTS
@@ -211,14 +211,14 @@ class ObjectStore:
                 yield from (each["path"] for each in chunk)
 
     def _require_folder(self, folder: str) -> None:
-        """The root is always there."""
+        """The root always exists."""
         if folder and next(self._keys(folder), None) is None:
             raise ObjectMissing(self._named(folder))
 
 
 @dataclass(frozen=True)
 class ObjectFolder:
-    """A prefix, told from the same prefix at another time by an object in it that must be there, unchanged."""
+    """A prefix, distinguished from the same prefix at another time by an object in it that must stay unchanged."""
 
     store: ObjectStore
     folder: str
@@ -228,17 +228,17 @@ class ObjectFolder:
         return self if file == self.witness else replace(self, witness=file)
 
     def is_current(self) -> bool:
-        """Whether the file that the folder is known by is still the one it was; True where it is known by none."""
+        """Whether the file that identifies the folder is unchanged; True where there is no such file."""
         if self.witness is None:
             return True
         found = self.store.status(self.witness.path)
         return found is not None and found.has_content_of(self.witness)
 
     def put_if_absent(self, name: str, data: bytes) -> PutResult:
-        """Looks at the file that the folder is known by before and after.
+        """Checks the file that identifies the folder before and after the write.
 
-        A drop deletes until nothing is left, so an object that was put too late for the drop to see it was put after
-        that file had gone: then the second look finds it out, and the object is taken away again.
+        A drop deletes until nothing is left, so an object that the drop did not see was written after that file was
+        deleted: then the second check fails, and the object is deleted again.
         """
         if not self.is_current():
             raise ObjectMissing(_joined(self.store.root, self.folder))
@@ -251,7 +251,7 @@ class ObjectFolder:
 
 
 class _Ranges(io.RawIOBase):
-    """An object that is read by ranges; every range is of the same content."""
+    """An object that is read in ranges, all of them of the same content."""
 
     def __init__(self, client: Any, key: str, found: Mapping[str, Any]) -> None:
         self._client, self._key, self._size = client, key, found["size"]
@@ -285,7 +285,7 @@ class _Ranges(io.RawIOBase):
 
 
 def _clients(url: str, options: dict[str, Any]) -> tuple[Any, Any]:
-    """The client for everything, and the one for conditional writes, which sends nothing twice."""
+    """The client for all requests, and the one for conditional writes, which never repeats a request."""
     if obstore is None:
         raise InvalidSettingError(
             f"{url} is in an object store, and the package obstore is not installed",
@@ -310,10 +310,10 @@ def _clients(url: str, options: dict[str, Any]) -> tuple[Any, Any]:
 
 @contextlib.contextmanager
 def _mapped(doing: str, name: str, is_write: bool = False) -> Iterator[None]:
-    """Foreign errors as the store's own.
+    """Converts errors of obstore to those of the store.
 
     Args:
-        is_write: whether a refusal means that a write surely did not take place: it was sent once.
+        is_write: whether a refusal means that a write certainly did not take place: it was sent once.
     """
     try:
         yield
@@ -338,7 +338,7 @@ def _refusals() -> tuple[type[Exception], ...]:
 
 
 def _status(path: str, found: Mapping[str, Any]) -> FileStatus:
-    """As a listing and a look at the one object agree on it: the latter knows the time to the second only."""
+    """The file with its time to the second: a request for one object knows no more, and must agree with a listing."""
     modified: datetime.datetime = found["last_modified"]
     etag: str | None = found["e_tag"]
     tag = None if etag is None else etag.removeprefix("W/").strip('"')

@@ -1,8 +1,8 @@
-"""What the kernel asks of a storage: a small protocol that a local folder, an object store and memory can all keep.
+"""Store: the protocol of a storage, which a local folder, an object store and memory implement.
 
-Paths are relative to the store's root, with `/` between names, and are plain names, not URIs. An operation that cannot
-tell what happened raises StorageError; absence is told apart from failure everywhere, because a reader that takes
-a failing listing for an empty one would rebuild a table that is there.
+Paths are relative to the store's root, with `/` between names, and are plain names, not URIs. An operation of which
+the outcome is unknown raises StorageError. Absence and failure are different errors everywhere: a reader that took a
+failed listing for an empty one would re-create a table that exists.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _READS: Final = 3
 
 
 class ObjectMissing(Exception):
-    """The object or folder is definitely not there."""
+    """The object or folder certainly does not exist."""
 
 
 class ObjectExists(Exception):
-    """There is already an object or folder at the place where one was to be made."""
+    """There is already an object or folder at the path where one was to be made."""
 
 
 class PutResult(enum.Enum):
@@ -40,7 +40,7 @@ class FileStatus:
         path: relative to the store's root.
         size: bytes.
         modified_ms: milliseconds since 1970-01-01 UTC.
-        etag: what another content would differ in; None where the storage gives no such thing.
+        etag: identifies the content; None where the storage has none.
     """
 
     path: str
@@ -53,25 +53,25 @@ class FileStatus:
         return self.path.rpartition("/")[2]
 
     def has_content_of(self, other: FileStatus) -> bool:
-        """Whether both are of one content, as far as they tell."""
+        """Whether both have the same content, as far as their fields show."""
         if self.etag is not None and other.etag is not None:
             return self.etag == other.etag
         return (self.size, self.modified_ms) == (other.size, other.modified_ms)
 
 
 class PinnedFolder(Protocol):
-    """One incarnation of a folder: a folder made anew at the same place is another one."""
+    """One incarnation of a folder: a folder that is re-created at the same path is another one."""
 
     def known_by(self, file: FileStatus) -> PinnedFolder:
-        """The same folder, known by a file that was seen in it.
+        """The same folder, identified by a file that was seen in it.
 
-        A storage that has no folders of its own tells incarnations apart by such a file: it must be there, unchanged.
-        Others need none, and give the same value back.
+        A storage without folders distinguishes incarnations by such a file: it must be there, unchanged. Other
+        storages need none, and return the same value.
         """
         ...
 
     def is_current(self) -> bool:
-        """Whether this very folder is still at its place."""
+        """Whether this very folder is still at its path."""
         ...
 
     def put_if_absent(self, name: str, data: bytes) -> PutResult:
@@ -79,20 +79,30 @@ class PinnedFolder(Protocol):
 
         Raises:
             ObjectMissing: the folder was removed, moved or replaced since it was pinned; nothing was written.
-            NotWrittenError: the write failed and surely did not take place.
-            StorageError: whether the write took place is not known.
+            NotWrittenError: the write failed and certainly did not take place.
+            StorageError: the write may or may not have taken place.
         """
         ...
 
 
 class Store(Protocol):
-    """A place for files.
+    """A tree of files.
 
-    Where folders are only prefixes (object stores), a folder is there while a file is below it, and a missing one is
-    told as ObjectMissing by whatever lists or reads in it.
+    Where folders are only prefixes (object stores), a folder exists while a file is below it, and listing or reading in
+    a missing one raises ObjectMissing.
 
-    Every method may raise StorageError; for a write it means that whether the write took place is not known, unless it
+    Every method may raise StorageError; from a write it means that the write may or may not have taken place, unless it
     is a NotWrittenError.
+
+    >>> from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
+    >>> store = MemoryStore()
+    >>> store.make_folder("_delta_log")
+    >>> store.put_if_absent("_delta_log/0.json", b"first")
+    <PutResult.CREATED: 'created'>
+    >>> store.put_if_absent("_delta_log/0.json", b"second")
+    <PutResult.EXISTS: 'exists'>
+    >>> store.read("_delta_log/0.json")
+    b'first'
     """
 
     @property
@@ -153,15 +163,15 @@ class Store(Protocol):
         ...
 
     def delete(self, path: str) -> None:
-        """Deletes the file; one that is not there is no error."""
+        """Deletes the file; a missing one is no error."""
         ...
 
     def make_folder(self, folder: str) -> None:
-        """Makes the folder, and those above it, where they are not there; nothing where folders are only prefixes."""
+        """Makes the folder, and those above it, where they do not exist; nothing where folders are only prefixes."""
         ...
 
     def rename_folder(self, source: str, target: str) -> None:
-        """Moves a folder: in one step where the storage has folders.
+        """Moves a folder: atomically where the storage has folders.
 
         Raises:
             ObjectMissing: the source, or the folder that the target is to be in, is not there.
@@ -170,22 +180,22 @@ class Store(Protocol):
         ...
 
     def delete_folder(self, folder: str) -> None:
-        """Deletes the folder and all within; one that is not there is no error."""
+        """Deletes the folder and all within; a missing one is no error."""
         ...
 
     def delete_empty_folder(self, folder: str) -> bool:
-        """Deletes the folder if nothing is in it, in one step; whether it did. Never where folders are prefixes."""
+        """Deletes the folder atomically if it is empty; whether it did. Never where folders are only prefixes."""
         ...
 
     def folder_modified_ms(self, folder: str) -> int | None:
         """When something was last put directly into the folder or taken out of it, milliseconds since 1970-01-01 UTC.
 
-        None where there is no such folder, or where the storage has none apart from the files in them.
+        None where there is no such folder, or where folders are only prefixes.
         """
         ...
 
     def make_durable(self, paths: Sequence[str]) -> None:
-        """Makes files that others wrote survive a crash: the files, and every folder between them and the root.
+        """Makes files that others wrote durable: the files, and every folder between them and the root.
 
         Raises:
             ObjectMissing: a file is not there.
@@ -193,7 +203,7 @@ class Store(Protocol):
         ...
 
     def pin(self, folder: str) -> PinnedFolder:
-        """Takes hold of the folder that is there now.
+        """Pins the folder that is there now.
 
         Raises:
             ObjectMissing: there is no such folder. Never raised where folders are only prefixes.
@@ -201,7 +211,7 @@ class Store(Protocol):
         ...
 
     def child(self, folder: str) -> Store:
-        """A store of the same kind whose root is that folder, which need not be there."""
+        """A store of the same kind with that folder as root, which need not exist."""
         ...
 
     def local_path(self, path: str) -> str | None:
@@ -210,10 +220,10 @@ class Store(Protocol):
 
 
 def read_whole(store: Store, path: str, seen: FileStatus | None = None) -> bytes:
-    """The content of a file of lines, of which a part could pass for the whole: as long as the file is said to be.
+    """Reads a file of lines, of which a part could pass for the whole, and checks it against the file's size.
 
     Args:
-        seen: the file as a listing showed it, which saves a look at it.
+        seen: the file as a listing showed it, which saves a request for its status.
 
     Raises:
         ObjectMissing: there is no such file.
@@ -226,4 +236,4 @@ def read_whole(store: Store, path: str, seen: FileStatus | None = None) -> bytes
         if seen is not None and seen.size == len(data):
             return data
     size = "gone" if seen is None else f"{seen.size} bytes long"
-    raise StorageError(f"{len(data)} bytes of {path} could be read, which is said to be {size}")
+    raise StorageError(f"{len(data)} bytes of {path} could be read, but it is {size}")

@@ -1,4 +1,4 @@
-"""The actions of the Delta log, one frozen value each, and their JSON spelling.
+"""The actions of the Delta log as frozen values, and their JSON.
 
 Source: the Delta specification, section "Actions". An absent or null field is None; unknown fields and unknown
 actions are ignored, as the specification asks. A JSON number with a fraction becomes a Decimal, never a float.
@@ -58,7 +58,7 @@ class Protocol:
 class Metadata:
     """The table's identity, schema, partitioning and properties.
 
-    `schema_string` is the Spark StructType JSON; `kernel.schema.StructType.from_json` reads it.
+    `schema_string` is the Spark StructType JSON; `table.schema.StructType.from_json` reads it.
     """
 
     key: ClassVar[str] = "metaData"
@@ -113,7 +113,7 @@ class DeletionVector:
 
     @property
     def unique_id(self) -> str:
-        """The part of a logical file's identity that its vector gives."""
+        """The vector's part of the key of a logical file."""
         at = "" if self.offset is None else f"@{self.offset}"
         return f"{self.storage_type}{self.path_or_inline_dv}{at}"
 
@@ -191,7 +191,7 @@ class AddFile:
         )
 
     def remove(self, deletion_timestamp: int, data_change: bool = True) -> RemoveFile:
-        """The action that takes this file out of the table."""
+        """The action that removes this file from the table."""
         return RemoveFile(
             path=self.path,
             deletion_timestamp=deletion_timestamp,
@@ -318,13 +318,13 @@ class DomainMetadata:
 
 @dataclass(frozen=True)
 class CommitInfo:
-    """Who committed what, and how (free-form in the specification; the field names are the reference's).
+    """Who committed what, and how (free-form in the specification; the field names are those of delta-spark).
 
     `operation_parameters` are raw JSON values, `operation_metrics` are numbers as text. Three fields are this engine's:
     `read_versions` are the versions of each table that the statement read, by its name; `statement_attempts` counts
-    the runs of the whole statement, `commit_attempts` the tries to commit of the last of them. `extra` holds the fields
-    that have no attribute here: those of other writers, and the run metadata of ours. Nothing of a table hangs on it,
-    so a field of another type than the reference's is one of those.
+    the runs of the whole statement, `commit_attempts` the attempts to commit in the last of them. `extra` holds the
+    fields that have no attribute here: those of other writers, and this engine's run metadata. The state of a table
+    does not depend on it, so a field of another type than delta-spark's is kept there and is no error.
     """
 
     key: ClassVar[str] = "commitInfo"
@@ -385,7 +385,7 @@ class CommitInfo:
         )
 
 
-# delta-rs once left the schema of an empty table out.
+# Old versions of delta-rs leave out the schema of an empty table.
 _NO_COLUMNS = '{"type":"struct","fields":[]}'
 
 Action: TypeAlias = (
@@ -433,8 +433,8 @@ def parse(data: bytes) -> list[Action]:
     """The actions of a commit file, unknown ones left out.
 
     Raises:
-        ValueError: a line is not JSON, or an action lacks a field or has one of another type; the caller knows which
-            file it is and says so.
+        ValueError: a line is not JSON, or an action lacks a field or has one of another type; the caller names the
+            file.
     """
     found: list[Action] = []
     for line in data.decode().split("\n"):
@@ -449,7 +449,7 @@ def _loaded(line: str) -> Mapping[str, Json]:
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     if not isinstance(wrapper, dict):
-        raise ValueError("it is no JSON object")
+        raise ValueError("it is not a JSON object")
     return wrapper
 
 

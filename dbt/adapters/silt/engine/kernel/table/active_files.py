@@ -1,6 +1,6 @@
-"""A table's active files, and its tombstones, as Arrow columns, and the way between rows and actions.
+"""A table's active files and tombstones as Arrow columns, and their conversion from and to actions.
 
-One row is one logical file. Columns are the fields of the actions `add` and `remove` in snake case.
+One row is one logical file. The columns are the fields of the actions `add` and `remove` in snake case.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ TOMBSTONES: Final = pa.schema(
     ]
 )
 
-# Batches are the unit that a removal rewrites: the rows of the others are shared between snapshots.
+# A removal copies only the batches that it changes: the other batches are shared between snapshots.
 _BATCH_ROWS = 65_536
 _FEW_BATCHES = 8
 _SMALL_BATCHES = 256
@@ -92,7 +92,7 @@ def size(files: pa.Table) -> int:
 
 
 def camel(name: str) -> str:
-    """The specification's spelling of a column's name."""
+    """The name of a column in the specification: in camel case."""
     if name == "path_or_inline_dv":
         return "pathOrInlineDv"
     first, *rest = name.split("_")
@@ -100,17 +100,17 @@ def camel(name: str) -> str:
 
 
 def file_key(path: str, vector: DeletionVector | None) -> str:
-    """What identifies a logical file (specification: "Action Reconciliation")."""
+    """The key of a logical file (specification: "Action Reconciliation")."""
     return decode_path(path) if vector is None else f"{decode_path(path)}{_KEY_SEPARATOR}{vector.unique_id}"
 
 
 def without(table: pa.Table, keys: Collection[str]) -> pa.Table:
-    """The rows whose `file_key` is none of the keys; batches that hold none of them are kept as they are."""
+    """The rows whose `file_key` is not among the keys; batches without any of them are shared, not copied."""
     if not keys or table.num_rows == 0:
         return table
     wanted = pa.array(sorted(keys), pa.string())
     tails = pa.array(sorted({key.partition(_KEY_SEPARATOR)[0][-_TAIL:] for key in keys}), pa.string())
-    # Every append leaves a small batch of its own, and what is done a batch costs more than the rows in it.
+    # Every append adds a small batch, and the work for a batch costs more than that for its rows.
     is_splintered = table["path"].num_chunks > _FEW_BATCHES and table.num_rows <= _BATCH_ROWS
     joined = table.combine_chunks() if is_splintered else table
     kept = [_batch_without(batch, wanted, tails) for batch in joined.to_batches(max_chunksize=_BATCH_ROWS)]

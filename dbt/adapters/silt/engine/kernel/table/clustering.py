@@ -1,6 +1,6 @@
-"""Clustered tables: which columns files are clustered by, as the domain `delta.clustering` records it.
+"""Reads the clustering columns of a table from the domain `delta.clustering`.
 
-Nothing here clusters files: those that are added stand beside the clustered ones, with statistics of these columns.
+Files are not clustered here: added files are next to the clustered ones, with statistics of these columns.
 Source: the Delta specification, section "Clustered Table".
 """
 
@@ -20,7 +20,7 @@ Path: TypeAlias = tuple[str, ...]
 
 
 def clustering_columns(domains: Mapping[str, DomainMetadata]) -> tuple[Path, ...]:
-    """The paths, by physical names, of the columns that the table is clustered by; none where it is not.
+    """The paths, by physical names, of the columns that the table is clustered by; empty where it is not.
 
     Raises:
         CorruptLogError: the domain's configuration is not what the specification says.
@@ -30,14 +30,14 @@ def clustering_columns(domains: Mapping[str, DomainMetadata]) -> tuple[Path, ...
         return ()
     try:
         columns = json.loads(domain.configuration)["clusteringColumns"]
-        # The reference writes a path as a list of names; the specification's own example has plain names.
+        # delta-spark writes a path as a list of names; the specification's own example has plain names.
         return tuple((column,) if isinstance(column, str) else tuple(map(str, column)) for column in columns)
     except (ValueError, KeyError, TypeError) as error:
         raise CorruptLogError(f"the domain {CLUSTERING_DOMAIN} cannot be read ({error!r})") from error
 
 
 def physical_path(schema: StructType, path: Path) -> Path:
-    """The path by physical names of a column that is there; elements, keys and values keep their words."""
+    """The path of a column by physical names; `element`, `key` and `value` stay as they are."""
     names = []
     inside: DataType = schema
     for part in path:

@@ -1,4 +1,4 @@
-"""Column mapping: columns are known to data files by physical names and ids, which stay when a column is renamed.
+"""Column mapping: data files know columns by physical names and ids, which stay when a column is renamed.
 
 Physical names also key partition values, statistics and clustering columns. In mode `name` a file's columns are found
 by these names, in mode `id` by the ids in its footer. Source: the Delta specification, section "Column Mapping".
@@ -32,7 +32,7 @@ MAX_COLUMN_ID: Final = "delta.columnMapping.maxColumnId"
 COLUMN_ID: Final = "delta.columnMapping.id"
 
 PARQUET_FIELD_ID: Final = "parquet.field.id"
-"""The metadata of a Spark column that becomes, or is looked up as, its `field_id` in a Parquet schema."""
+"""The metadata key of a Spark column that Spark writes, and looks up, as `field_id` in a Parquet schema."""
 
 _NONE = "none"
 _NESTED_IDS = "delta.columnMapping.nested.ids"
@@ -47,10 +47,10 @@ def is_mapped(configuration: Mapping[str, str]) -> bool:
 def stored_schema(metadata: Metadata, with_ids: bool = True) -> StructType:
     """The schema of a table's data files: physical names, and each column's id as its Parquet field id.
 
-    The column by which change data files tell kinds of changes has its own name there.
+    The column `_change_type` of change data files keeps its name.
 
     Args:
-        with_ids: whether the ids are there; without them Spark finds the columns of a file by their names.
+        with_ids: whether to set the ids; without them Spark finds the columns of a file by their names.
 
     Raises:
         CorruptLogError: a column of a table that maps its columns has no physical name or id.
@@ -62,7 +62,7 @@ def stored_schema(metadata: Metadata, with_ids: bool = True) -> StructType:
 
 
 def effective(metadata: Metadata) -> Metadata:
-    """The metadata without what an earlier mapping has left in it: in mode `none` display names are what counts."""
+    """The metadata without the ids and physical names of an earlier mapping: in mode `none` only names count."""
     if PHYSICAL_NAME not in metadata.schema_string or is_mapped(metadata.configuration):
         return metadata
     schema = without_mapping(StructType.from_json(metadata.schema_string))
@@ -72,14 +72,14 @@ def effective(metadata: Metadata) -> Metadata:
 def mapped(metadata: Metadata, before: Metadata | None, new_id: Callable[[], str], table: str) -> Metadata:
     """A table's next metadata, with an id and a physical name for every column that has none.
 
-    Where the mapping is switched on for a table that has files, its columns keep the names that those have.
+    Where the mapping is enabled for a table that has files, its columns keep the names that the files have.
 
     Args:
-        before: what the next version is based on; None for a new table, and for one that takes another's place.
+        before: of the version before; None for a new table, and for one that replaces another.
         new_id: gives universally unique ids.
 
     Raises:
-        UnsupportedStatementError: the mode would change otherwise than from `none` to `name`.
+        UnsupportedStatementError: the mode would change, other than from `none` to `name`.
     """
     mode = TableProperties(metadata.configuration).column_mapping_mode
     old_mode = mode if before is None else TableProperties(before.configuration).column_mapping_mode
@@ -110,7 +110,7 @@ def mapped(metadata: Metadata, before: Metadata | None, new_id: Callable[[], str
 
 
 def successor(configuration: Mapping[str, str], replaced: Metadata) -> dict[str, str]:
-    """The properties of a table that takes another's place: its column ids go on from the other's."""
+    """The properties of a table that replaces another: its column ids continue from the other's."""
     if MAX_COLUMN_ID not in replaced.configuration:
         return dict(configuration)
     return {**configuration, MAX_COLUMN_ID: str(max_column_id(replaced))}
@@ -120,18 +120,18 @@ def max_column_id(metadata: Metadata) -> int:
     """The greatest id that a column of the table has or had; 0 where none has one."""
     recorded = metadata.configuration.get(MAX_COLUMN_ID, "0")
     if not recorded.isdecimal():
-        raise CorruptLogError(f"the table property `{MAX_COLUMN_ID}` is no number: `{recorded}`")
+        raise CorruptLogError(f"the table property `{MAX_COLUMN_ID}` is not a number: `{recorded}`")
     fields = all_fields(StructType.from_json(metadata.schema_string))
     return max(int(recorded), *(int(field.metadata.get(COLUMN_ID, 0)) for field in fields), 0)
 
 
 def without_mapping(schema: StructType) -> StructType:
-    """The schema without ids and physical names, as that of a query that reads the table."""
+    """The schema without ids and physical names, as a query that reads the table has it."""
     return map_fields(schema, _unmapped)
 
 
 def check_mapping(metadata: Metadata, table: str) -> None:
-    """Passes where a table that maps its columns does so completely.
+    """Passes where every column of a table with column mapping has its own id and physical name.
 
     Raises:
         InternalError: a column lacks its id or physical name, or two have the same.

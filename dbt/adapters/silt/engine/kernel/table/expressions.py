@@ -1,7 +1,7 @@
-"""Predicates over the columns of one table: small frozen trees, and what they mean for a row.
+"""Predicates over the columns of one table: frozen trees, and their value for a row.
 
-A tree says less than SQL does: a column is only ever compared with a value of its own type, and whatever cannot be said
-that way is `UNKNOWN`, which may have any outcome. Outcomes are SQL's three: True, False and None (NULL).
+A tree can express less than SQL: a column is only compared with a value of its own type, and any other condition is
+`UNKNOWN`, which may have any outcome. Outcomes are SQL's three: True, False and None (NULL).
 
 `evaluate` defines the meaning, row by row, as Spark SQL has it: NaN equals itself and is greater than every other
 number, -0.0 equals 0.0, strings compare by their UTF-8 bytes. Data skipping must agree with it.
@@ -36,7 +36,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Constant:
-    """A condition that no column decides: the outcomes that it may have."""
+    """A condition that does not depend on a column: the outcomes that it may have."""
 
     possible: frozenset[Outcome]
 
@@ -101,7 +101,7 @@ TRUE: Final = Constant(frozenset({True}))
 FALSE: Final = Constant(frozenset({False}))
 NULL: Final = Constant(frozenset({None}))
 UNKNOWN: Final = Constant(frozenset({True, False, None}))
-"""Might be anything: rules out no file, and proves nothing about one."""
+"""May have any outcome: excludes no file, and proves nothing about one."""
 
 
 def columns(expression: Expression) -> Iterator[Column]:
@@ -116,7 +116,7 @@ def columns(expression: Expression) -> Iterator[Column]:
 
 
 def evaluate(expression: Expression, row: Mapping[str, Any]) -> Outcome:
-    """What the expression says about one row.
+    """The outcome of the expression for one row.
 
     Args:
         row: values by column name, in any case; structs are mappings, or None.

@@ -1,8 +1,8 @@
-"""What a table's protocol asks of its readers and writers, and which of it this engine has.
+"""Table features: which ones a table's protocol needs, and which ones this engine has.
 
 Source: the Delta specification, sections "Table Features" and "Valid Feature Names in Table Features". A feature that
-a table only lists, but does not use, stands in nobody's way where its rules ask nothing of a table that does not use
-it; `Feature.in_use` says so.
+a table lists but does not use is no obstacle where its rules ask nothing of such a table: `Feature.in_use` decides
+that.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ DEFAULT_PROTOCOL: Final = Protocol(1, 2)
 PRIMITIVE_TYPES: Final = frozenset(
     "string long integer short byte double float boolean binary date timestamp timestamp_ntz variant void".split()
 )
-"""The names of the types without parameters that this engine has."""
+"""The names of the types without parameters that this engine supports."""
 
 _MOST_DIGITS = 38
-# What a protocol without feature lists has by its versions (specification: "Valid Feature Names in Table Features").
+# The features that a protocol without feature lists implies (specification: "Valid Feature Names in Table Features").
 _LEGACY_FEATURES: Final = (
     "appendOnly",
     "invariants",
@@ -51,14 +51,14 @@ Use = Callable[[StructType, TableProperties], bool]
 
 @dataclass(frozen=True)
 class Feature:
-    """A named piece of the protocol.
+    """A table feature.
 
     Args:
         name: as in the feature lists.
-        in_use: whether a table of this schema and these properties makes use of it.
-        readable, writable: whether this engine reads, writes a table that makes use of it.
+        in_use: whether a table with this schema and these properties uses it.
+        readable, writable: whether this engine reads and writes a table that uses it.
         reader_version, writer_version: the legacy versions that imply it; 3 and 7 where only a list can name it,
-            reader version 0 where readers need not know it.
+            reader version 0 where it concerns writers only.
         requires: further features that a table with this one must have.
     """
 
@@ -75,7 +75,7 @@ def check_readable(protocol: Protocol, table: str, metadata: Metadata | None = N
     """Passes where this engine reads every feature that the table needs.
 
     Args:
-        metadata: tells which features are in use; without it only unknown features and versions are refused.
+        metadata: decides which features are in use; without it only unknown features and versions are refused.
 
     Raises:
         UnsupportedFeatureError: names the features.
@@ -108,7 +108,7 @@ def check_writable(protocol: Protocol, table: str, metadata: Metadata | None = N
 
 
 def protocol_for(schema: StructType, configuration: Mapping[str, str]) -> Protocol:
-    """The least protocol of a new table: the default one where that is enough.
+    """The lowest protocol for a new table: the default one where that is enough.
 
     Raises:
         UnsupportedFeatureError: the schema or the properties ask for a feature that this engine cannot write.
@@ -127,7 +127,7 @@ def needed_features(schema: StructType, configuration: Mapping[str, str]) -> tup
 
 
 def upgraded(protocol: Protocol, features: Iterable[str]) -> Protocol:
-    """The least protocol that has these features and all that the given one has; the same where it has them.
+    """The lowest protocol with these features and all of the given one; the given one where it has them.
 
     Raises:
         UnsupportedFeatureError: this engine does not know a feature.
@@ -155,7 +155,7 @@ def upgraded(protocol: Protocol, features: Iterable[str]) -> Protocol:
 
 
 def merged(protocol: Protocol, other: Protocol) -> Protocol:
-    """The least protocol that has every feature of both.
+    """The lowest protocol that has every feature of both.
 
     Raises:
         UnsupportedFeatureError: this engine does not know a feature of the other.
@@ -315,7 +315,7 @@ _FEATURES: Mapping[str, Feature] = {
         Feature("vacuumProtocolCheck", _never, True, True, reader_version=3),
         Feature("v2Checkpoint", _has_v2_checkpoints, True, True, reader_version=3),
         Feature("domainMetadata", _never, True, True),
-        # Asks something of the clean-up of the log alone, which keeps it.
+        # Concerns only the clean-up of the log, which obeys it.
         Feature("checkpointProtection", _never, True, True),
         Feature("allowColumnDefaults", _field_has(CURRENT_DEFAULT), True, True),
         Feature("inCommitTimestamp", _property_is_true("delta.enableInCommitTimestamps"), True, True),
@@ -323,10 +323,10 @@ _FEATURES: Mapping[str, Feature] = {
         Feature("typeWidening-preview", _never, True, True, reader_version=3),
         Feature("variantType", _has_type("variant"), True, True, reader_version=3),
         Feature("variantType-preview", _never, True, True, reader_version=3),
-        # Files written here are not shredded, which a table that allows shredding may hold too.
+        # Files of this engine are not shredded; a table that allows shredding may have such files too.
         Feature("variantShredding", _property_is_true("delta.enableVariantShredding"), True, True, reader_version=3),
         Feature("variantShredding-preview", _never, True, True, reader_version=3),
-        # Partition columns are in every file that is written here.
+        # This engine writes the partition columns into every file.
         Feature("materializePartitionColumns", _never, True, True),
         Feature("clustering", _never, True, True, requires=("domainMetadata",)),
         Feature("rowTracking", _property_is_true("delta.enableRowTracking"), True, True, requires=("domainMetadata",)),

@@ -1,8 +1,8 @@
-"""Reading the fields of an action's JSON, each as the type that the specification gives it.
+"""Reads the fields of an action's JSON, each as the type that the specification gives it.
 
 Source: the Delta specification, section "Actions". A field that is absent or null is None; one of another type is a
-ValueError that names it, so that no log is read as something that it does not say. Where a checkpoint's rows are read
-the same way, a map may be a list of pairs, as Arrow has it.
+ValueError that names it, so that a damaged log is never misread. A map may be a list of pairs, as in the rows that
+Arrow reads from a checkpoint.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LONG: Final = range(-(1 << 63), 1 << 63)
 
 
 def required(value: T | None, key: str) -> T:
-    """The value.
+    """Returns the value.
 
     Raises:
         ValueError: it is None.
@@ -29,7 +29,7 @@ def required(value: T | None, key: str) -> T:
 
 
 def text(body: Body, key: str) -> str | None:
-    """A string."""
+    """Returns a string field."""
     value = body.get(key)
     if value is None or isinstance(value, str):
         return value
@@ -37,7 +37,7 @@ def text(body: Body, key: str) -> str | None:
 
 
 def long(body: Body, key: str) -> int | None:
-    """A 64-bit integer."""
+    """Returns a 64-bit integer field."""
     value = body.get(key)
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and value in _LONG):
         return value
@@ -45,7 +45,7 @@ def long(body: Body, key: str) -> int | None:
 
 
 def boolean(body: Body, key: str) -> bool | None:
-    """True or false."""
+    """Returns a Boolean field."""
     value = body.get(key)
     if value is None or isinstance(value, bool):
         return value
@@ -53,7 +53,7 @@ def boolean(body: Body, key: str) -> bool | None:
 
 
 def struct(body: Body, key: str) -> Body | None:
-    """An object."""
+    """Returns an object field."""
     value = body.get(key)
     if value is None or isinstance(value, Mapping):
         return value
@@ -61,7 +61,7 @@ def struct(body: Body, key: str) -> Body | None:
 
 
 def strings(body: Body, key: str) -> tuple[str, ...] | None:
-    """An array of strings."""
+    """Returns a field that is an array of strings."""
     value = body.get(key)
     if value is None:
         return None
@@ -71,7 +71,7 @@ def strings(body: Body, key: str) -> tuple[str, ...] | None:
 
 
 def text_map(body: Body, key: str) -> dict[str, str | None] | None:
-    """A map from strings to strings or null."""
+    """Returns a field that is a map from strings to strings or null."""
     value = body.get(key)
     if value is None:
         return None
@@ -82,7 +82,7 @@ def text_map(body: Body, key: str) -> dict[str, str | None] | None:
 
 
 def full_map(body: Body, key: str) -> dict[str, str] | None:
-    """A map from strings to strings."""
+    """Returns a field that is a map from strings to strings."""
     found = text_map(body, key)
     if found is not None and None in found.values():
         raise _other_type(key, "a map of strings", found)

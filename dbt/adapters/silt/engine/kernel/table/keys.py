@@ -1,6 +1,6 @@
-"""PRIMARY KEY, UNIQUE and FOREIGN KEY of a table. They are recorded for people and tools to read, and not enforced.
+"""Records PRIMARY KEY, UNIQUE and FOREIGN KEY of a table as properties, for people and tools; they are not enforced.
 
-The Delta format has no place for them. Each is a table property, `silt.constraints.<name>`, whose value is JSON:
+The Delta format has no keys. Each is a table property, `silt.constraints.<name>`, whose value is JSON:
 
     {"kind": "foreign key", "columns": ["customer_id"], "references": ["silt", "main", "customers"], "to": ["id"]}
 """
@@ -30,7 +30,7 @@ class Key:
     """A key of a table.
 
     Args:
-        columns: names of the table's own columns, none inside of a column.
+        columns: names of top-level columns of the table.
         references: the parts of the name of the table that a foreign key points to; empty for the other kinds.
         to: the columns there; empty where the definition leaves them out.
     """
@@ -42,7 +42,7 @@ class Key:
 
     @property
     def sql(self) -> str:
-        """The key as a table's definition spells it."""
+        """The key as SQL text."""
         text = f"{self.kind.value.upper()} ({_listed(self.columns)})"
         if self.references:
             text += f" REFERENCES {'.'.join(map(quote, self.references))}"
@@ -60,7 +60,7 @@ def table_keys(configuration: Mapping[str, str]) -> dict[str, Key]:
     """The keys of a table, by name.
 
     Raises:
-        InvalidPropertyError: a property that should be a key is none.
+        InvalidPropertyError: the property of a key cannot be read.
     """
     return {
         name[len(KEY_PREFIX) :]: _parsed(name, text)
@@ -70,15 +70,15 @@ def table_keys(configuration: Mapping[str, str]) -> dict[str, Key]:
 
 
 def constraint_names(configuration: Mapping[str, str]) -> list[str]:
-    """The names of all constraints of a table, which are those of its keys and of its CHECK constraints."""
+    """The names of all constraints of a table: its keys and its CHECK constraints."""
     return [*table_keys(configuration), *TableProperties(configuration).constraints]
 
 
 def checked_keys(keys: Mapping[str, Key], schema: StructType, table: str, there: Iterable[Key] = ()) -> dict[str, Key]:
-    """Keys for a table, with the columns as its schema spells them.
+    """Checks new keys of a table, and spells their columns as in the schema.
 
     Args:
-        there: the keys that the table has already.
+        there: the existing keys of the table.
 
     Raises:
         ColumnNotFoundError: a column of a key is not there.
@@ -106,7 +106,7 @@ def key_properties(keys: Mapping[str, Key]) -> dict[str, str]:
 
 
 def with_renamed_columns(metadata: Metadata, renames: Mapping[tuple[str, ...], str]) -> Metadata:
-    """The metadata, its keys over the columns' new names, which are given by the old ones' paths."""
+    """The metadata with its keys on the new names of columns, which are given by the paths of the old ones."""
     new_names = {path[0].lower(): name for path, name in renames.items() if len(path) == 1}
     keys = table_keys(metadata.configuration)
     renamed = {
@@ -117,7 +117,7 @@ def with_renamed_columns(metadata: Metadata, renames: Mapping[tuple[str, ...], s
 
 
 def without_columns(metadata: Metadata, gone: Sequence[Sequence[str]]) -> Metadata:
-    """The metadata without the keys over columns that are dropped, which are given by their paths."""
+    """The metadata without the keys on dropped columns, which are given by their paths."""
     dropped = {path[0].lower() for path in gone if len(path) == 1}
     lost = {
         f"{KEY_PREFIX}{name}"

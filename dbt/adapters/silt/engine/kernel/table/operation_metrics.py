@@ -1,7 +1,7 @@
-"""How many rows a commit changed, by the metrics in its commitInfo.
+"""Counts the rows that a commit changed, by the metrics in its `commitInfo`.
 
-Source: the reference's names of `operationMetrics`, which ours are too. They count rows where the operation did; a
-commit that tells nothing of rows (a change of properties, a clone, OPTIMIZE) has none to tell of.
+Source: the names of delta-spark's `operationMetrics`, which this engine uses too. A commit of an operation that changes
+no rows (a change of properties, a clone, OPTIMIZE) has no such counts.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Final
 
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
 
-# The rows that these put out are no new ones, or are counted by other names as well.
+# The output rows of these operations are not new ones, or have other metrics as well.
 _REWRITING: Final = frozenset(("MERGE", "UPDATE", "DELETE", "OPTIMIZE"))
 
 
 @dataclass(frozen=True)
 class RowsChanged:
-    """Rows that a commit, or several, inserted, updated and deleted; None where not known or of no meaning."""
+    """Rows that one or more commits inserted, updated and deleted; None where unknown or meaningless."""
 
     inserted: int | None = None
     updated: int | None = None
@@ -26,7 +26,7 @@ class RowsChanged:
 
     @classmethod
     def of(cls, info: CommitInfo) -> RowsChanged:
-        """What a commit says."""
+        """The counts of one commit."""
         metrics: Mapping[str, object] = info.operation_metrics or {}
         return cls(
             inserted=_first(metrics, "numTargetRowsInserted") if info.operation in _REWRITING else _new(metrics),
@@ -36,7 +36,7 @@ class RowsChanged:
 
     @classmethod
     def total(cls, parts: Iterable[RowsChanged]) -> RowsChanged:
-        """The sum; a kind of change of which no part knows is not known."""
+        """The sum; a count that no part has stays None."""
         known = list(parts)
         return cls(
             _sum(each.inserted for each in known),
@@ -46,13 +46,13 @@ class RowsChanged:
 
 
 def _new(metrics: Mapping[str, object]) -> int | None:
-    """The rows of a write without those that it only copied."""
+    """The rows of a write, without those that it only copied."""
     written = _first(metrics, "numOutputRows")
     return None if written is None else written - (_first(metrics, "numCopiedRows") or 0)
 
 
 def _first(metrics: Mapping[str, object], *names: str) -> int | None:
-    """The first of the metrics that is there as a number."""
+    """The first of the metrics that is present as a number."""
     for name in names:
         text = str(metrics.get(name, ""))
         if text.isascii() and text.isdigit():

@@ -1,8 +1,8 @@
-"""The schema of a Parquet file as a table's, and several such schemas as one.
+"""Converts the schema of a Parquet file to a table's, and merges several such schemas.
 
-A file that Spark wrote says its schema in Spark's own words. Of any other the Parquet types decide (specification:
-"Primitive Types"; the reference reads them through Spark). Columns of several files are merged by name in any case; a
-narrower integer of one file is the wider one's of another, because Parquet stores them alike; all may hold nulls.
+A file that Spark wrote has its schema as Spark's JSON. For any other file the Parquet types decide (specification:
+"Primitive Types"; delta-spark reads them through Spark). Columns of several files are merged by name in any case; a
+narrower and a wider integer become the wider one, because Parquet stores them alike; all columns are nullable.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def of_footer(footer: pq.FileMetaData) -> StructType:
     """The columns of a file, all of them nullable.
 
     Raises:
-        TypeMismatchError: a column is of a type that no table's column has; the message names it.
+        TypeMismatchError: a column has a type that no table can have; the message names it.
     """
     given = _by_spark(footer)
     if given is not None:
@@ -66,7 +66,7 @@ def merged(first: StructType, second: StructType, path: str = "") -> StructType:
     """The columns of both, in the first's order and spelling, then the others.
 
     Raises:
-        TypeMismatchError: a column is of two types that are not stored alike; the message names it.
+        TypeMismatchError: a column has two types that are not stored alike; the message names it.
     """
     fields = list(first.fields)
     positions = {member.name.lower(): position for position, member in enumerate(fields)}
@@ -75,14 +75,14 @@ def merged(first: StructType, second: StructType, path: str = "") -> StructType:
         if position is None:
             fields.append(member)
         else:
-            mine = fields[position]
-            common = _merged_type(mine.type, member.type, f"{path}{mine.name}")
-            fields[position] = StructField(mine.name, common, True, mine.metadata)
+            known = fields[position]
+            common = _merged_type(known.type, member.type, f"{path}{known.name}")
+            fields[position] = StructField(known.name, common, True, known.metadata)
     return StructType(tuple(fields))
 
 
 def _by_spark(footer: pq.FileMetaData) -> StructType | None:
-    """The schema that Spark noted; None where another writer made the file, or it holds a type of Spark's only."""
+    """The schema that Spark recorded; None where another writer made the file, or where a type is Spark's only."""
     noted = footer.metadata or {}
     if _SPARK_SCHEMA not in noted or _SPARK_VERSION not in noted:
         return None

@@ -1,8 +1,8 @@
-"""The names of the log's files, and the spelling of data files' paths.
+"""Names the log's files, and encodes and decodes the paths of data files.
 
 Source: the Delta specification, sections "Delta Log Entries", "Checkpoints", "Log Compaction Files" and "Add File and
-Remove File". A name that is none of the log's is passed over by every reader: temporary files, checksums of Hadoop's
-local file system, folders.
+Remove File". Every reader ignores other names: temporary files, checksums of Hadoop's local file system,
+folders.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _NAMES = re.compile(
     )""",
     re.VERBOSE,
 )
-# java.net.URI, which the reference spells paths with, quotes these and leaves all other characters as they are.
+# java.net.URI, which delta-spark spells paths with, quotes these and leaves all other characters as they are.
 _QUOTED_IN_PATHS = re.compile(
     '[\x00-\x20\x7f-\xa0"#%<>?\\[\\\\\\]^`{|}\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]'
 )
-# And delta-rs quotes these where it spells a path anew, for a `remove` of what another engine has added.
+# delta-rs quotes these when it writes the path of another engine's file again, in a `remove`.
 _QUOTED_ELSEWHERE = re.compile(r"[^\x00-\x7f]|\*")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 class LogFileKind(enum.Enum):
-    """What a file of the log is."""
+    """The kind of a file of the log."""
 
     COMMIT = "commit"
     CHECKSUM = "checksum"
@@ -67,7 +67,7 @@ class LogFileName:
 
 
 def parse_log_name(name: str) -> LogFileName | None:
-    """What a file directly in the log's folder is; None if it is nothing of the log."""
+    """Parses the name of a file directly in the log's folder; None if it is not a file of the log."""
     match = _NAMES.fullmatch(name)
     if match is None:
         return None
@@ -86,7 +86,7 @@ def parse_log_name(name: str) -> LogFileName | None:
 
 
 def version_prefix(version: int) -> str:
-    """What the names of all files of that version begin with; a lower version's name sorts before it."""
+    """The prefix of the names of all files of that version; names of lower versions sort before it."""
     return f"{version:020d}"
 
 
@@ -115,12 +115,12 @@ def checksum_path(version: int) -> str:
 
 
 def encode_path(path: str) -> str:
-    """A relative path of the file system as the reference, and Spark, spell it: a URI's path."""
+    """A relative path of the file system as delta-spark and Spark spell it: as the path of a URI."""
     return _QUOTED_IN_PATHS.sub(_quoted, path)
 
 
 def log_path(path: str) -> str:
-    """A relative path of the file system as our commits spell it: so that every engine would spell it alike.
+    """A relative path of the file system as this engine's commits spell it: as every engine would.
 
     An engine that removes a file by another spelling of its path than the one that added it leaves the file in the
     table for readers who compare the spellings.
@@ -129,7 +129,7 @@ def log_path(path: str) -> str:
 
 
 def decode_path(path: str) -> str:
-    """The name that a path of the log stands for: relative to the table's root, or absolute.
+    """Decodes a path of the log to a plain name: relative to the table's root, or absolute.
 
     An absolute path of the local file system loses its `file:` scheme, so that the spellings of one file are equal.
     """
@@ -140,7 +140,7 @@ def decode_path(path: str) -> str:
 
 
 def is_absolute(path: str) -> bool:
-    """Whether a path of the log names a file by itself, not one below the table's root."""
+    """Whether a path of the log is absolute: not below the table's root."""
     return path.startswith("/") or _SCHEME.match(path) is not None
 
 

@@ -1,6 +1,6 @@
-"""A table's properties: `metaData.configuration` with names, types, defaults and bounds.
+"""TableProperties: `metaData.configuration` with names, types, defaults and bounds.
 
-Source: the Delta specification, section "Table Properties", and the reference's DeltaConfig. Keys that begin with
+Source: the Delta specification, section "Table Properties", and delta-spark's DeltaConfig. Keys that begin with
 `delta.` belong to the protocol; all others are the user's own and are kept as they are.
 """
 
@@ -39,7 +39,7 @@ _INTERVAL_PART = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]+)\s*")
 
 
 class IsolationLevel(enum.Enum):
-    """What a transaction may not overlook (specification: "Isolation Levels"; spelled as in `delta.isolationLevel`)."""
+    """Which concurrent commits conflict (specification: "Isolation Levels"; spelled as in `delta.isolationLevel`)."""
 
     SERIALIZABLE = "Serializable"
     WRITE_SERIALIZABLE = "WriteSerializable"
@@ -50,8 +50,8 @@ class IsolationLevel(enum.Enum):
 class TableProperties:
     """A typed view of a table's configuration.
 
-    Each attribute raises InvalidPropertyError, naming the property, where the configuration holds a value that it
-    cannot have. Durations are in milliseconds.
+    Each attribute raises InvalidPropertyError, naming the property, where the configuration has an invalid
+    value. Durations are in milliseconds.
     """
 
     configuration: Mapping[str, str]
@@ -94,7 +94,7 @@ class TableProperties:
 
     @property
     def set_transaction_retention_ms(self) -> int | None:
-        """How long a transaction identifier is remembered; None means for ever."""
+        """How long a transaction identifier is remembered; None means forever."""
         return self._get("delta.setTransactionRetentionDuration", _interval_ms, None)
 
     @property
@@ -117,7 +117,7 @@ class TableProperties:
 
     @property
     def require_checkpoint_protection_before_version(self) -> int:
-        """History before that version is cleaned up at once or not at all; 0 where none is protected."""
+        """The history before that version is cleaned up all at once or not at all; 0 where none is protected."""
         return self._get("delta.requireCheckpointProtectionBeforeVersion", _not_negative, 0)
 
     @property
@@ -177,16 +177,16 @@ class TableProperties:
 
 
 def checked(properties: Mapping[str, str]) -> dict[str, str]:
-    """Properties as a user may set them, `delta.` keys in the protocol's own spelling.
+    """Checks properties that a user sets, and returns them with `delta.` keys in the protocol's spelling.
 
     Raises:
-        InvalidPropertyError: a `delta.` key is unknown, cannot be set by hand, or has a value that it cannot have.
+        InvalidPropertyError: a `delta.` key is unknown, cannot be set by hand, or has an invalid value.
     """
     return dict(_checked_entry(key, value) for key, value in properties.items())
 
 
 def is_settable(key: str) -> bool:
-    """Whether a user may set the property: one of the user's own, or one that the protocol leaves to users."""
+    """Whether a user may set the property: it is not the protocol's, or the protocol leaves it to users."""
     folded = key.lower()
     return not folded.startswith("delta.") or folded.startswith(_PREFIXES) or folded in _KNOWN_BY_FOLDED_NAME
 

@@ -1,4 +1,4 @@
-"""A table's schema as values, read from and printed as the Spark StructType JSON of `metaData.schemaString`.
+"""A table's schema as frozen values, read from and written as the Spark StructType JSON of `metaData.schemaString`.
 
 Source: the Delta specification, section "Schema Serialization Format". Column names are compared without regard to
 case, as Spark and the specification do.
@@ -26,7 +26,7 @@ COMMIT_VERSION = "_commit_version"
 COMMIT_TIMESTAMP = "_commit_timestamp"
 
 _DECIMAL = re.compile(r"decimal(?:\(\s*([0-9]+)\s*(?:,\s*(-?[0-9]+)\s*)?\))?")
-# Spark 2 wrote the type `void` so.
+# Spark 2 wrote the type `void` this way.
 _EARLIER_NAMES = {"null": "void"}
 _SQL_NAMES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 
@@ -39,7 +39,7 @@ class PrimitiveType:
 
     @property
     def sql_name(self) -> str:
-        """How Spark SQL spells the type."""
+        """The type in Spark SQL."""
         return _SQL_NAMES.get(self.name, self.name)
 
 
@@ -99,26 +99,26 @@ class StructField:
 
     @property
     def sql_type(self) -> str:
-        """How Spark SQL spells the type that was declared, which may be a `char` or a `varchar`."""
+        """The declared type in Spark SQL, which may be a `char` or a `varchar`."""
         return str(self.metadata.get(CHAR_VARCHAR_KEY, self.type.sql_name))
 
     @property
     def default(self) -> str:
-        """The SQL text of the value that an INSERT gives where it names none (specification: "Default Columns")."""
+        """The SQL text of the column's default (specification: "Default Columns")."""
         return str(self.metadata.get(CURRENT_DEFAULT, "null"))
 
     @property
     def generation_expression(self) -> str | None:
-        """The SQL text that the column's values are computed by (specification: "Generated Columns"); None for none."""
+        """The SQL text of the generation expression (specification: "Generated Columns"); None without one."""
         return self.metadata.get(GENERATION_EXPRESSION)
 
     @property
     def physical_name(self) -> str:
-        """The name that data files, statistics and partition values use."""
+        """The name in data files, statistics and partition values."""
         return str(self.metadata.get(PHYSICAL_NAME, self.name))
 
     def with_metadata(self, **changes: Any) -> StructField:
-        """The field with these metadata entries set; None takes one away."""
+        """The field with these metadata entries set; None removes one."""
         merged = {**self.metadata, **changes}
         return replace(self, metadata={key: value for key, value in merged.items() if value is not None})
 
@@ -180,7 +180,7 @@ class StructType:
         return StructType((*self.fields, *fields))
 
     def replace(self, name: str, new: StructField) -> StructType:
-        """The struct with `new` in the place of the field of that name."""
+        """The struct with `new` instead of the field of that name."""
         old = self.require(name)
         return StructType(tuple(new if member is old else member for member in self.fields))
 
@@ -216,7 +216,7 @@ def all_fields(data_type: DataType) -> Iterator[StructField]:
 
 
 def map_fields(data_type: T, change: Callable[[StructField], StructField]) -> T:
-    """The type with every field inside of it changed, outer ones before those within them, in order."""
+    """The type with every field in it changed, outer fields before the fields within them, in order."""
     return cast(T, _mapped(data_type, change))
 
 
@@ -251,10 +251,10 @@ def primitive_types(data_type: DataType) -> Iterator[PrimitiveType | DecimalType
 
 
 def data_type_from_json(body: Any) -> DataType:
-    """One type, as a schema's JSON spells it: a name, or the object of a nested type.
+    """Reads one type of a schema's JSON: a name, or the object of a nested type.
 
     Raises:
-        CorruptLogError: it is no type.
+        CorruptLogError: it is not a type.
         UnsupportedFeatureError: it is a user-defined type.
     """
     try:
@@ -264,7 +264,7 @@ def data_type_from_json(body: Any) -> DataType:
 
 
 def data_type_to_json(data_type: DataType) -> Any:
-    """One type, as a schema's JSON spells it."""
+    """The JSON of one type in a schema."""
     return _to_json(data_type)
 
 

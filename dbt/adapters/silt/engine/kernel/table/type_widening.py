@@ -1,6 +1,6 @@
-"""Type widening: a column that got a wider type, whose older files hold the narrower one.
+"""Type widening: a column gets a wider type, and its older files keep the narrower one.
 
-Spark reads such a file by the wider type itself, for every change that the specification knows. Source: the Delta
+Spark reads such a file as the wider type itself, for every change that the specification has. Source: the Delta
 specification, section "Type Widening".
 """
 
@@ -42,7 +42,7 @@ class TypeChange:
     """One change of a column's type.
 
     Attributes:
-        field_path: from the column to an element, key or value inside of it, such as `element.value`; empty for the
+        field_path: from the column to an element, key or value in it, such as `element.value`; empty for the
             column itself.
     """
 
@@ -75,7 +75,7 @@ def type_changes(field: StructField) -> tuple[TypeChange, ...]:
 
 
 def is_widening(old: DataType, new: DataType) -> bool:
-    """Whether the change is one that readers of the feature know."""
+    """Whether the specification has this change, so that every reader of the feature supports it."""
     if isinstance(new, DecimalType):
         if isinstance(old, DecimalType):
             more_digits, more_scale = new.precision - old.precision, new.scale - old.scale
@@ -86,10 +86,10 @@ def is_widening(old: DataType, new: DataType) -> bool:
 
 
 def check_known(schema: StructType, table: str) -> None:
-    """Passes where files of every type that a column had can be read.
+    """Passes where the files of all earlier types of the columns can be read.
 
     Raises:
-        UnsupportedFeatureError: a column has gone through a change that the specification does not know.
+        UnsupportedFeatureError: a column had a type change that the specification does not have.
     """
     for field in all_fields(schema):
         for change in type_changes(field):
@@ -103,7 +103,7 @@ def check_known(schema: StructType, table: str) -> None:
 
 
 def widened(field: StructField, new_type: DataType) -> StructField | None:
-    """The column with a wider type, the change recorded; None where it is no widening."""
+    """The column with a wider type and the change recorded; None where the change is not a widening."""
     changes = _changes(field.type, new_type, ())
     if not changes or not all(is_widening(change.from_type, change.to_type) for change in changes):
         return None
@@ -113,12 +113,12 @@ def widened(field: StructField, new_type: DataType) -> StructField | None:
 
 
 def was_float(field: StructField) -> bool:
-    """Whether some files may hold the column as a `float` while it is wider now."""
+    """Whether some files may have the column as `float`, and it is wider now."""
     return any(getattr(change.from_type, "name", "") == "float" for change in type_changes(field))
 
 
 def _changes(old: DataType, new: DataType, path: tuple[str, ...]) -> list[TypeChange]:
-    """What differs between two types, down to elements, keys and values; structs are changed by their own fields."""
+    """The differences between two types, down to elements, keys and values; struct members have their own changes."""
     if isinstance(old, ArrayType) and isinstance(new, ArrayType):
         return _changes(old.element_type, new.element_type, (*path, "element"))
     if isinstance(old, MapType) and isinstance(new, MapType):

@@ -1,15 +1,15 @@
-"""How values of a column's type are compared: one comparable form for predicates, statistics and partition values.
+"""ValueOrder: one comparable form of a column's values for predicates, statistics and partition values.
 
 | column type | form |
 |---|---|
 | byte, short, integer, long, boolean | int64 |
 | date | int64: days since 1970-01-01 |
-| timestamp, timestamp_ntz | int64: microseconds since 1970-01-01 00:00, of UTC or of the wall clock |
+| timestamp, timestamp_ntz | int64: microseconds since 1970-01-01 00:00, in UTC or in local time |
 | float, double | float64; NaN has no form |
 | decimal | decimal256(76, 38), which holds every decimal of every type |
 | string | string, by UTF-8 bytes |
 
-Values of other types are never compared. A text or value that has no form, or is none of the type, becomes null.
+Values of other types are never compared. A text or value that has no form, or is not of the type, becomes null.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ValueOrder:
     json_form: ClassVar[pa.DataType] = pa.int64()
 
     def encode(self, value: Any) -> Any:
-        """A value of the column's type (see `expressions.Value`) in its form; None if it has none there."""
+        """A value of the column's type (see `expressions.Value`) in its form; None if it has no form."""
         whole = isinstance(value, int) and not isinstance(value, bool)
         return value if whole and -_INT64_LIMIT <= value < _INT64_LIMIT else None
 
@@ -61,11 +61,11 @@ class ValueOrder:
         return values
 
     def least(self, minima: pa.Array) -> pa.Array:
-        """The least values, in their form, that statistics of the type `json_form` may stand for."""
+        """The lowest values, in their form, that statistics of the type `json_form` may mean."""
         return self.from_statistics(minima)
 
     def greatest(self, maxima: pa.Array) -> pa.Array:
-        """The greatest values that they may stand for."""
+        """The greatest values that they may mean."""
         return self.from_statistics(maxima)
 
     def from_texts(self, texts: pa.Array) -> pa.Array:
@@ -76,10 +76,10 @@ class ValueOrder:
             return pa.array([None if text is None else self._parsed(text) for text in texts.to_pylist()], self.form)
 
     def _cast(self, texts: pa.Array) -> pa.Array:
-        """All texts at once.
+        """Converts all texts at once.
 
         Raises:
-            pa.ArrowInvalid: one of them is none of the type, or in a spelling that Arrow does not read.
+            pa.ArrowInvalid: one of them is not of the type, or has a spelling that Arrow does not read.
         """
         return texts.cast(self.form)
 
@@ -107,7 +107,7 @@ class Booleans(ValueOrder):
 
 
 class Doubles(ValueOrder):
-    """A literal may be NaN, which is above all numbers; a statistic or partition value that is NaN says nothing."""
+    """A literal may be NaN, which is above all numbers; a statistic or partition value that is NaN tells nothing."""
 
     form = pa.float64()
     json_form = pa.float64()
@@ -133,7 +133,7 @@ class Doubles(ValueOrder):
 
 
 class Floats(Doubles):
-    """A statistic's text gives the shortest digits of a 32-bit number, which only that width reads back exactly."""
+    """Floats: a statistic has the shortest digits of a 32-bit number, which only that width reads back exactly."""
 
     def from_statistics(self, values: pa.Array) -> pa.Array:
         return super().from_statistics(values.cast(pa.float32(), safe=False).cast(pa.float64()))
@@ -143,7 +143,7 @@ class Floats(Doubles):
 
 
 class WidenedFloats(Doubles):
-    """Doubles, some files of which hold floats: a statistic's digits are of one width or of the other."""
+    """Doubles of which some files have floats: a statistic's digits are of either width."""
 
     def least(self, minima: pa.Array) -> pa.Array:
         return pc.min_element_wise(self.from_statistics(minima), Floats().from_statistics(minima))
@@ -157,7 +157,7 @@ class Decimals(ValueOrder):
     json_form = DECIMAL_FORM
 
     def __init__(self, scale: int) -> None:
-        # Below this, a 64-bit float has all the digits of a decimal of the scale.
+        # Below this, a 64-bit float has all digits of a decimal of that scale.
         self.float_limit = pa.scalar(Decimal(10) ** (15 - scale), DECIMAL_FORM)
 
     def encode(self, value: Any) -> Any:
@@ -212,7 +212,7 @@ class Dates(ValueOrder):
 
 
 class Timestamps(ValueOrder):
-    """Moments, or wall-clock times where `zoned` is false. A moment's text without a zone is taken for UTC."""
+    """Instants, or local times where `zoned` is false. The text of an instant without a zone is read as UTC."""
 
     json_form = pa.string()
 

@@ -1,4 +1,4 @@
-"""Z85: bytes as text, five characters for each four bytes.
+"""Encodes bytes as Z85 text, five characters for each four bytes, and decodes them.
 
 Source: ZeroMQ RFC 32. It is Base85 as RFC 1924 counts, with other characters.
 """
@@ -12,29 +12,29 @@ _RFC_1924: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 _Z85: Final = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 _TO_Z85 = str.maketrans(_RFC_1924, _Z85)
 _PAD = "#"
-# A character that only RFC 1924 has stands for nothing here.
+# A character that only RFC 1924 has is invalid here.
 _FROM_Z85 = str.maketrans({**dict.fromkeys(set(_RFC_1924) - set(_Z85), " "), **dict(zip(_Z85, _RFC_1924, strict=True))})
 
 
 def encode(data: bytes) -> str:
-    """The text for bytes whose number is a multiple of four.
+    """Encodes bytes whose number is a multiple of four.
 
     Raises:
         ValueError: it is not.
     """
     if len(data) % 4:
-        raise ValueError(f"{len(data)} bytes are no multiple of four")
+        raise ValueError(f"{len(data)} bytes are not a multiple of four")
     return base64.b85encode(data).decode().translate(_TO_Z85)
 
 
 def decode(text: str) -> bytes:
-    """The bytes that a text stands for.
+    """Decodes a text.
 
     Raises:
-        ValueError: it is none of Z85.
+        ValueError: it is not Z85.
     """
     if len(text) % 5:
-        raise ValueError(f"{len(text)} characters are no multiple of five")
+        raise ValueError(f"{len(text)} characters are not a multiple of five")
     whole, last = text[:-5], text[-5:]
     if last.startswith(_PAD):
         return base64.b85decode(whole.translate(_FROM_Z85)) + _short_block(last.lstrip(_PAD))
@@ -44,7 +44,7 @@ def decode(text: str) -> bytes:
 def _short_block(characters: str) -> bytes:
     """The one to three bytes of a last block that is padded in front.
 
-    delta-kernel-rs writes them so. The pad is the last of the digits, with which no block of four bytes can begin.
+    delta-kernel-rs writes them this way. The padding is the last digit, with which no block of four bytes can begin.
     """
     if len(characters) < 2:
         raise ValueError("the last block is all padding")

@@ -1,4 +1,4 @@
-"""One attempt to put a commit at one version, and what became of it: landed, conflict or unknown."""
+"""Attempts to write a commit at one version; the outcome is Committed, Conflict or Unknown."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
 from dbt.adapters.silt.engine.kernel.table.paths import commit_name, commit_path
 
 SETTLING_TRIES: Final = 8
-"""How often the bytes are put before an answer stays unknown."""
+"""How often the bytes are written before the outcome stays unknown."""
 
 _FIRST_WAIT = 0.1
 _LONGEST_WAIT = 5.0
@@ -33,12 +33,12 @@ class Committed:
 
 @dataclass(frozen=True)
 class Conflict:
-    """The version is another commit; this one is nowhere."""
+    """The version is another commit; this one was not written."""
 
 
 @dataclass(frozen=True)
 class Unknown:
-    """The version may be this commit, now or later; `error` is the first answer that did not say."""
+    """The version may be this commit, now or later; `error` is the first answer without a certain outcome."""
 
     error: StorageError | CorruptLogError
 
@@ -55,13 +55,13 @@ class Entry:
 
 
 def attempt(log: DeltaLog, folder: PinnedFolder, version: int, entry: Entry) -> Outcome:
-    """Puts the entry at the version if nothing is there.
+    """Writes the entry at the version if the version is free.
 
-    An answer that does not say what happened is followed by the same bytes at the same version, so that however often
-    they land, they land once; only when the version is occupied, and can be read, is it known by whom.
+    After an answer without a certain outcome the same bytes are written at the same version again, so that they can be
+    committed only once; when the version exists and can be read, its `txnId` tells whose it is.
 
     Raises:
-        ConcurrentDropError: the log's folder is gone, and the entry never got there.
+        ConcurrentDropError: the log's folder is gone, and the entry was not written.
         NotWrittenError: the storage refused the entry.
     """
     unknown: StorageError | CorruptLogError | None = None
@@ -86,15 +86,17 @@ def attempt(log: DeltaLog, folder: PinnedFolder, version: int, entry: Entry) -> 
 
 
 def _occupant(log: DeltaLog, version: int, entry: Entry) -> Outcome:
-    """Who has the version, even where a storage says EXISTS to the one who made it.
+    """Whose commit the version is: a storage may answer EXISTS to the writer that made it.
 
     Raises:
-        StorageError, CorruptLogError: it cannot be made out yet.
+        StorageError, CorruptLogError: it cannot be decided yet.
     """
     try:
         data = log.store.read(commit_path(version))
     except ObjectMissing as error:
-        raise StorageError(f"{commit_name(version)} is said to be there and is not found") from error
+        raise StorageError(
+            f"{commit_name(version)} exists by one answer of the storage and is not found by another"
+        ) from error
     actions = CommitFile(version, data).actions(log.name)
-    is_mine = any(isinstance(action, CommitInfo) and action.txn_id == entry.txn_id for action in actions)
-    return Committed() if is_mine else Conflict()
+    is_own = any(isinstance(action, CommitInfo) and action.txn_id == entry.txn_id for action in actions)
+    return Committed() if is_own else Conflict()

@@ -1,4 +1,4 @@
-"""What a transaction has read and what it wants to write, as values."""
+"""The read set and the changes of a transaction, as values."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ RESTORE_OPERATION: Final = "RESTORE"
 """The operation of a version that puts a table back to an earlier one."""
 
 NOT_DONE: Final = -1
-"""The version of a transaction identifier whose work is forgotten: whoever asks does it again."""
+"""The version of a forgotten transaction identifier: its unit of work is not done, so a rerun does it again."""
 
 
 @dataclass(frozen=True)
 class Operation:
-    """What the history of the table shows for a commit.
+    """The operation of a commit, as the history of the table shows it.
 
     Attributes:
-        name: by the reference's names: `WRITE`, `MERGE`, `DELETE` ...
-        parameters: raw JSON values, as the reference has them for the operation.
+        name: as in delta-spark: `WRITE`, `MERGE`, `DELETE` ...
+        parameters: raw JSON values, as delta-spark writes them for the operation.
         metrics: numbers as text.
     """
 
@@ -51,12 +51,12 @@ class Operation:
 
 @dataclass(frozen=True)
 class ReadSet:
-    """What of the table a transaction has read: the rows that a predicate holds for, and the files looked into.
+    """The part of the table that a transaction has read: rows that match a predicate, and files.
 
-    What replaces all that is there, or adds a rule that all rows must keep, has read the whole table.
+    A statement that replaces all rows, or adds a rule for all rows, has read the whole table.
 
     Attributes:
-        predicates: what was read is what any of them may hold for.
+        predicates: every row that one of them may match was read.
         paths: the files, spelled as in the log.
         whole_table: everything was read.
         transactions: every transaction identifier was read.
@@ -77,10 +77,10 @@ class Changes:
     """The actions of one commit, besides `commitInfo`.
 
     Attributes:
-        transactions: work that the commit records as done.
-        forgotten: transaction identifiers whose work the commit undoes: set back to the version that still holds, or to
-            `NOT_DONE`.
-        change_files: tell readers of the change data feed which rows changed; they move no row of the table.
+        transactions: units of work that the commit records as done.
+        forgotten: transaction identifiers of units of work that the commit undoes: set back to the version that is
+            still valid, or to `NOT_DONE`.
+        change_files: changed rows for readers of the change data feed; they do not change the table.
     """
 
     operation: Operation
@@ -94,17 +94,17 @@ class Changes:
     forgotten: tuple[SetTransaction, ...] = ()
 
     def actions(self) -> tuple[Action, ...]:
-        """In the order in which the reference writes them."""
+        """The actions in the order in which delta-spark writes them."""
         head = (action for action in (self.metadata, self.protocol) if action is not None)
         memory = (*self.transactions, *self.forgotten)
         return (*head, *self.domains, *memory, *self.adds, *self.removes, *self.change_files)
 
     def is_blind_append(self, reads: ReadSet) -> bool:
-        """Whether it only adds, and what it adds hangs on nothing that it read."""
+        """Whether it only adds files, and they do not depend on anything that it read."""
         return reads.is_empty and not self.removes
 
     def only_rearranges(self) -> bool:
-        """Whether it moves rows between files and changes none."""
+        """Whether it moves rows between files and changes none (dataChange is false)."""
         files: tuple[AddFile | RemoveFile, ...] = (*self.adds, *self.removes)
         return bool(files) and not any(file.data_change for file in files) and not (self.metadata or self.protocol)
 
@@ -112,11 +112,11 @@ class Changes:
 def is_needed(changes: Changes, isolation_level: IsolationLevel) -> bool:
     """Whether a statement that ends in these changes must commit them: all but empty ones.
 
-    An empty commit orders its statement among the others, which WriteSerializable asks for.
+    An empty commit gives its statement a place in the order of commits, which WriteSerializable needs.
     """
     return bool(changes.actions()) or isolation_level is IsolationLevel.WRITE_SERIALIZABLE
 
 
 def as_strings(metrics: Mapping[str, int | None]) -> dict[str, str]:
-    """Metrics as `commitInfo.operationMetrics` spells them; those that are not known are left out."""
+    """Metrics as `commitInfo.operationMetrics` spells them; unknown ones are left out."""
     return {name: str(value) for name, value in metrics.items() if value is not None}

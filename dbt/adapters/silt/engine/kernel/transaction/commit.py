@@ -1,12 +1,12 @@
-"""Committing: changes become the next version of a table, once, or an error says why not.
+"""Commits changes as the next version of a table, exactly once, or raises an error that says why not.
 
     validate -> make data files durable -> attempt version N
-        landed    done
-        conflict  check the winners; attempt the version after them, as often as the settings allow
-        unknown   put the same bytes at the same version until it is occupied, then read who occupies it
+        committed  done
+        conflict   check the winners; attempt the version after them, as often as the settings allow
+        unknown    write the same bytes at the same version until it exists, then read whose commit it is
 
-Each commit carries an id of its own (`commitInfo.txnId`), so a version that is already there is read and recognised
-where it is this transaction's, however many answers were lost on the way.
+Each commit has a unique id (`commitInfo.txnId`), so a transaction recognises its own commit in a version that already
+exists, however many answers were lost.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ class CommitSettings:
 
     Attributes:
         isolation_level: None takes the table's.
-        max_attempts: how many versions are tried at most; each further one follows another writer's commit.
+        max_attempts: how many versions are attempted at most; each further one follows another writer's commit.
         commit_info: further fields of `commitInfo`.
-        user_metadata: the user's own note, shown in the history.
-        read_versions: of each table that was read for these changes, by its name, the versions.
+        user_metadata: the user's note, shown in the history.
+        read_versions: the versions of each table that was read for these changes, by its name.
         statement_attempt: which run of the whole statement this is, from 1.
     """
 
@@ -81,7 +81,7 @@ class CommitSettings:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where an attempt puts its commit: the version, the time of the commit before it, and which attempt it is."""
+    """The target of an attempt: the version, the time of the commit before it, and the number of the attempt."""
 
     version: int
     previous_ms: int
@@ -104,16 +104,31 @@ def commit(
 
     Args:
         base: the snapshot that the changes are based on; None makes the table's first version.
-        reads: what of `base` the changes hang on.
+        reads: the part of `base` that the changes depend on.
 
     Raises:
-        ConcurrentModificationError: one of its kinds; another commit stands in the way.
-        CommitAttemptsExhaustedError: so many other commits came first.
-        CommitStateUnknownError: whether the changes landed could not be found out. After any other error they surely
-            did not.
+        ConcurrentModificationError: a subclass; another commit conflicts.
+        CommitAttemptsExhaustedError: other commits came first in every attempt.
+        CommitStateUnknownError: the changes may or may not be committed. After any other error they certainly are
+            not.
         StorageError: the storage failed before the commit, or refused it.
         DataFileMissingError: a data file to be added is not there.
         The errors of `validation.check_changes`.
+
+    >>> from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
+    >>> from dbt.adapters.silt.engine.kernel.table.actions import Metadata, Protocol
+    >>> from dbt.adapters.silt.engine.kernel.transaction.changes import Operation
+    >>> log = DeltaLog(MemoryStore(), "main.orders")
+    >>> log.store.make_folder("_delta_log")
+    >>> schema = '{"type": "struct", "fields": []}'
+    >>> creation = Changes(Operation("CREATE TABLE"), protocol=Protocol(), metadata=Metadata("an-id", schema))
+    >>> commit(log, None, creation, ReadSet(), CommitSettings()).version
+    0
+    >>> nightly = Changes(Operation("WRITE"), transactions=(SetTransaction("nightly", 7),))
+    >>> commit(log, log.snapshot(), nightly, ReadSet(), CommitSettings()).version
+    1
+    >>> log.snapshot().holds(("nightly", 7))
+    True
     """
     check_changes(changes, base, log.name)
     _check_not_recorded(changes, base)
@@ -128,7 +143,7 @@ def commit(
 
 
 def _check_not_recorded(changes: Changes, base: Snapshot | None) -> None:
-    """Work that the base already holds is not done again; a version below 0 may always be set."""
+    """Raises where the base already has a transaction identifier; a version below 0 may always be set."""
     for transaction in changes.transactions:
         txn = (transaction.app_id, transaction.version)
         if base is not None and transaction.version >= 0 and base.holds(txn):
@@ -175,14 +190,14 @@ def _commit_after_winners(
 
 
 def _check_not_cleaned_up(log: DeltaLog, pending: PendingCommit, version: int) -> None:
-    """A version after one that has gone from the log is free only because it has gone, too."""
+    """Raises where the log was cleaned up past the base: then a version may be free because it was deleted."""
     if not log.may_be_cleaned_up(pending.base) or log.store.status(commit_path(version)) is not None:
         return
     if (list_log(log.store, log.name).newest or 0) <= version:
-        return  # the table is a checkpoint and no commit
+        return  # the table has a checkpoint and no commit
     raise ConcurrentModificationError(
         f"{pending.changes.operation.name}, based on version {pending.base.version}, ran for longer than the log is "
-        "kept (`delta.logRetentionDuration`): what came after that version can no longer be looked at",
+        "kept (`delta.logRetentionDuration`): the commits after that version can no longer be read",
         table=pending.base.table,
         version=pending.base.version,
     )
@@ -200,7 +215,7 @@ def _winners(log: DeltaLog, version: int) -> Iterator[WinningCommit]:
 
 
 def _committed_at(log: DeltaLog, winner: WinningCommit, pending: PendingCommit) -> int:
-    """The winner's time; 0 where the transaction does not ask for it, since its commit carries none of its own."""
+    """The winner's time; 0 where it is not needed, because this commit has no in-commit timestamp."""
     if winner.info.in_commit_timestamp is not None:
         return winner.info.in_commit_timestamp
     if not needs_in_commit_timestamp(pending.base.metadata, pending.changes):
@@ -210,7 +225,7 @@ def _committed_at(log: DeltaLog, winner: WinningCommit, pending: PendingCommit) 
 
 
 def _log_folder(log: DeltaLog, base: Snapshot | None) -> PinnedFolder:
-    """The log that the commit is meant for, and no other that may come to its place."""
+    """The folder of the log that the commit is for, and not of one that may replace it."""
     if base is not None and base.log_folder is not None:
         return base.log_folder
     try:
@@ -220,7 +235,7 @@ def _log_folder(log: DeltaLog, base: Snapshot | None) -> PinnedFolder:
 
 
 def _make_durable(log: DeltaLog, changes: Changes, folder: PinnedFolder) -> None:
-    """The data before the log, so that no crash leaves a version whose files are lost."""
+    """Makes data durable before the log, so that no crash leaves a version with lost files."""
     files: tuple[AddFile | AddCDCFile, ...] = (*changes.adds, *changes.change_files)
     vectors = (add.deletion_vector for add in changes.adds)
     names = {
@@ -239,7 +254,7 @@ def _make_durable(log: DeltaLog, changes: Changes, folder: PinnedFolder) -> None
 
 
 def _stamped(log: DeltaLog, changes: Changes) -> Changes:
-    """The changes with a time on every transaction identifier: without one it might be forgotten at once."""
+    """The changes with a time on every transaction identifier: without one it might expire at once."""
     now = log.clock.now_ms()
 
     def timed(each: SetTransaction) -> SetTransaction:

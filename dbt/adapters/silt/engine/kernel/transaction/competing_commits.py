@@ -1,4 +1,4 @@
-"""The two sides of a conflict, and the error that tells the loser all about it."""
+"""PendingCommit and WinningCommit, the two sides of a conflict, and the error for the loser."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, ReadSet
 
 T = TypeVar("T")
 
-# So many of the files that an error is about stand in its details, in its text.
+# How many of the files of a conflict are in the error's details, and in its text.
 _FILES_IN_DETAILS = 10
 _FILES_IN_TEXT = 3
 
@@ -59,7 +59,7 @@ def conflict(
     pending: PendingCommit,
     files: Sequence[AddFile | RemoveFile] = (),
 ) -> ConcurrentModificationError:
-    """The error for a winner that stands in the way.
+    """The error for a winner that conflicts.
 
     Args:
         what: what the winner did, as the end of a sentence that begins with its operation.
@@ -91,7 +91,7 @@ def conflict(
 
 
 def _title(winner: WinningCommit) -> str:
-    """The winner's operation and version, and by whom and when it was committed, as far as it says."""
+    """The winner's operation and version, and by whom and when it was committed, as far as known."""
     info = winner.info
     committed_ms = info.in_commit_timestamp or info.timestamp
     by = f" by {info.engine_info}" if info.engine_info else ""
@@ -131,7 +131,7 @@ def _partitions(files: Iterable[AddFile | RemoveFile], base: Snapshot) -> tuple[
 
 
 def _hint(pending: PendingCommit, partitions: Sequence[str]) -> str | None:
-    """What keeps the statement out of the winner's way the next time; None where the kind's own remedy is all."""
+    """How to avoid the conflict the next time; None where the error class's own remedy is enough."""
     partitioning = pending.base.partition_columns
     if pending.reads.is_empty or not partitioning:
         return None

@@ -1,9 +1,10 @@
-"""Whether a commit that came first stands in the way of a transaction.
+"""Checks whether a commit that came first conflicts with a transaction.
 
 The checks run for each winning commit, oldest first; each raises its own error. In the matrix a row is what the winners
 have committed, a column what this transaction does, and an entry the error, with the isolation levels it is raised
 under (S Serializable, W WriteSerializable, I SnapshotIsolation) where not under all. "Read" means that a row of the
-file may be one that the transaction read (`ReadSet`), by the file's partition values and statistics.
+file may be one that the transaction read (`ReadSet`), by the file's partition values and statistics; "rewritten", that
+this transaction removes the file, too.
 
 | winner has                  | append | insert | rewrite        | overwrite      | rearrange | alter | constrain |
 |-----------------------------|--------|--------|----------------|----------------|-----------|-------|-----------|
@@ -15,9 +16,9 @@ file may be one that the transaction read (`ReadSet`), by the file's partition v
 | metadata                    | Meta   | Meta   | Meta           | Meta           | Meta      | Meta  | Meta      |
 | metadata, feature turned on | ok     | ok     | ok             | ok             | ok        | Meta  | Meta      |
 | metadata, identity mark     | ok     | ok     | ok             | ok             | ok        | Meta  | Meta      |
-| domain that I set           | Dom    | Dom    | Dom            | Dom            | Dom       | Dom   | Dom       |
-| domain that I do not set    | ok     | ok     | ok             | ok             | ok        | ok    | ok        |
-| transaction id of mine      | Txn    | Txn    | Txn            | Txn            | Txn       | Txn   | Txn       |
+| domain set by both          | Dom    | Dom    | Dom            | Dom            | Dom       | Dom   | Dom       |
+| domain set by winner        | ok     | ok     | ok             | ok             | ok        | ok    | ok        |
+| transaction id of both      | Txn    | Txn    | Txn            | Txn            | Txn       | Txn   | Txn       |
 | transaction id of another   | ok     | ok     | ok             | ok             | ok        | ok    | ok        |
 | blind append, read          | ok     | Add S  | Add S          | Add S          | ok        | ok    | Add       |
 | blind append, not read      | ok     | ok     | ok             | Add S          | ok        | ok    | Add       |
@@ -25,34 +26,34 @@ file may be one that the transaction read (`ReadSet`), by the file's partition v
 | append, not read            | ok     | ok     | ok             | Add SW         | ok        | ok    | Add       |
 | append without statistics   | ok     | Add SW | Add SW         | Add SW         | ok        | ok    | Add       |
 | append, another partition   | ok     | ok     | ok             | Add SW         | ok        | ok    | Add       |
-| remove, I rewrite           | ok     | Del SW | Del SW Twice I | Del SW Twice I | Twice     | ok    | Del       |
+| remove, rewritten           | ok     | Del SW | Del SW Twice I | Del SW Twice I | Twice     | ok    | Del       |
 | remove, read                | ok     | Del SW | Del SW         | Del SW Twice I | ok        | ok    | Del       |
 | remove, not read            | ok     | ok     | ok             | Del SW Twice I | ok        | ok    | Del       |
-| vector, I rewrite           | ok     | Add SW | Add SW Twice I | Add SW Twice I | Twice     | ok    | Add       |
+| vector, rewritten           | ok     | Add SW | Add SW Twice I | Add SW Twice I | Twice     | ok    | Add       |
 | vector, read                | ok     | Add SW | Add SW         | Add SW Twice I | ok        | ok    | Add       |
 | vector, not read            | ok     | ok     | ok             | Add SW Twice I | ok        | ok    | Add       |
-| move, I rewrite             | ok     | ok     | Twice          | Twice          | Twice     | ok    | ok        |
+| move, rewritten             | ok     | ok     | Twice          | Twice          | Twice     | ok    | ok        |
 | move, read                  | ok     | ok     | ok             | Twice          | ok        | ok    | ok        |
 | move, not read              | ok     | ok     | ok             | Twice          | ok        | ok    | ok        |
 | move, then remove, read     | ok     | Del SW | Del SW         | Twice          | ok        | ok    | Del       |
 | move, then remove, not read | ok     | ok     | ok             | Twice          | ok        | ok    | Del       |
 
-What this transaction does: `append` is a blind one; `insert` adds what hangs on rows that it read; `rewrite` is DELETE,
-UPDATE and MERGE; `overwrite` removes all files; `rearrange` changes no data (OPTIMIZE), reads rows only to put them
-elsewhere, and so runs under SnapshotIsolation whatever the table asks for; `alter` changes metadata; `constrain` does,
-too, and has read all rows, as a new CHECK constraint or REPLACE TABLE: it holds for the rows of every other writer, so
-it runs under Serializable whatever the table asks for. In the rows `vector` gives a file another deletion vector, and
-`move` rearranges.
+What this transaction does: `append` is a blind one; `insert` adds rows that depend on its reads; `rewrite` is DELETE,
+UPDATE and MERGE; `overwrite` removes all files; `rearrange` has dataChange=false (OPTIMIZE), reads rows only to
+write them to other files, and so runs under SnapshotIsolation whatever the table's level is; `alter` changes metadata;
+`constrain` does, too, and has read all rows, as a new CHECK constraint or REPLACE TABLE: it holds for the rows of every
+other writer, so it runs under Serializable whatever the table's level is. In the rows, `vector` gives a file another
+deletion vector, and `move` rewrites it with dataChange=false.
 
 The errors: ConcurrentDropError, ProtocolChangedError, MetadataChangedError, ConcurrentDomainError,
 ConcurrentTransactionError, ConcurrentAppendError (Add), ConcurrentDeleteReadError (Del), ConcurrentDeleteDeleteError
 (Twice).
 
-A transaction that has read every transaction identifier, as RESTORE has and what replaces a whole table, conflicts with
-every winner that records one ("Txn SWI").
+A transaction that has read every transaction identifier, such as RESTORE or one that replaces a whole table, conflicts
+with every winner that records one ("Txn SWI").
 
-Finer than the reference implementation: it takes any added file for read where no partition predicate says otherwise,
-and its readers conflict with commits that change no data.
+This is finer than delta-spark, which treats every added file as read unless a partition predicate excludes it, and
+where readers conflict with commits with dataChange=false.
 """
 
 from __future__ import annotations
@@ -95,10 +96,10 @@ from dbt.adapters.silt.engine.kernel.transaction.validation import loses_feature
 
 
 def effective_isolation_level(level: IsolationLevel, changes: Changes) -> IsolationLevel:
-    """The level a transaction runs under.
+    """The isolation level that a transaction runs under.
 
-    What only moves rows between files needs no more than snapshot isolation. What changes the table's metadata on the
-    strength of rows that it read must not overlook one, or the new rule would not hold for it.
+    A transaction that only moves rows between files needs no more than snapshot isolation. One that changes the table's
+    metadata because of rows that it read must not miss a row, or the new rule would not hold for that row.
     """
     if changes.only_rearranges():
         return IsolationLevel.SNAPSHOT
@@ -112,7 +113,7 @@ def check_conflicts(winner: WinningCommit, pending: PendingCommit) -> PendingCom
         The transaction to check against the next winner: the rows that it read may be in other files now.
 
     Raises:
-        ConcurrentModificationError: one of its kinds, one for each check; its details are those of
+        ConcurrentModificationError: a subclass for each check; its details are those of
             `competing_commits.conflict`.
         UnsupportedFeatureError: the table needs a feature now that this engine does not have.
     """
@@ -128,10 +129,10 @@ def check_conflicts(winner: WinningCommit, pending: PendingCommit) -> PendingCom
 
 
 def check_drop(winner: WinningCommit, pending: PendingCommit) -> None:
-    """The table that was read is gone, even where another one of its name has taken its place."""
+    """Raises where the table that was read is gone, even if another one of its name has replaced it."""
     has_other_id = any(metadata.id != pending.base.metadata.id for metadata in winner.of(Metadata))
     if winner.info.operation == DROP_OPERATION or has_other_id:
-        raise conflict(ConcurrentDropError, "dropped the table, or made it anew", winner, pending)
+        raise conflict(ConcurrentDropError, "dropped or re-created the table", winner, pending)
 
 
 def check_protocol(winner: WinningCommit, pending: PendingCommit) -> None:
@@ -142,7 +143,7 @@ def check_protocol(winner: WinningCommit, pending: PendingCommit) -> None:
 
 
 def check_metadata(winner: WinningCommit, pending: PendingCommit) -> None:
-    """Nothing was changed that the transaction's files were made by; what a winner only turned on can be followed."""
+    """Raises where the metadata changed that the transaction's files depend on; enabling a feature is allowed."""
     protocol = next(iter(winner.of(Protocol)), pending.base.protocol)
     for metadata in winner.of(Metadata):
         if pending.changes.metadata is not None or not only_enables(pending.base.metadata, metadata, protocol):
@@ -152,23 +153,23 @@ def check_metadata(winner: WinningCommit, pending: PendingCommit) -> None:
 
 
 def check_domains(winner: WinningCommit, pending: PendingCommit) -> None:
-    set_by_me = {domain.domain for domain in pending.changes.domains}
-    both = sorted(set_by_me & {domain.domain for domain in winner.of(DomainMetadata)})
+    set_by_pending = {domain.domain for domain in pending.changes.domains}
+    both = sorted(set_by_pending & {domain.domain for domain in winner.of(DomainMetadata)})
     if both:
         raise conflict(ConcurrentDomainError, f"set the domain {', '.join(both)} too", winner, pending)
 
 
 def check_transactions(winner: WinningCommit, pending: PendingCommit) -> None:
-    set_by_me = {each.app_id for each in (*pending.changes.transactions, *pending.changes.forgotten)}
+    set_by_pending = {each.app_id for each in (*pending.changes.transactions, *pending.changes.forgotten)}
     set_by_winner = {transaction.app_id for transaction in winner.of(SetTransaction)}
-    both = sorted(set_by_winner if pending.reads.transactions else set_by_me & set_by_winner)
+    both = sorted(set_by_winner if pending.reads.transactions else set_by_pending & set_by_winner)
     if both:
         what = f"recorded the transaction identifier {', '.join(both)} too"
         raise conflict(ConcurrentTransactionError, what, winner, pending)
 
 
 def check_added_files(winner: WinningCommit, pending: PendingCommit) -> None:
-    """No row was added that the transaction would have read."""
+    """Raises where a row was added that the transaction would have read."""
     if pending.isolation_level is IsolationLevel.SNAPSHOT:
         return
     if pending.isolation_level is IsolationLevel.WRITE_SERIALIZABLE and winner.info.is_blind_append:
@@ -181,7 +182,7 @@ def check_added_files(winner: WinningCommit, pending: PendingCommit) -> None:
 
 
 def check_removed_files_were_not_read(winner: WinningCommit, pending: PendingCommit) -> None:
-    """No row was removed or changed that the transaction has read."""
+    """Raises where a row was removed or changed that the transaction has read."""
     if pending.isolation_level is IsolationLevel.SNAPSHOT:
         return
     removed = [remove for remove in winner.of(RemoveFile) if remove.data_change]
@@ -191,7 +192,7 @@ def check_removed_files_were_not_read(winner: WinningCommit, pending: PendingCom
 
 
 def check_removed_files_are_not_removed_again(winner: WinningCommit, pending: PendingCommit) -> None:
-    """No row comes back that the winner removed, and none is doubled that the winner moved elsewhere."""
+    """Raises where a row that the winner removed would come back, or one that it moved would be duplicated."""
     rewritten = {decode_path(remove.path) for remove in pending.changes.removes}
     files = [remove for remove in winner.of(RemoveFile) if decode_path(remove.path) in rewritten]
     if files:
@@ -200,10 +201,9 @@ def check_removed_files_are_not_removed_again(winner: WinningCommit, pending: Pe
 
 
 def _following(winner: WinningCommit, pending: PendingCommit) -> PendingCommit:
-    """The transaction as it goes on after a winner that it does not conflict with.
+    """The transaction as it continues after a winner that it does not conflict with.
 
-    What the winner made of the table's protocol, metadata and domains holds for it too, and rows that were moved stay
-    read.
+    The winner's protocol, metadata and domains apply to it too, and rows that were read and moved stay read.
     """
     protocol = next(iter(winner.of(Protocol)), pending.base.protocol)
     metadata = next(iter(winner.of(Metadata)), pending.base.metadata)
@@ -218,7 +218,7 @@ def _following(winner: WinningCommit, pending: PendingCommit) -> PendingCommit:
 
 
 def _matching_adds(added: Sequence[AddFile], pending: PendingCommit) -> list[AddFile]:
-    """Those files that may hold rows which the transaction would have read."""
+    """The files that may have rows which the transaction would have read."""
     if pending.reads.whole_table:
         return list(added)
     if not added or not pending.reads.predicates:
@@ -228,10 +228,10 @@ def _matching_adds(added: Sequence[AddFile], pending: PendingCommit) -> list[Add
 
 
 def _read_among(removed: Sequence[RemoveFile], pending: PendingCommit) -> list[RemoveFile]:
-    """Those files that the transaction has read.
+    """The files that the transaction has read.
 
-    A file that the base does not have was added by a winner, and was looked at then: it holds no row that was read,
-    or it was given what was read, and is among the read paths now.
+    A file that the base does not have was added by a winner, and was checked then: it has no row that was read, or it
+    received rows that were read, and is among the read paths now.
     """
     if pending.reads.whole_table:
         return list(removed)
@@ -245,7 +245,7 @@ def _read_among(removed: Sequence[RemoveFile], pending: PendingCommit) -> list[R
 
 
 def _moved_reads(winner: WinningCommit, pending: PendingCommit) -> frozenset[str]:
-    """The files that the winner, without changing them, has put rows into which the transaction read."""
+    """The files to which the winner moved, unchanged, rows that the transaction read."""
     added = [add for add in winner.of(AddFile) if not add.data_change]
     if not added or pending.reads.whole_table or pending.isolation_level is IsolationLevel.SNAPSHOT:
         return frozenset()

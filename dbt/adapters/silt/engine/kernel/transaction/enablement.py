@@ -1,7 +1,7 @@
-"""Changes of a table's metadata that a transaction prepared without knowing of them may follow all the same.
+"""Recognises metadata changes after which a transaction that was prepared before them may still commit.
 
-They turn a feature on and ask nothing of the files that the transaction has written already, or move the high-water
-mark of an identity column. Source: the reference's `ConflictChecker.attemptToResolveMetadataConflicts`.
+They enable a feature that does not concern files that the transaction has already written, or move the high-water
+mark of an identity column. Source: delta-spark's `ConflictChecker.attemptToResolveMetadataConflicts`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def only_enables(old: Metadata, new: Metadata, protocol: Protocol) -> bool:
     """Whether the new metadata differs from the old by such changes alone.
 
     Args:
-        protocol: the table's with the new metadata; a feature that is turned on must be in it.
+        protocol: the table's with the new metadata; a feature that is enabled must be in it.
     """
     elsewhere = replace(new, configuration=old.configuration, schema_string=old.schema_string)
     return elsewhere == old and _configuration_only_enables(old, new, protocol) and _schema_only_enables(old, new)
@@ -54,7 +54,7 @@ def _schema_only_enables(old: Metadata, new: Metadata) -> bool:
 
 
 def _maps_by_name(old: Metadata, new: Metadata) -> bool:
-    """Whether column mapping by name is turned on, and each column keeps the name that the files know it by."""
+    """Whether column mapping by name is enabled, and each column keeps its name in the files."""
     before, after = TableProperties(old.configuration), TableProperties(new.configuration)
     if before.column_mapping_mode != "none" or after.column_mapping_mode != "name":
         return False

@@ -1,4 +1,4 @@
-"""What a commit must say where the table keeps the time of each commit in the commit itself.
+"""Sets the in-commit timestamp of a commit, and the properties that go with enabling it.
 
 Source: the Delta specification, section "In-Commit Timestamps".
 """
@@ -13,12 +13,12 @@ from dbt.adapters.silt.engine.kernel.transaction.changes import Changes
 
 
 def has_in_commit_timestamps(metadata: Metadata | None) -> bool:
-    """Whether the commits of a table of this metadata carry their time."""
+    """Whether the commits of a table with this metadata have an in-commit timestamp."""
     return metadata is not None and TableProperties(metadata.configuration).enable_in_commit_timestamps
 
 
 def needs_in_commit_timestamp(base: Metadata | None, changes: Changes) -> bool:
-    """Whether a commit of these changes carries its time: as its own metadata says, or else the base's."""
+    """Whether a commit of these changes has an in-commit timestamp: by its own metadata, or else the base's."""
     return has_in_commit_timestamps(changes.metadata or base)
 
 
@@ -28,10 +28,10 @@ def in_commit_timestamp(now_ms: int, previous_ms: int) -> int:
 
 
 def with_enablement(base: Metadata | None, changes: Changes, version: int, timestamp_ms: int) -> Changes:
-    """The changes with the properties that tell from which version on commits carry their time.
+    """The changes with the properties that record from which version on commits have an in-commit timestamp.
 
     Args:
-        base: the table's metadata before; None where the commit is its first, and all commits carry their time.
+        base: the table's metadata before; None where the commit is its first, so that all commits have one.
         version, timestamp_ms: of the commit that the changes become.
     """
     metadata = changes.metadata

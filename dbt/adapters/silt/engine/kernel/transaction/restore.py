@@ -1,7 +1,7 @@
-"""Going back to an earlier version of a table, as a new one: its files, its schema and its properties.
+"""Restores an earlier version of a table as a new one: its files, its schema and its properties.
 
-No data file is written or read. The work that landed after the restored version is undone, so the transaction
-identifiers that it left are forgotten in the same commit: a rerun of that work does it again.
+No data file is written or read. The units of work that were committed after the restored version are undone, so their
+transaction identifiers are forgotten in the same commit: a rerun does them again.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ OPERATION: Final = RESTORE_OPERATION
 
 _HIGH_WATER_MARK = "delta.identity.highWaterMark"
 _IDENTITY_STEP = "delta.identity.step"
-# The log's own clock goes on: the commits that carry their time are those since these were set.
+# In-commit timestamps continue: these properties record since which commit there are any.
 _IN_COMMIT_TIMESTAMPS = ("delta.enableInCommitTimestamps", ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP)
 _FILES_NAMED = 100
 
 
 @dataclass(frozen=True)
 class RestorePoint:
-    """What to restore: a version; and, where the statement named a time, that time's text."""
+    """The version to restore; and, where the statement named a time, the text of that time."""
 
     version: int
     timestamp: str | None = None
@@ -62,13 +62,13 @@ class RestorePoint:
 
 @dataclass(frozen=True)
 class Restoration:
-    """What puts a table back, found to be possible and not committed yet.
+    """A restore that is possible and not yet committed.
 
     Attributes:
-        base: the version that it follows.
-        back_to: the version whose files, schema and properties come back.
-        changes: the actions to commit; none where the table is as it was.
-        expired: whether a file comes back that a VACUUM takes for old enough to delete.
+        base: the version before it.
+        back_to: the version to restore.
+        changes: the actions to commit; none where nothing differs.
+        expired: whether a restored file is old enough for a VACUUM to delete.
     """
 
     base: Snapshot
@@ -78,7 +78,7 @@ class Restoration:
 
 
 def prepare(log: DeltaLog, base: Snapshot, point: RestorePoint) -> Restoration:
-    """Works out how an earlier version becomes the newest; writes nothing.
+    """Computes the changes that restore an earlier version; writes nothing.
 
     The protocol never loses a feature.
 
@@ -90,8 +90,8 @@ def prepare(log: DeltaLog, base: Snapshot, point: RestorePoint) -> Restoration:
         DataFileMissingError: data files of the version are gone.
         UnsupportedStatementError: the restored table is append-only, and rows would be removed.
         UnsupportedFeatureError: the table needs a feature to be written that this engine does not have.
-        ConcurrentModificationError: a VACUUM is running, and files that are to come back were removed longer ago than
-            the table's retention.
+        ConcurrentModificationError: a VACUUM is running, and files to be restored were removed longer ago than the
+            table's retention.
     """
     check_writable(base.protocol, base.table, base.metadata)
     then = log.snapshot_at(point.version)
@@ -111,16 +111,16 @@ def prepare(log: DeltaLog, base: Snapshot, point: RestorePoint) -> Restoration:
 
 
 def commit(log: DeltaLog, restoration: Restoration, settings: CommitSettings) -> CommitResult:
-    """Commits what `prepare` has worked out.
+    """Commits what `prepare` has computed.
 
     Raises:
         ConcurrentModificationError: another writer changed the table since `base`.
         The other errors of `transaction.commit`.
     """
-    # Whatever the table's level is, what others add meanwhile would not be of the version restored.
+    # Serializable whatever the table's level is: rows that others add meanwhile are not in the restored version.
     settings = replace(settings, isolation_level=IsolationLevel.SERIALIZABLE)
     if restoration.expired:
-        # No commit may come between, or it might be that of a VACUUM which begins.
+        # One attempt only: a commit in between might be that of a VACUUM which begins.
         settings = replace(settings, max_attempts=1)
     reads = ReadSet(whole_table=True, transactions=True)
     try:
@@ -130,7 +130,7 @@ def commit(log: DeltaLog, restoration: Restoration, settings: CommitSettings) ->
 
 
 def forgotten_after(now: Snapshot, then: Snapshot) -> tuple[SetTransaction, ...]:
-    """What each transaction identifier that was recorded between two snapshots is set back to."""
+    """The versions to which transaction identifiers that were recorded between two snapshots are set back."""
     changes = []
     for app_id, recorded in now.transactions.items():
         earlier = then.transactions.get(app_id)
@@ -141,7 +141,7 @@ def forgotten_after(now: Snapshot, then: Snapshot) -> tuple[SetTransaction, ...]
 
 
 def _with_definition(changes: Changes, now: Snapshot, then: Snapshot) -> Changes:
-    """The changes with those of the protocol, the metadata and the domains."""
+    """The changes, with those of protocol, metadata and domains."""
     metadata, protocol = _restored_metadata(now, then), merged(now.protocol, then.protocol)
     return replace(
         changes,
@@ -152,7 +152,7 @@ def _with_definition(changes: Changes, now: Snapshot, then: Snapshot) -> Changes
 
 
 def _restored_metadata(now: Snapshot, then: Snapshot) -> Metadata:
-    """The earlier metadata, with what only ever grows, and what belongs to the log itself, as it is now."""
+    """The earlier metadata, with the present values of what only grows and of what belongs to the log itself."""
     configuration = {k: v for k, v in then.metadata.configuration.items() if k not in _IN_COMMIT_TIMESTAMPS}
     configuration |= {k: v for k, v in now.metadata.configuration.items() if k in _IN_COMMIT_TIMESTAMPS}
     if MAX_COLUMN_ID in configuration:
@@ -163,7 +163,7 @@ def _restored_metadata(now: Snapshot, then: Snapshot) -> Metadata:
 
 
 def _with_high_water_marks(then: StructType, now: StructType) -> StructType:
-    """The earlier schema; its identity columns go on where they are now, so that no value is given twice."""
+    """The earlier schema; its identity columns continue from their present values, so that no value is used twice."""
     return StructType(tuple(_with_high_water_mark(field, now.field(field.name)) for field in then))
 
 
@@ -177,7 +177,7 @@ def _with_high_water_mark(then: StructField, now: StructField | None) -> StructF
 
 
 def _restored_domains(now: Snapshot, then: Snapshot) -> tuple[DomainMetadata, ...]:
-    """The clustering columns go back; all other domains stay, as in the reference."""
+    """The domains to set: the clustering columns are restored; all other domains stay, as in delta-spark."""
     present, earlier = now.domains.get(CLUSTERING_DOMAIN), then.domains.get(CLUSTERING_DOMAIN)
     if earlier is not None:
         return () if present == earlier else (earlier,)
@@ -191,8 +191,7 @@ def _check_there(log: DeltaLog, base: Snapshot, then: Snapshot, adds: Sequence[A
     if missing:
         files = "file is" if len(missing) == 1 else "files are"
         raise DataFileMissingError(
-            f"version {then.version} cannot be restored: {len(missing)} {files} gone that it needs, "
-            f"such as {missing[0]}",
+            f"version {then.version} cannot be restored: {len(missing)} data {files} missing, such as {missing[0]}",
             remedy="Restore a later version, or put the files back from a copy first; nothing was changed",
             table=base.table,
             version=base.version,
@@ -201,7 +200,7 @@ def _check_there(log: DeltaLog, base: Snapshot, then: Snapshot, adds: Sequence[A
 
 
 def _expired(log: DeltaLog, base: Snapshot, back: pa.Table) -> bool:
-    """Whether a file is to come back that a VACUUM takes for old enough to delete."""
+    """Whether a file to be restored is old enough for a VACUUM to delete."""
     if not back.num_rows:
         return False
     limit = log.clock.now_ms() - base.properties.deleted_file_retention_ms
@@ -212,13 +211,13 @@ def _expired(log: DeltaLog, base: Snapshot, back: pa.Table) -> bool:
 
 
 def _check_no_vacuum(log: DeltaLog, base: Snapshot) -> None:
-    """Passes where no VACUUM is running: one that begins later sees the files in use again."""
+    """Passes where no VACUUM is running: one that begins later sees the files in use."""
     began = vacuum.running_since(log)
     if began is not None:
         raise ConcurrentModificationError(
-            f"the VACUUM of version {began} has not ended, and may delete files that are to come back",
-            remedy="Nothing was changed: run it again once VACUUM END stands in the history; a VACUUM that was killed "
-            "is taken for ended a day after it began",
+            f"the VACUUM of version {began} has not ended, and may delete files that are to be restored",
+            remedy="Nothing was changed: run it again once VACUUM END is in the history; a VACUUM that was killed "
+            "counts as ended a day after it began",
             table=base.table,
             version=base.version,
         )
@@ -226,7 +225,7 @@ def _check_no_vacuum(log: DeltaLog, base: Snapshot) -> None:
 
 def _overtaken(error: CommitAttemptsExhaustedError) -> ConcurrentModificationError:
     return ConcurrentModificationError(
-        "another writer committed first, while files came back that VACUUM may delete",
+        "another writer committed first, while files were to be restored that VACUUM may delete",
         table=error.table,
         version=error.version,
     )

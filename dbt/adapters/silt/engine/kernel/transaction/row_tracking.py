@@ -1,8 +1,8 @@
-"""Row tracking: every added file gets ids for its rows, and the version of the commit that adds it.
+"""Assigns row ids: every added file gets ids for its rows, and the version of the commit that adds it.
 
-Ids come from above the table's high-water mark, so they hang on the commits before and are given anew for each attempt.
+New ids are above the table's high-water mark, so they depend on earlier commits and are assigned again in each attempt.
 The ids of rows that are copied or changed are not kept (the specification says that writers should keep them, not that
-they must); the commit says so. Source: the Delta specification, section "Row Tracking".
+they must); the commit records that. Source: the Delta specification, section "Row Tracking".
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def with_row_ids(base: Snapshot | None, changes: Changes, version: int) -> Chang
     """The changes of a table that tracks rows, with ids for the files that have none and the new high-water mark.
 
     Args:
-        base: with the domains as the winners before the attempt have left them.
+        base: with the domains of the winners before the attempt.
         version: of the commit that the changes become.
 
     Raises:
@@ -56,7 +56,7 @@ def with_row_ids(base: Snapshot | None, changes: Changes, version: int) -> Chang
             first, mark = mark + 1, mark + _num_records(add)
             add = replace(add, base_row_id=first, default_row_commit_version=version)
         else:
-            # A file that comes back, or comes from another table, keeps its ids.
+            # A file that is restored, or is from another table, keeps its ids.
             mark = max(mark, add.base_row_id + _num_records(add) - 1)
         adds.append(add)
     others = tuple(domain for domain in changes.domains if domain.domain != ROW_TRACKING_DOMAIN)
@@ -89,28 +89,28 @@ def high_water_mark(domains: Mapping[str, DomainMetadata]) -> int:
 
 
 def enabled(metadata: Metadata, files: Iterable[AddFile], new_id: Callable[[], str], table: str) -> Metadata:
-    """The metadata, with names for the columns of materialised ids where `delta.enableRowTracking` is true.
+    """The metadata with names for the columns of materialised ids, where `delta.enableRowTracking` is true.
 
     Args:
         files: those that stay in the table.
 
     Raises:
-        UnsupportedStatementError: it is switched on for a table that has files whose rows have no ids.
+        UnsupportedStatementError: it is enabled for a table that has files whose rows have no ids.
     """
     if not TableProperties(metadata.configuration).enable_row_tracking:
         return metadata
     missing = {key: f"{name}{new_id()}" for key, name in _MATERIALIZED.items() if key not in metadata.configuration}
     if missing and any(file.base_row_id is None for file in files):
         raise UnsupportedStatementError(
-            "`delta.enableRowTracking` cannot be switched on: the table has files whose rows have no ids",
-            remedy="Make the table anew with the property",
+            "`delta.enableRowTracking` cannot be enabled: the table has files whose rows have no ids",
+            remedy="Create the table again with the property",
             table=table,
         )
     return replace(metadata, configuration={**metadata.configuration, **missing})
 
 
 def _num_records(add: AddFile) -> int:
-    """Rows in the file, those that its deletion vector takes away among them."""
+    """The number of rows in the file, including those that its deletion vector deletes."""
     recorded = None if add.stats is None else json.loads(add.stats).get("numRecords")
     if recorded is None:
         raise InternalError(f"{add.path} has no number of rows, which a table that tracks rows needs")

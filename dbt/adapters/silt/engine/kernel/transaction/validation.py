@@ -1,7 +1,7 @@
-"""The rules that a commit keeps whatever came before it, checked before anything is written.
+"""Checks the rules of every commit before anything is written.
 
-Source: the Delta specification, and the reference implementation's `prepareCommit`. Most of them only our own code
-could break, which is an InternalError; what a user can ask for has an error of its own.
+Source: the Delta specification, and delta-spark's `prepareCommit`. Most rules can be broken only by a bug of this
+engine, which is an InternalError; the others have their own errors.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def check_changes(changes: Changes, base: Snapshot | None, table: str) -> None:
     Raises:
         UnsupportedFeatureError: the table needs a feature to be written that this engine does not have, or is
             clustered by a column without statistics.
-        UnsupportedStatementError: rows would be removed from an append-only table, or columns be mapped anew beside
-            data in a table that records its changes.
-        InvalidNameError: a table that records its changes would have a column named like one of the feed's own.
+        UnsupportedStatementError: rows would be removed from an append-only table, or the column mapping changed
+            together with data in a table that records its changes.
+        InvalidNameError: a table that records its changes would have a column with the name of one of the feed's.
         NotNullViolationError: a partition column declared NOT NULL would hold a null.
         InternalError: any other rule is broken.
     """
@@ -77,7 +77,7 @@ def check_changes(changes: Changes, base: Snapshot | None, table: str) -> None:
 
 
 def loses_features(old: Protocol, new: Protocol) -> bool:
-    """Whether the new protocol lacks something that the old one has."""
+    """Whether the new protocol lacks a feature of the old one."""
     if new.min_reader_version < old.min_reader_version or new.min_writer_version < old.min_writer_version:
         return True
     named = (*(old.reader_features or ()), *(old.writer_features or ()))
@@ -85,7 +85,7 @@ def loses_features(old: Protocol, new: Protocol) -> bool:
 
 
 def _check_each_once(changes: Changes, table: str) -> None:
-    """One commit says one thing about a file, a transaction identifier, a domain."""
+    """Raises where a commit has two actions on one file, transaction identifier or domain."""
     files: tuple[AddFile | RemoveFile, ...] = (*changes.adds, *changes.removes)
     named: dict[str, Iterable[str]] = {
         "added": (add.path for add in changes.adds),
@@ -130,7 +130,7 @@ def _check_file(file: AddFile | AddCDCFile, keys: set[str], table: str) -> None:
 
 
 def _check_feed(changes: Changes, base: Snapshot | None, metadata: Metadata, table: str) -> None:
-    """What a table that records its changes may not do, as the reference has it."""
+    """Raises where a commit does what a table that records its changes may not do, as in delta-spark."""
     schema = StructType.from_json(metadata.schema_string)
     for name in (CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP):
         if name in schema:
@@ -151,7 +151,7 @@ def _check_feed(changes: Changes, base: Snapshot | None, metadata: Metadata, tab
 
 
 def _is_mapped_anew(base: Snapshot, metadata: Metadata) -> bool:
-    """Whether column mapping begins, or a mapped column goes or gets another name."""
+    """Whether column mapping is enabled, or a mapped column is dropped or renamed."""
     mode = TableProperties(metadata.configuration).column_mapping_mode
     if mode == "none":
         return False
@@ -180,7 +180,7 @@ def _check_append_only(removes: Iterable[RemoveFile], base: Snapshot, metadata: 
 
 
 def _check_clustering(metadata: Metadata, domains: Mapping[str, DomainMetadata], table: str) -> None:
-    """Files of a clustered table have statistics of the columns that it is clustered by."""
+    """Raises where files of a clustered table would lack statistics of the clustering columns."""
     schema, properties = StructType.from_json(metadata.schema_string), TableProperties(metadata.configuration)
     indexed = {column.path for column in indexed_columns(schema, properties, metadata.partition_columns)}
     missing = [path for path in clustering_columns(domains) if path not in indexed]
@@ -194,7 +194,7 @@ def _check_clustering(metadata: Metadata, domains: Mapping[str, DomainMetadata],
 
 
 def _check_identity(changes: Changes, base: Snapshot) -> None:
-    """What stays as it is while a table lives."""
+    """Raises where a commit changes what stays the same during the life of a table."""
     if changes.protocol is not None and loses_features(base.protocol, changes.protocol):
         raise InternalError("the table's protocol would lose features", table=base.table, version=base.version)
     if changes.metadata is None:
@@ -208,7 +208,7 @@ def _check_identity(changes: Changes, base: Snapshot) -> None:
 
 
 def _partition_keys(metadata: Metadata) -> tuple[str, ...]:
-    """The names that files have their partition values by."""
+    """The physical names of the partition columns."""
     schema = StructType.from_json(metadata.schema_string)
     return tuple(schema.require(name).physical_name for name in metadata.partition_columns)
 
