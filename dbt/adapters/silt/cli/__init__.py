@@ -1,5 +1,5 @@
-"""The command `silt`: what runs did to a warehouse, and what its tables are, without Spark and without dbt.
+"""The command `silt`: shows runs and tables of a warehouse, and undoes runs, without Spark and without dbt.
 
-Each subcommand is a module with `add(subparsers)`, which declares it, and `run(arguments)`, which does it and gives the
-exit code; `main.SUBCOMMANDS` names them.
+Each subcommand is a module with `add(subparsers)`, which declares it, and `run(arguments)`, which runs it and returns
+the exit code; `main.SUBCOMMANDS` names them.
 """
