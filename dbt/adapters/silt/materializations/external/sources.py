@@ -94,7 +94,7 @@ def _settings(source: RelationConfig) -> dict[str, Any]:
 def _filled(pattern: str, name: str, source: RelationConfig, settings: Mapping[str, Any]) -> str:
     """Returns the location with its fields filled in."""
     if _DUCKDB_FUNCTION.match(pattern):
-        raise _problem(name, "give the path alone as `external_location`, and `format` and `options` beside it")
+        raise _problem(name, "give only the path as `external_location`, and `format` and `options` next to it")
     fields = {**settings, "schema": source.schema, "database": source.database, "name": source.name}
     fields["identifier"] = source.identifier
     formatter = settings.get("formatter", "newstyle")

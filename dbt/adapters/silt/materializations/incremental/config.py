@@ -147,10 +147,10 @@ def _misspelt(given: Mapping[str, Any]) -> Iterator[str]:
 
 def _mixed(given: Mapping[str, Any]) -> Iterator[str]:
     """Yields what is wrong with keys that contradict each other."""
-    ours, theirs = ([name for name in names if _is_set(given, name)] for names in (DATABRICKS, DUCKDB))
-    if ours and theirs:
+    databricks, duckdb = ([name for name in names if _is_set(given, name)] for names in (DATABRICKS, DUCKDB))
+    if databricks and duckdb:
         yield (
-            f"{_listed(ours)} of dbt-databricks and {_listed(theirs)} of dbt-duckdb cannot be given together: "
+            f"{_listed(databricks)} of dbt-databricks and {_listed(duckdb)} of dbt-duckdb cannot be given together: "
             "use the keys of one of them"
         )
     if _is_set(given, "merge_update_columns") and _is_set(given, "merge_exclude_columns"):

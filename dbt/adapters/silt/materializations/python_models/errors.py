@@ -73,8 +73,8 @@ class ModelSource:
                 line = lines[number - self.lines_before - 1]
                 found.append(traceback.FrameSummary(self.path, number, each.name, line=line))
             elif self._is_of_project(each.filename):
-                place = str(Path(each.filename).relative_to(self.root))
-                found.append(traceback.FrameSummary(place, number, each.name, line=each.line or ""))
+                file = str(Path(each.filename).relative_to(self.root))
+                found.append(traceback.FrameSummary(file, number, each.name, line=each.line or ""))
         return found
 
     def _is_of_project(self, file: str) -> bool:

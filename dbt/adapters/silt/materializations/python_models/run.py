@@ -24,10 +24,10 @@ from dbt.adapters.silt.session.handle import SiltHandle
 logger = AdapterLogger("Silt")
 
 VIEW_VARIABLE = "__silt_view__"
-"""The name under which the code that `macros/` writes says which temporary view its rows go to."""
+"""The variable by which the code that `macros/` renders names the temporary view for its rows."""
 
 BATCH_VARIABLE = "__silt_batch__"
-"""The same for what a microbatch reads in the place of its inputs: SQL name -> query."""
+"""The variable that holds the queries that replace a microbatch's inputs: SQL name -> query."""
 
 _numbers = itertools.count()
 
