@@ -314,14 +314,14 @@ class TestAConfigurationThatCannotBeUsed:
     def test_is_refused_before_anything_runs(self, project: Any) -> None:
         project.run_sql(f"create table {project.test_schema}.audit (n int)")
         _, output = run_dbt_and_capture(["run", "--select", "misspelt", "mixed"], expect_pass=False)
-        assert "`skip_non_matched_step` is not known: is `skip_not_matched_step` meant?" in output
+        assert "`skip_non_matched_step` is unknown: do you mean `skip_not_matched_step`?" in output
         assert "`source_alias` of dbt-databricks and `merge_insert_condition` of dbt-duckdb" in output
         assert project.run_sql(f"select count(*) from {project.test_schema}.audit", fetch="one") == (0,)
 
     def test_what_only_the_rows_or_columns_show_changes_nothing(self, project: Any) -> None:
         run_dbt(["run", "--select", "unknown_column", "failing"])
         _, output = run_dbt_and_capture(["run", "--select", "unknown_column", "failing"], expect_pass=False)
-        assert "`merge_update_columns` names nowhere, which is none of the columns id, name, size" in output
+        assert "`merge_update_columns` names nowhere, which is not one of the columns id, name, size" in output
         assert 'twice "id"' in output
         for name in ("unknown_column", "failing"):
             assert found(project, name) == [(1, "one", 10), (2, "two", 20), (None, "none", 0)]

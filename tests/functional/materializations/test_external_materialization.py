@@ -125,8 +125,8 @@ class TestExternalIsRefused:
         results = run_dbt(["run"], expect_pass=False)
         messages = {each.node.name: each.message for each in results if each.status == "error"}
         assert set(messages) == {each.node.name for each in results} - {"shared_a", "mixed"}
-        assert "nothing says that this model has written it" in messages["others"]
-        assert "it is that of model.test.shared_a" in messages["shared_b"]
+        assert "it has no record that this model has written it" in messages["others"]
+        assert "model.test.shared_a has written it" in messages["shared_b"]
         assert "needs a `location`" in messages["nowhere"]
         assert "cannot be written all at once" in messages["remote"]
         assert "is in the warehouse" in messages["within"]

@@ -105,8 +105,8 @@ class TestConfigsThatCannotBe:
     def test_each_fails_with_its_reason_before_anything_is_made(self, project: Any) -> None:
         results = run_dbt(["run"], expect_pass=False)
         messages = {each.node.name: each.message for each in results}
-        assert "`file_format: detla` is no format" in messages["misspelt"]
-        assert "`partition_by` is a list of columns' names" in messages["granular"]
+        assert "`file_format: detla` is not a format" in messages["misspelt"]
+        assert "`partition_by` is a list of column names" in messages["granular"]
         assert "there is no table property `delta.apendOnly`" in messages["unknown_property"]
         assert "rows of a file that is gone would be lost" in messages["protected"]
         assert project.run_sql("show tables", fetch="all") == []

@@ -86,7 +86,7 @@ def test_what_is_not_there_is_bad_input(
 def test_a_table_is_shown_in_lines_for_people(orders: House, silt: Callable[..., str]) -> None:
     lines = silt("show", "main.orders").splitlines()
     assert lines[0] == "table     silt.main.orders"
-    assert "rows      12, 3 more marked as deleted in their files" in lines
+    assert "rows      12, 3 more deleted by deletion vectors" in lines
     assert "id      bigint         no    0                         14                            0  the key" in lines
     assert "owner                        künden" in lines
 

@@ -1,4 +1,4 @@
-"""`python -m dbt.adapters.silt.cli` is `silt`."""
+"""Runs `silt` for `python -m dbt.adapters.silt.cli`."""
 
 from __future__ import annotations
 

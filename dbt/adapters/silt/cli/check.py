@@ -1,4 +1,4 @@
-"""`silt check`: whether tables are whole: their logs, and their files against what the logs say of them."""
+"""`silt check`: finds damage in tables: in their logs, and in files that differ from what the logs say."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
-from dbt.adapters.silt.cli.places import place_of, table_of
 from dbt.adapters.silt.cli.rendering import Answer, Block, Rows, number_of, show, size
+from dbt.adapters.silt.cli.warehouses import open_warehouse, table_of
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, SiltError, TableDamagedError, UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -24,22 +24,22 @@ progress = lazily("dbt.adapters.silt.cli.progress")
 
 _COLUMNS = ("table", "problem", "what")
 _DESCRIPTION = """\
-Replays each table's log from its beginning and compares every checkpoint with it; looks whether each file of the newest
-version is there and of its size; holds its statistics against the file's footer, and reads the column where they
-differ; reads every deletion vector. Nothing is changed. The exit code is 1 where something is wrong.
+Replays each table's log from its beginning and compares every checkpoint with it; checks that each file of the newest
+version exists and has its size; compares its statistics with the file's footer, and reads the column where they
+differ; reads every deletion vector. Nothing is changed. The exit code is 1 where a problem is found.
 A table that needs a feature which this version does not have is named, and not checked."""
-_LOOKS = 3
+_CHECKS = 3
 
-Tell = Callable[[int, int], None]
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What came of looking at a table.
+    """What the check of a table found.
 
     Attributes:
         problems: what is wrong with it.
-        snapshot: the version that was looked at; None where it cannot be read.
+        snapshot: the version that was checked; None where it cannot be read.
         refused: why it was not checked; None where it was.
     """
 
@@ -51,7 +51,7 @@ class Checked:
 
 def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
-    parser = subcommand(subparsers, "check", "whether tables are whole and as their logs say", _DESCRIPTION)
+    parser = subcommand(subparsers, "check", "find damaged tables", _DESCRIPTION)
     parser.add_argument("table", metavar="TABLE", nargs="?", help="one table, by name or path; by default all of them")
 
 
@@ -62,30 +62,30 @@ def run(arguments: Namespace) -> int:
             log = table_of(arguments.table, arguments)
             checked = [check(log, bars.of_table(log.name))]
         else:
-            checked = list(_all(place_of(arguments).catalog, bars))
+            checked = list(_all(open_warehouse(arguments).catalog, bars))
     return show(answer(checked), arguments.json)
 
 
-def check(log: DeltaLog, tell: Tell) -> Checked:
-    """Looks at a table; once more where it was changed meanwhile, as a VACUUM or a clean-up may make files go.
+def check(log: DeltaLog, report: Progress) -> Checked:
+    """Checks a table; again where it was changed meanwhile, as a VACUUM or a clean-up may have deleted files.
 
     Args:
-        tell: told how many files of how many were looked at.
+        report: called with the number of files that were checked since the last call, and that of all files.
 
     Raises:
         NotATableError: there is no table.
         StorageError: the storage failed.
     """
-    found = _look(log, tell)
-    for _ in range(_LOOKS - 1):
+    found = _check_once(log, report)
+    for _ in range(_CHECKS - 1):
         if not found.problems or found.snapshot is None or found.snapshot.version == _version(log):
             break
-        found = _look(log, tell)
+        found = _check_once(log, report)
     return found
 
 
 def answer(checked: list[Checked]) -> Answer:
-    """The problems of all tables, and what was looked at."""
+    """Returns the problems of all tables, and what was checked."""
     document = {
         "tables": [_json(each) for each in checked],
         "problems": sum(len(each.problems) for each in checked),
@@ -107,18 +107,18 @@ def _all(catalog: Catalog, bars: Any) -> Iterator[Checked]:
                 yield Checked(str(name), (Problem(ProblemKind.LOG_UNREADABLE, error.problem),))
 
 
-def _look(log: DeltaLog, tell: Tell) -> Checked:
+def _check_once(log: DeltaLog, report: Progress) -> Checked:
     problems: list[Problem] = []
     try:
         problems += check_log(log.store, log.name)
         snapshot = log.snapshot()
-        problems += check_files(log.store, snapshot, lambda done: tell(done, snapshot.num_files))
+        problems += check_files(log.store, snapshot, lambda done: report(done, snapshot.num_files))
     except UnsupportedFeatureError as error:
         return Checked(log.name, tuple(problems), refused=error.problem)
     except NotATableError:
         raise
     except TableDamagedError as error:
-        # Why the newest version cannot be had is mostly told by its log's problems.
+        # The log's problems mostly say why the newest version cannot be read.
         more = () if problems else (Problem(ProblemKind.LOG_UNREADABLE, error.problem, error.version),)
         return Checked(log.name, (*problems, *more))
     return Checked(log.name, tuple(problems), snapshot)
@@ -132,10 +132,10 @@ def _version(log: DeltaLog) -> int | None:
 
 
 def _summary(checked: list[Checked], problems: int) -> str:
-    looked_at = [each.snapshot for each in checked if each.snapshot is not None]
-    files, held = sum(each.num_files for each in looked_at), sum(each.size_in_bytes for each in looked_at)
+    read = [each.snapshot for each in checked if each.snapshot is not None]
+    files, held = sum(each.num_files for each in read), sum(each.size_in_bytes for each in read)
     found = number_of(problems, "problem") if problems else "nothing is wrong"
-    return f"{number_of(len(looked_at), 'table')} checked, {number_of(files, 'file')}, {size(held)}: {found}"
+    return f"{number_of(len(read), 'table')} checked, {number_of(files, 'file')}, {size(held)}: {found}"
 
 
 def _json(each: Checked) -> dict[str, Any]:

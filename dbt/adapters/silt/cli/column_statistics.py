@@ -1,7 +1,7 @@
-"""What a log says of a table's columns: the least and greatest value, and how many are null, over all files.
+"""Computes a table's column statistics from its log: minimum, maximum and nulls over all files.
 
 These are the statistics that files are skipped by. A minimum and a maximum are bounds: they may be wider than the
-values, where strings were shortened, times cut to the millisecond, or rows taken away by a deletion vector.
+values, where strings were shortened, times cut to the millisecond, or rows deleted by a deletion vector.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ColumnStatistics:
         name: with dots between a struct and its member.
         field: as the schema has it.
         minimum, maximum: bounds of the values, as JSON values; None where a file does not say, or nothing has a value.
-        nulls: how many values are null, rows that deletion vectors mark counted too; None where a file does not say.
+        nulls: how many values are null, with the rows that deletion vectors delete; None where a file does not say.
     """
 
     name: str
@@ -45,7 +45,7 @@ class ColumnStatistics:
 
 
 def column_statistics(snapshot: Snapshot) -> list[ColumnStatistics]:
-    """Every column and every member of a struct, in the schema's order."""
+    """Returns every column and every member of a struct, in the schema's order."""
     fields = list(_fields(snapshot.schema, ()))
     leaves = [path for path, _, _ in fields]
     files = snapshot.files.combine_chunks()
@@ -68,7 +68,7 @@ def column_statistics(snapshot: Snapshot) -> list[ColumnStatistics]:
 def _fields(
     schema: StructType, above: tuple[str, ...], physical_above: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], StructField]]:
-    """Each field with its path by names and by physical names."""
+    """Yields each field with its path by names and by physical names."""
     for member in schema:
         path, physical = (*above, member.name), (*physical_above, member.physical_name)
         yield path, physical, member
@@ -84,7 +84,7 @@ def _null_counts(files: pa.Table, paths: list[tuple[str, ...]]) -> dict[tuple[st
 
 
 def _partition_nulls(files: pa.Table, bounds: Bounds) -> int | None:
-    """How many rows have no value of a partition column."""
+    """Counts the rows whose partition value is null."""
     of_nulls = files.filter(bounds.may_be_null)
     return 0 if of_nulls.num_rows == 0 else _sum(row_counts.num_records(of_nulls))
 
@@ -94,7 +94,7 @@ def _sum(counts: pa.Array) -> int | None:
 
 
 def _ends(bounds: Bounds | None, data_type: DataType) -> tuple[Any, Any]:
-    """The least and the greatest bound over the files that may have a value."""
+    """Returns the least and the greatest bound over the files that may have a value."""
     if bounds is None or bounds.order is None:
         return None, None
     may = bounds.may_be_value
@@ -106,7 +106,7 @@ def _ends(bounds: Bounds | None, data_type: DataType) -> tuple[Any, Any]:
 
 
 def _value(form: Any, order: ValueOrder, data_type: DataType) -> Any:
-    """The value that its comparable form stands for, as JSON has it: a decimal, a day and a time as text."""
+    """Returns the value of a comparable form, as JSON has it: a decimal, a day and a time as text."""
     if form is None:
         return None
     if isinstance(order, Doubles):

@@ -1,4 +1,4 @@
-"""Commits as people and as programs read them: shared by the subcommands that list some."""
+"""Renders commits as cells and as JSON, for the subcommands that list some."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dbt.adapters.silt.records.run_history import LoggedCommit
 
 
 def counts(rows: RowsChanged) -> list[str]:
-    """The cells of rows inserted, updated and deleted."""
+    """Returns the cells of rows inserted, updated and deleted."""
     return [count(rows.inserted), count(rows.updated), count(rows.deleted)]
 
 
 def commit_json(commit: LoggedCommit) -> dict[str, Any]:
-    """A commit as a document."""
+    """Returns a commit as JSON."""
     facts = {} if commit.facts is None else asdict(commit.facts)
     return {
         "version": commit.version,
@@ -35,5 +35,5 @@ def commit_json(commit: LoggedCommit) -> dict[str, Any]:
 
 
 def rows_json(rows: RowsChanged) -> dict[str, int | None]:
-    """Rows changed as members of a document."""
+    """Returns the rows changed as members of a JSON object."""
     return {"rows_inserted": rows.inserted, "rows_updated": rows.updated, "rows_deleted": rows.deleted}

@@ -1,4 +1,4 @@
-"""`silt history TABLE`: the versions of a table, the newest first."""
+"""`silt history TABLE`: shows the versions of a table, the newest first."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 from dbt.adapters.silt.cli.commits import commit_json, counts
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
-from dbt.adapters.silt.cli.places import table_of
 from dbt.adapters.silt.cli.rendering import UNKNOWN, UTC, Answer, Rows, show, utc
+from dbt.adapters.silt.cli.warehouses import table_of
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.records.run_history import LoggedCommit, log_history
 
@@ -18,7 +18,7 @@ _COLUMNS = ("#version", f"committed {UTC}", "operation", "#inserted", "#updated"
 def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
     parser: ArgumentParser = subcommand(
-        subparsers, "history", "the versions of a table", "Shows the commits that the table's log still has."
+        subparsers, "history", "show the versions of a table", "Shows the commits that the table's log still has."
     )
     parser.add_argument("table", metavar="TABLE", help="a name, such as main.orders, or the path of a table's folder")
     parser.add_argument("-n", "--limit", type=int, metavar="N", help="only the newest N versions")
@@ -33,7 +33,7 @@ def run(arguments: Namespace) -> int:
 
 
 def answer(log: DeltaLog, commits: list[LoggedCommit]) -> Answer:
-    """The versions, in the order given."""
+    """Renders the versions, in the order given."""
     document: dict[str, Any] = {
         "table": log.name,
         "location": log.store.root,

@@ -1,4 +1,4 @@
-"""Jinja in a profile, rendered as dbt renders it where the value is a text."""
+"""Renders the Jinja in a profile, as dbt does for a value of text."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _FILTERS = ("as_text", "as_native", "as_bool", "as_number")
 
 
 def rendered(text: str, functions: Mapping[str, Callable[..., str]]) -> str:
-    """The text with what it asks for in it.
+    """Renders a text.
 
     Args:
-        functions: what it may call, by name.
+        functions: the functions that it may call, by name.
 
     Raises:
-        ValueError: it is no template, or asks for something else.
+        ValueError: it is not a template, or calls something else.
     """
     environment = SandboxedEnvironment(undefined=StrictUndefined)
     environment.filters.update(dict.fromkeys(_FILTERS, str))

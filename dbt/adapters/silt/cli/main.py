@@ -1,4 +1,4 @@
-"""The entry of the command `silt`."""
+"""Parses the command line of `silt` and runs the subcommand."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.cli.options import Subcommand
 
 SUBCOMMANDS: Final = ("runs", "run", "history", "show", "check", "rollback")
-"""The subcommands in the order of the help, each a module of this package: only that which is run is loaded."""
+"""The subcommands in the order of the help, each a module of this package; only the one that runs is loaded."""
 
 PROBLEMS_FOUND, BAD_INPUT, INTERRUPTED = 1, 2, 130
 """Exit codes beyond 0."""
@@ -29,10 +29,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: the arguments, without the program's name; by default the process's own.
 
     Returns:
-        The exit code: 0; 1 where problems were found; 2 where what was asked for cannot be had; 130 after Ctrl-C.
+        The exit code: 0; 1 where problems were found; 2 where the request cannot be answered; 130 after Ctrl-C.
 
     Raises:
-        SystemExit: after `--help` and `--version`, and for arguments that are none.
+        SystemExit: after `--help` and `--version`, and for invalid arguments.
     """
     if argv is None:
         _leave_out("numpy", "pandas")
@@ -47,15 +47,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Python would complain once more when it flushes at its end.
+        # Python would report the broken pipe again when it flushes at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
 
 def _leave_out(*names: str) -> None:
-    """Makes packages as good as not installed, in this process.
+    """Hides packages from imports in this process.
 
-    PyArrow loads these two where they are there, which takes longer than all the rest; nothing here needs them.
+    PyArrow loads them where they are installed, which takes longer than all the rest; nothing here needs them.
     """
     for name in names:
         sys.modules.setdefault(name, None)  # type: ignore[arg-type]
@@ -68,7 +68,7 @@ def _subcommand(name: str) -> Subcommand:
 def _parser(names: Iterable[str]) -> ArgumentParser:
     parser = ArgumentParser(
         prog="silt",
-        description="Shows what runs did to a warehouse of dbt-silt, and what its tables are; undoes a run.",
+        description="Shows the runs and the tables of a warehouse of dbt-silt; undoes a run.",
     )
     parser.add_argument("--version", action="version", version=f"silt {version}")
     subparsers = parser.add_subparsers(title="subcommands", metavar="SUBCOMMAND", dest="subcommand", required=True)

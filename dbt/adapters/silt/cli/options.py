@@ -1,11 +1,11 @@
-"""What all subcommands take, and how one is declared."""
+"""Declares a subcommand, with the options that all have."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from dbt.adapters.silt.cli.places import add_warehouse_options
+from dbt.adapters.silt.cli.warehouses import add_warehouse_options
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
@@ -16,14 +16,14 @@ else:
 
 
 class Subcommand(Protocol):
-    """A module that is one."""
+    """The module of a subcommand."""
 
     def add(self, subparsers: Subparsers) -> None:
-        """Declares it."""
+        """Declares the subcommand."""
         ...
 
     def run(self, arguments: Namespace) -> int:
-        """Does what its arguments ask for; the exit code."""
+        """Runs the subcommand; returns the exit code."""
         ...
 
 

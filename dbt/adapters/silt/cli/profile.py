@@ -1,8 +1,8 @@
-"""The warehouse of a dbt project, found by dbt's own rules and without dbt.
+"""Finds the warehouse of a dbt project by dbt's own rules, without dbt.
 
 `dbt_project.yml` is in the current folder or the nearest one above it, and names a profile; `profiles.yml` is in the
 current folder, else in `~/.dbt`. dbt's options and environment variables overrule each of these. Of the profile only
-the fields that say where tables are get rendered, so that a variable of another field need not be set.
+the fields that locate the warehouse are rendered, so that a variable of another field need not be set.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
-from dbt.adapters.silt.records import locations as profile_places
+from dbt.adapters.silt.records import locations as profile_locations
 from dbt.adapters.silt.records.lazily import lazily
 
 yaml = lazily("yaml")
@@ -28,12 +28,12 @@ _NAMED = "or name the warehouse: `--warehouse PATH`"
 
 @dataclass(frozen=True)
 class Project:
-    """A dbt project, as far as it says where things are.
+    """The part of a dbt project that locates its warehouse and its target path.
 
     Attributes:
         root: its folder.
-        profile: the name of its profile; None where it names none.
-        target_path: the folder of what its commands leave behind.
+        profile: the name of its profile; None where the project names none.
+        target_path: the folder of dbt's artifacts.
     """
 
     root: Path
@@ -43,11 +43,11 @@ class Project:
 
 @dataclass(frozen=True)
 class Warehouse:
-    """The part of a profile that says where tables are.
+    """The part of a profile that locates the warehouse.
 
     Attributes:
         locations: the folder of each database, absolute.
-        database, schema: what a name without these parts means.
+        database, schema: of a name without these parts.
     """
 
     locations: Mapping[str, str]
@@ -56,7 +56,7 @@ class Warehouse:
 
 
 def find_project(arguments: Namespace) -> Project | None:
-    """The project that the arguments name, or that the current folder is in; None where it is in none.
+    """Finds the project that the arguments name, or that the current folder is in; None where there is none.
 
     Raises:
         InvalidSettingError: the folder named holds no project, or its file cannot be read.
@@ -71,7 +71,7 @@ def find_project(arguments: Namespace) -> Project | None:
 
 
 def warehouse_of(project: Project, arguments: Namespace) -> Warehouse:
-    """The warehouse of the project's profile.
+    """Reads the warehouse from the project's profile.
 
     Raises:
         InvalidSettingError: there is no such profile or target, it is not of this adapter, or it cannot be read.
@@ -88,13 +88,13 @@ def warehouse_of(project: Project, arguments: Namespace) -> Warehouse:
             f"the profile {name} in {path} is of the type {fields.get('type')}, not silt",
             remedy=f"Choose another target with `--target`, {_NAMED}",
         )
-    database = _field(fields, "database", profile_places.DATABASE)
-    warehouse = _field(fields, "warehouse", profile_places.WAREHOUSE)
+    database = _field(fields, "database", profile_locations.DATABASE)
+    warehouse = _field(fields, "warehouse", profile_locations.WAREHOUSE)
     databases = {str(key): str(_rendered(value)) for key, value in (fields.get("databases") or {}).items()}
     return Warehouse(
-        profile_places.locations(database, warehouse, databases, project.root),
+        profile_locations.locations(database, warehouse, databases, project.root),
         database,
-        _field(fields, "schema", profile_places.SCHEMA),
+        _field(fields, "schema", profile_locations.SCHEMA),
     )
 
 
@@ -110,7 +110,7 @@ def _profiles_dir(arguments: Namespace) -> Path:
 
 
 def _environment(name: str) -> str | None:
-    """The value of one of dbt's environment variables, under its new name or its old one."""
+    """Returns the value of one of dbt's environment variables, under its new name or its old one."""
     return os.environ.get(f"DBT_ENGINE_{name}") or os.environ.get(f"DBT_{name}") or None
 
 
@@ -128,7 +128,7 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 
 def _target(profiles: Mapping[str, Any], name: str, target: str | None, path: Path) -> Mapping[str, Any]:
-    """The fields of a profile's target, not rendered yet."""
+    """Returns the fields of a profile's target, not rendered yet."""
     profile = profiles.get(name)
     if not isinstance(profile, Mapping) or not isinstance(profile.get("outputs"), Mapping):
         known = ", ".join(str(each) for each in profiles if each != "config") or "none"
@@ -152,7 +152,7 @@ def _field(fields: Mapping[str, Any], name: str, default: str) -> str:
 
 
 def _rendered(value: Any) -> str | None:
-    """A value as dbt gives it: text, with the Jinja in it rendered."""
+    """Returns a value as text with its Jinja rendered, as dbt does."""
     if value is None:
         return None
     text = str(value)

@@ -1,4 +1,4 @@
-"""How far long work has come, for a person who waits at a terminal; nothing is shown anywhere else."""
+"""Shows progress bars on a terminal, and nothing anywhere else."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ T = TypeVar("T")
 
 
 class Bars:
-    """A bar over tables, and one over the files of the table that is being looked at."""
+    """A bar over tables, and one over the files of the table that is being checked."""
 
     def __init__(self, shown: Progress) -> None:
         self._shown = shown
         self._files = shown.add_task("", visible=False)
 
     def over(self, tables: Sequence[T]) -> Iterator[T]:
-        """The tables, each counted when the next one is asked for."""
+        """Yields the tables; each is counted when the next one is asked for."""
         return iter(self._shown.track(tables, description="tables"))
 
     def of_table(self, name: str) -> Callable[[int, int], None]:
-        """What is to be told of each so many files, of how many, that were looked at."""
+        """Returns the callback that counts the checked files of a table; see `check.check`."""
         self._shown.reset(self._files, description=name, visible=True)
 
-        def tell(done: int, total: int) -> None:
+        def report(done: int, total: int) -> None:
             self._shown.update(self._files, advance=done, total=total)
 
-        return tell
+        return report
 
 
 @contextlib.contextmanager
 def bars(out: TextIO) -> Iterator[Bars]:
-    """Shows bars on a terminal while the block runs, and takes them away after it."""
+    """Shows bars on a terminal while the block runs, and removes them after it."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = Console(file=out)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:

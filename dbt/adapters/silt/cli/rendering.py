@@ -1,7 +1,7 @@
-"""What a subcommand answers, and how it is printed: as JSON, as plain text for another program, or for a person.
+"""Prints the answer of a subcommand: as JSON, as plain text for another program, or for a person.
 
-On a terminal rows are drawn as a table as wide as the terminal. Elsewhere a row is a line, its cells apart by two or
-more spaces, never cut, and with nothing of a drawing. Times are in UTC and say so.
+On a terminal rows are drawn as a table as wide as the terminal. Elsewhere a row is a line, with two or more spaces
+between its cells, never cut. Times are in UTC and say so.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dbt.adapters.silt.records.lazily import lazily
 terminal = lazily("dbt.adapters.silt.cli.terminal")
 
 UNKNOWN = "-"
-"""The cell of what is not known, or has no meaning there."""
+"""The cell of a value that is unknown or has no meaning."""
 
 UTC = "(UTC)"
 """The end of the name of a column of times."""
@@ -32,8 +32,8 @@ class Rows:
     """Cells below their columns' names.
 
     Attributes:
-        title: a line above; none where it is empty.
-        columns: their names; a name that begins with `#` is of numbers, which stand to the right.
+        title: a line above the rows; none where it is empty.
+        columns: their names; `#` at the beginning stands for numbers, which are aligned to the right.
         empty: the line that is shown where there are no rows.
     """
 
@@ -59,8 +59,8 @@ class Answer:
     """What a subcommand found.
 
     Attributes:
-        document: the same as one JSON value.
-        blocks: what people read, in order.
+        document: the answer as one JSON value.
+        blocks: the answer for people, in order.
         exit_code: of the command.
     """
 
@@ -87,27 +87,27 @@ def is_number(column: str) -> bool:
 
 
 def heading(column: str) -> str:
-    """The name of a column as it is shown."""
+    """Returns the name of a column as it is shown."""
     return column.removeprefix("#")
 
 
 def line(text: str) -> str:
-    """A text as part of one line: what would break it, or move the cursor, is spelled out."""
+    """Returns a text as part of one line: characters that would break it, or move the cursor, are escaped."""
     return text if text.isprintable() else "".join(map(_printable, text))
 
 
 def count(number: int | None) -> str:
-    """A number for people."""
+    """Formats a number for people."""
     return UNKNOWN if number is None else f"{number:,}"
 
 
 def number_of(number: int, thing: str) -> str:
-    """Such as "1 table" and "2 tables"."""
+    """Formats a number of things, such as "1 table" and "2 tables"."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def size(number: int | None) -> str:
-    """Bytes for people."""
+    """Formats bytes for people."""
     if number is None:
         return UNKNOWN
     amount, unit = float(number), "B"
@@ -119,12 +119,12 @@ def size(number: int | None) -> str:
 
 
 def utc(milliseconds: int | None) -> str:
-    """A time for people; the column or the line says that it is in UTC."""
+    """Formats a time for people; the column or the line says that it is in UTC."""
     return UNKNOWN if milliseconds is None else _moment(milliseconds).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def iso(milliseconds: int | None) -> str | None:
-    """A time for programs: ISO 8601, in UTC."""
+    """Formats a time for programs: ISO 8601, in UTC."""
     if milliseconds is None:
         return None
     return _moment(milliseconds).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -163,7 +163,7 @@ def _padded(cell: str, width: int, right: bool) -> str:
 
 
 def _width(text: str) -> int:
-    """How many columns of a terminal the text takes."""
+    """Returns how many columns of a terminal the text takes."""
     if text.isascii():
         return len(text)
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)

@@ -1,4 +1,4 @@
-"""`silt rollback ID`: every table that a run changed goes back to the version before it."""
+"""`silt rollback ID`: restores every table that a run changed to the version before it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
-from dbt.adapters.silt.cli.places import place_of
 from dbt.adapters.silt.cli.rendering import UNKNOWN, Answer, Block, Rows, count, iso, show
+from dbt.adapters.silt.cli.warehouses import open_warehouse
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.rollback import PutBack, Rollback
 from dbt.adapters.silt.engine.kernel.errors import RollbackRefusedError
@@ -20,8 +20,8 @@ from dbt.adapters.silt.records.run_registry import RUN_ID_VARIABLE
 
 _COLUMNS = ("table", "#from version", "#to version", "#new version", "#rows", "#discarded commits")
 _DESCRIPTION = """\
-Puts every table that a run changed back to the version before the run's first commit in it, by a new commit in which
-its units of work are forgotten: the same run id can be run again and does its work again. All tables are checked first.
+Restores every table that a run changed to the version before the run's first commit in it, by a new commit in which
+its units of work are forgotten: the same run id can be run again and writes again. All tables are checked first.
 It is refused, and nothing is changed, where others have changed one of the tables since. A rollback that is cut off is
 finished by running it again. What cannot be undone: views, functions, files that are in no table, and tables that the
 run dropped, renamed or replaced by a view."""
@@ -29,30 +29,30 @@ run dropped, renamed or replaced by a view."""
 
 def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
-    parser = subcommand(subparsers, "rollback", "undo all that one run changed", _DESCRIPTION)
+    parser = subcommand(subparsers, "rollback", "undo a run", _DESCRIPTION)
     parser.add_argument("run", metavar="ID", help="a run's id, as `silt runs` shows it")
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be done, and change nothing")
     parser.add_argument(
-        "--discard-later-commits", action="store_true", help="undo what others have changed since in these tables, too"
+        "--discard-later-commits", action="store_true", help="also undo the later changes of others in these tables"
     )
-    parser.add_argument("--drop-created", action="store_true", help="drop the tables that the run made")
+    parser.add_argument("--drop-created", action="store_true", help="drop the tables that the run created")
     parser.add_argument(
-        "--exclude", metavar="TABLE", action="append", default=[], help="leave this table as it is; may be repeated"
+        "--exclude", metavar="TABLE", action="append", default=[], help="leave out this table; may be repeated"
     )
 
 
 def run(arguments: Namespace) -> int:
     """Undoes the run; the exit code is 1 where that is refused."""
-    place = place_of(arguments)
+    warehouse = open_warehouse(arguments)
     request = RollbackRequest(
         arguments.run,
         arguments.dry_run,
         arguments.discard_later_commits,
         arguments.drop_created,
-        frozenset(map(place.name, arguments.exclude)),
+        frozenset(map(warehouse.name, arguments.exclude)),
     )
     try:
-        found = roll_back_run(place.catalog, request, ProjectRecords.of(place.target_path))
+        found = roll_back_run(warehouse.catalog, request, ProjectRecords.of(warehouse.target_path))
     except RollbackRefusedError as error:
         print(f"silt: {error}", file=sys.stderr)
         return show(Answer(_refused_json(request, error), (), 1), arguments.json)
@@ -60,7 +60,7 @@ def run(arguments: Namespace) -> int:
 
 
 def answer(request: RollbackRequest, found: RunRollback) -> Answer:
-    """What was done, or would be, and what comes next."""
+    """Renders what was done, or would be, and what to do next."""
     done = found.done
     document = {
         "run_id": request.run_id,
@@ -90,7 +90,7 @@ def _done(request: RollbackRequest, done: Rollback) -> list[Block]:
 
 
 def _left(request: RollbackRequest, found: RunRollback) -> list[Block]:
-    """What is as it was, and what comes next."""
+    """Renders what was left unchanged, and what to do next."""
     blocks: list[Block] = []
     if found.done.kept:
         blocks.append(

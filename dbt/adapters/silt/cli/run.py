@@ -1,4 +1,4 @@
-"""`silt run ID`: what one logical run committed, and what of it still holds."""
+"""`silt run ID`: shows the commits of one logical run, and which of them were rolled back."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 from dbt.adapters.silt.cli.commits import commit_json, counts, rows_json
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
-from dbt.adapters.silt.cli.places import place_of
 from dbt.adapters.silt.cli.rendering import UNKNOWN, UTC, Answer, Block, Facts, Rows, count, iso, show, utc
-from dbt.adapters.silt.cli.runs import complain
+from dbt.adapters.silt.cli.runs import report_problems
+from dbt.adapters.silt.cli.warehouses import open_warehouse
 from dbt.adapters.silt.engine.kernel.errors import RunNotFoundError
 from dbt.adapters.silt.records.journal import JournalEntry
 from dbt.adapters.silt.records.project_records import ProjectRecords
@@ -30,27 +30,27 @@ _COMMITS = (
 )
 _SKIPS = (f"skipped {UTC}", "node", "batch", "table", "done by")
 _DESCRIPTION = """\
-Shows each commit of a run, in the order of time. The id may be shortened to its beginning, or be dbt's id of one of its
-commands. Skipped work is known from the dbt project's target/silt_commits.jsonl only."""
+Shows the commits of a run, in the order of time. The id may be shortened to its beginning, or be dbt's id of one of its
+commands. Skipped units of work are known from the dbt project's target/silt_commits.jsonl only."""
 
 
 def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
-    parser = subcommand(subparsers, "run", "the commits of one run", _DESCRIPTION)
+    parser = subcommand(subparsers, "run", "show the commits of one run", _DESCRIPTION)
     parser.add_argument("run", metavar="ID", help="a run's id, as `silt runs` shows it")
 
 
 def run(arguments: Namespace) -> int:
     """Prints the run."""
-    place = place_of(arguments)
-    found = histories(place.catalog)
+    warehouse = open_warehouse(arguments)
+    found = histories(warehouse.catalog)
     chosen = find_run(arguments.run, runs(found))
-    code = show(answer(chosen, found, ProjectRecords.of(place.target_path)), arguments.json)
-    return max(code, complain(found))
+    code = show(answer(chosen, found, ProjectRecords.of(warehouse.target_path)), arguments.json)
+    return max(code, report_problems(found))
 
 
 def find_run(text: str, made: list[Run]) -> Run:
-    """The run that a person means: by its id, by that of one of its commands, or by the beginning of its id.
+    """Finds a run by its id, by that of one of its commands, or by the beginning of its id.
 
     Raises:
         RunNotFoundError: there is none, or there are several.
@@ -66,7 +66,7 @@ def find_run(text: str, made: list[Run]) -> Run:
 
 
 def answer(chosen: Run, found: list[TableHistory], records: ProjectRecords) -> Answer:
-    """The run's commits, the work that was skipped, and what is rolled back."""
+    """Renders the run's commits, which of them were rolled back, and the skipped units of work."""
     undone = {(str(each.table), version): restore for each in found for version, restore in each.undone_by().items()}
     skipped = records.skipped(chosen.run_id)
     document = {

@@ -1,4 +1,4 @@
-"""`silt runs`: the logical runs that left commits in a warehouse, the newest first."""
+"""`silt runs`: shows the logical runs that committed to a warehouse, the newest first."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from dbt.adapters.silt.cli.commits import counts, rows_json
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
-from dbt.adapters.silt.cli.places import place_of
 from dbt.adapters.silt.cli.rendering import UTC, Answer, Rows, count, iso, show, utc
+from dbt.adapters.silt.cli.warehouses import open_warehouse
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import Run, TableHistory, histories, runs
 
@@ -29,29 +29,29 @@ _COLUMNS = (
     "#skipped",
 )
 _DESCRIPTION = """\
-Shows the runs that changed tables, as the tables' logs tell of them: commits of dropped tables are gone with them.
-Conflicts are commits and statements that were tried again because another writer came first. Skipped work is known
-from the dbt project's target/silt_commits.jsonl only; where that says nothing of a run, it is shown as -."""
+Shows the runs that changed tables, from the tables' logs: commits of dropped tables are gone with them.
+Conflicts are commits and statements that were tried again because another writer committed first. Skipped units of
+work are known from the dbt project's target/silt_commits.jsonl only; where that has no line of a run, - is shown."""
 
 
 def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
-    parser = subcommand(subparsers, "runs", "the runs that changed the warehouse, the newest first", _DESCRIPTION)
+    parser = subcommand(subparsers, "runs", "show the runs that changed the warehouse, the newest first", _DESCRIPTION)
     parser.add_argument("-n", "--limit", type=int, metavar="N", help="only the newest N runs")
 
 
 def run(arguments: Namespace) -> int:
     """Prints the runs."""
-    place = place_of(arguments)
-    found = histories(place.catalog)
+    warehouse = open_warehouse(arguments)
+    found = histories(warehouse.catalog)
     made = runs(found)
     shown = made if arguments.limit is None else made[: max(arguments.limit, 0)]
-    code = show(answer(shown, found, ProjectRecords.of(place.target_path)), arguments.json)
-    return max(code, complain(found))
+    code = show(answer(shown, found, ProjectRecords.of(warehouse.target_path)), arguments.json)
+    return max(code, report_problems(found))
 
 
-def complain(found: Sequence[TableHistory]) -> int:
-    """Says which tables could not be read; the exit code of that."""
+def report_problems(found: Sequence[TableHistory]) -> int:
+    """Prints which tables could not be read; returns the exit code for that."""
     problems = [history.problem for history in found if history.problem is not None]
     for problem in problems:
         print(f"silt: {problem}", file=sys.stderr)
@@ -59,7 +59,7 @@ def complain(found: Sequence[TableHistory]) -> int:
 
 
 def answer(shown: Sequence[Run], found: Sequence[TableHistory], records: ProjectRecords) -> Answer:
-    """The runs, in the order given."""
+    """Renders the runs, in the order given."""
     document = {
         "runs": [_json(each, records) for each in shown],
         "problems": [str(history.problem) for history in found if history.problem is not None],

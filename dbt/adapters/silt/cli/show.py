@@ -1,4 +1,4 @@
-"""`silt show TABLE[@v]`: what a table is at a version."""
+"""`silt show TABLE[@v]`: shows a table at a version."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 from dbt.adapters.silt.cli.column_statistics import ColumnStatistics, column_statistics
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
-from dbt.adapters.silt.cli.places import snapshot_of
 from dbt.adapters.silt.cli.rendering import UNKNOWN, UTC, Answer, Block, Facts, Rows, count, iso, show, size, utc
+from dbt.adapters.silt.cli.warehouses import snapshot_of
 from dbt.adapters.silt.engine.kernel.files.row_counts import deleted_rows, row_count
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -21,13 +21,15 @@ _COLUMNS = ("column", "type", "null", "min", "max", "#nulls", "comment")
 _TRANSACTIONS = ("transaction id", "#version", f"last updated {UTC}")
 _DESCRIPTION = """\
 Shows a table at its newest version, or as it was: TABLE@v12, or TABLE@2026-01-31T12:00 (in UTC unless it says
-otherwise). Minimum and maximum are those of the log's statistics, which files are skipped by: they may be wider than
-the values. Transaction ids are the work that the table remembers as done, of dbt runs, streams and other programs."""
+otherwise). Minimum and maximum are from the log's statistics, by which files are skipped: they may be wider than the
+values. Transaction ids are the units of work that the table has recorded, of dbt runs, streams and other programs."""
 
 
 def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
-    parser = subcommand(subparsers, "show", "a table's schema, files, statistics and transaction ids", _DESCRIPTION)
+    parser = subcommand(
+        subparsers, "show", "show schema, files, statistics and transaction ids of a table", _DESCRIPTION
+    )
     parser.add_argument(
         "table", metavar="TABLE[@VERSION]", help="a name, such as main.orders, or the path of a table's folder"
     )
@@ -39,7 +41,7 @@ def run(arguments: Namespace) -> int:
 
 
 def answer(log: DeltaLog, snapshot: Snapshot) -> Answer:
-    """What the table is at the snapshot's version."""
+    """Renders the table at the snapshot's version."""
     columns = column_statistics(snapshot)
     transactions = sorted(snapshot.transactions.values(), key=lambda each: each.app_id)
     document = {
@@ -91,7 +93,7 @@ def _facts(log: DeltaLog, snapshot: Snapshot) -> Facts:
         "location": log.store.root,
         "version": f"{snapshot.version}, committed {utc(snapshot.timestamp)} UTC",
         "comment": known["comment"] or "",
-        "rows": count(known["rows"]) + (f", {count(marked)} more marked as deleted in their files" if marked else ""),
+        "rows": count(known["rows"]) + (f", {count(marked)} more deleted by deletion vectors" if marked else ""),
         "files": f"{count(snapshot.num_files)}, {size(snapshot.size_in_bytes)}",
         "partitioned by": ", ".join(known["partition_columns"]),
         "clustered by": ", ".join(known["clustering_columns"]),

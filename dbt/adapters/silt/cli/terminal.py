@@ -1,4 +1,4 @@
-"""Answers drawn for a person at a terminal."""
+"""Draws answers for a person at a terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dbt.adapters.silt.cli.rendering import UNKNOWN, UTC, Block, Facts, Rows, he
 
 
 def draw(blocks: Sequence[Block], out: TextIO) -> None:
-    """Prints the blocks, a line apart."""
+    """Prints the blocks, with an empty line between them."""
     console = Console(file=out, highlight=False)
     for number, block in enumerate(blocks):
         if number:
@@ -31,7 +31,7 @@ def _drawn(block: Block) -> RenderableType:
 
 
 def _rows(block: Rows) -> Table:
-    """The rows; a column of which nothing is known would only take the others' room."""
+    """Draws the rows, without columns that have no known value: they would only take the others' room."""
     table = _table(block.title)
     cells = list(zip(*block.rows, strict=True))
     known = [index for index, column in enumerate(cells) if any(cell != UNKNOWN for cell in column)]

@@ -1,4 +1,4 @@
-"""A contract as the columns and constraints of a table's definition."""
+"""Renders a contract as the columns and constraints of CREATE TABLE."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from dbt_common.exceptions import CompilationError
 from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal, unquote
 
 Render = Callable[[dict[str, Any]], str | None]
-"""Gives a model's constraint as SQL, None where it is left out, and warns of what is not enforced."""
+"""Returns a model's constraint as SQL, None where it is left out; warns where it is not enforced."""
 
 _OF_THE_COLUMN = (ConstraintType.not_null, ConstraintType.custom)
-"""The constraints that stand with a column; all others are the table's, the only place where the format has them."""
+"""The constraints of a single column; all others are the table's, as the format has them only there."""
 
 
 def table_elements(
@@ -23,7 +23,7 @@ def table_elements(
     render: Render,
     with_comments: bool,
 ) -> list[str]:
-    """What stands in the parentheses of CREATE TABLE: the columns of a contract, then the constraints of the table.
+    """Returns the parts in the parentheses of CREATE TABLE: the columns of a contract, then the table's constraints.
 
     Args:
         columns, constraints: of a model, as dbt gives them to macros.
@@ -44,10 +44,10 @@ def table_elements(
 
 
 def constraint_sql(constraint: ModelLevelConstraint) -> str | None:
-    """A table's constraint as SQL.
+    """Returns a table's constraint as SQL.
 
     Raises:
-        CompilationError: a part that it needs is missing.
+        CompilationError: a required part is missing.
     """
     kind, more = constraint.type, f" {constraint.expression}" if constraint.expression else ""
     columns = _listed(constraint.columns)

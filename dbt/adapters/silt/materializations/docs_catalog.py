@@ -1,4 +1,4 @@
-"""What `dbt docs generate` shows of a table or view: its columns, comments and figures."""
+"""Collects what `dbt docs generate` shows of a table or view: columns, comments and statistics."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RelationDocs:
 
     Attributes:
         kind: "table" or "view".
-        stats: figures of a table; none of a view.
+        stats: statistics of a table; none for a view.
     """
 
     name: RelationName
@@ -37,7 +37,7 @@ class RelationDocs:
     stats: Sequence[StatsItem] = ()
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row a column, with the names of dbt's catalog query."""
+        """One row for each column, with the names of dbt's catalog query."""
         head: dict[str, Any] = {
             "table_database": self.name.database,
             "table_schema": self.name.schema,
@@ -83,7 +83,7 @@ class RelationDocs:
 
 
 def describe(catalog: Catalog, entry: RelationEntry, columns: Sequence[SiltColumn]) -> RelationDocs:
-    """What the documentation shows of a relation, whose columns are given.
+    """Collects the documentation of a relation, whose columns are given.
 
     Raises:
         SiltError: its log or its document cannot be read.
@@ -95,7 +95,7 @@ def describe(catalog: Catalog, entry: RelationEntry, columns: Sequence[SiltColum
 
 
 def catalog_rows(relations: Sequence[RelationDocs]) -> agate.Table:
-    """The catalog's table: a row for each column of each relation."""
+    """Returns dbt's catalog table: a row for each column of each relation."""
     types = _HEAD | {
         f"stats:{id}:{part}": _VALUES[id] if part == "value" else kind
         for id in _VALUES
@@ -106,7 +106,7 @@ def catalog_rows(relations: Sequence[RelationDocs]) -> agate.Table:
 
 
 def changed_at(catalog: Catalog, name: RelationName) -> datetime:
-    """When rows of a table last changed.
+    """Returns when rows of a table last changed.
 
     Raises:
         RelationNotFoundError: there is no such table, or it is a view.
@@ -126,7 +126,7 @@ def changed_at(catalog: Catalog, name: RelationName) -> datetime:
 
 
 def table_stats(snapshot: Snapshot) -> list[StatsItem]:
-    """The figures of a table, from its log: rows where all files tell them, bytes, files, version, time and keys."""
+    """Returns statistics of a table from its log: rows if all files state them, bytes, files, version and others."""
     changed = datetime.fromtimestamp(snapshot.timestamp / 1000, timezone.utc)
     keys = "; ".join(key.sql for key in table_keys(snapshot.metadata.configuration).values())
     figures: list[tuple[str, str, Any, str]] = [
@@ -144,7 +144,7 @@ def table_stats(snapshot: Snapshot) -> list[StatsItem]:
     ]
 
 
-# Without null_values, or agate reads a comment such as "n/a" as none at all.
+# Without null_values, or agate reads a comment such as "n/a" as null.
 _TEXT = agate.Text(null_values=(), cast_nulls=False)
 _HEAD: dict[str, agate.DataType] = {
     "table_database": _TEXT,

@@ -1,4 +1,4 @@
-"""Values of a unit test's fixture as expressions, for the types that no text can be cast to."""
+"""Renders values of a unit test's fixture as SQL, for the types that no string can be cast to."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _VARIANT = "variant"
 
 
 def nested_literal(value: Any, kind: str) -> str:
-    """An expression of an array, map, struct or variant type.
+    """Returns an expression of an array, map, struct or variant type.
 
     Args:
         value: a list or mapping of YAML; an SQL expression; or a literal whose text is JSON or an SQL expression.
@@ -27,13 +27,13 @@ def nested_literal(value: Any, kind: str) -> str:
 
 
 def _literal_text(expression: str) -> str | None:
-    """What a string literal says; None if the expression is no literal."""
+    """Returns the value of a string literal; None if the expression is not one."""
     first, *others = tokenize(expression)
     return string_value(first) if first.kind is Kind.STRING and len(others) == 1 else None
 
 
 def _is_json(text: str, kind: str) -> bool:
-    """Whether a text is JSON for the type: a single word or number is so for a variant only."""
+    """Whether a text is JSON for the type; a single word or number is JSON for a variant only."""
     try:
         value = json.loads(text)
     except ValueError:

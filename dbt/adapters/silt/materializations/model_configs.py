@@ -1,7 +1,7 @@
-"""The configs of other warehouses that projects carry: taken, and said to be without effect, once in a run.
+"""Accepts configs of other adapters that have no effect here, with one warning in each run.
 
-What a model's rows are never hangs on a config that is in here. One that a model's rows could hang on is honoured, or
-refused before anything is written.
+A model's rows never depend on a config in this module. One that they could depend on is honoured, or refused before
+anything is written.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _OPTIMIZE = "to have them ordered, add the post_hook `{{ silt_optimize(this, zor
 _SIZES = "files are left out by their statistics instead"
 _ACCESS = "whoever can read the warehouse's folder can read the table"
 _ENGINE = "every model runs on the profile's Spark"
-_BESIDE_DBT = "a python model imports what is installed beside dbt"
+_INSTALLED = "a python model imports what is installed with dbt"
 _FOREIGN = "it belongs to another warehouse"
 
 UNUSED: Mapping[str, str] = {
@@ -29,7 +29,7 @@ UNUSED: Mapping[str, str] = {
     "liquid_clustered_by": f"files are not clustered as they are written; {_OPTIMIZE}",
     "auto_liquid_cluster": f"files are not clustered as they are written; {_OPTIMIZE}",
     "zorder": f"a table is not rewritten after each run; {_OPTIMIZE}",
-    "options": "a Delta table has no options; what readers are to know stands in `tblproperties`",
+    "options": "a Delta table has no options; put what readers need to know into `tblproperties`",
     "merge_schema": "`on_schema_change` says what becomes of new columns",
     "incremental_apply_config_changes": "an incremental table's properties change with --full-refresh",
     "databricks_tags": "only `tblproperties` and comments are kept with a table",
@@ -51,7 +51,7 @@ UNUSED: Mapping[str, str] = {
         ),
         _ENGINE,
     ),
-    **dict.fromkeys(("additional_libs", "environment_dependencies", "index_url"), _BESIDE_DBT),
+    **dict.fromkeys(("additional_libs", "environment_dependencies", "index_url"), _INSTALLED),
     "row_filter": _ACCESS,
     "column_masks": _ACCESS,
     # Snowflake
@@ -61,7 +61,7 @@ UNUSED: Mapping[str, str] = {
     "secure": _ACCESS,
     "snowflake_warehouse": _ENGINE,
     "use_anonymous_sproc": _ENGINE,
-    "python_version": _BESIDE_DBT,
+    "python_version": _INSTALLED,
     "target_lag": _FOREIGN,
     "tmp_relation_type": _FOREIGN,
     "table_tag": _FOREIGN,
@@ -91,11 +91,11 @@ UNUSED: Mapping[str, str] = {
     "bucket_count": f"Delta tables have no buckets; {_SIZES}",
     "lf_tags_config": _ACCESS,
     "lf_grants": _ACCESS,
-    "table_properties": "what readers are to know stands in `tblproperties`",
+    "table_properties": "put what readers need to know into `tblproperties`",
     # DuckDB
-    "merge_returning_columns": "a run shows no rows; what a merge did stands in its `adapter_response`",
+    "merge_returning_columns": "a run shows no rows; what a merge did is in its `adapter_response`",
 }
-"""Why each has no effect, and what has."""
+"""Why each has no effect, and what to use instead."""
 
 _FORMAT_CONFIGS = ("file_format", "table_format", "table_type")
 _FORMATS = frozenset(("parquet", "orc", "csv", "json", "text", "avro", "hive", "hudi", "iceberg", "hiveserde"))
@@ -104,14 +104,14 @@ _NAMED_MODELS = 5
 
 
 def warnings(model: Mapping[str, Any], others: Collection[Mapping[str, Any]]) -> list[str]:
-    """A sentence for each config of the model that has no effect here, where there was none in this run yet.
+    """Returns a sentence for each config of the model that has no effect, once in a run for each config.
 
     Args:
         model: the node that is about to run.
-        others: all nodes of the run; those that have the config too are named with it.
+        others: all nodes of the run; the sentence names those that also have the config.
 
     Raises:
-        DbtRuntimeError: a config has a value that nothing could be meant by, or rows could hang on.
+        DbtRuntimeError: a config has an invalid value, or one that the rows could depend on.
     """
     check(model["config"])
     found = dict(_unused(model["config"]))
@@ -120,18 +120,24 @@ def warnings(model: Mapping[str, Any], others: Collection[Mapping[str, Any]]) ->
 
 
 def check(config: Mapping[str, Any]) -> None:
-    """Raise DbtRuntimeError for a value that no table can be made with."""
+    """Passes where no config prevents the table.
+
+    Raises:
+        DbtRuntimeError: a config has a value that no table can be made with.
+    """
     for name in _FORMAT_CONFIGS:
         value = str(config.get(name) or "delta").lower()
         if name != "table_type" and value not in _FORMATS | _DELTA:
             known = ", ".join(sorted(_FORMATS | _DELTA))
-            raise DbtRuntimeError(f"`{name}: {config[name]}` is no format; silt makes Delta tables, and takes {known}")
+            raise DbtRuntimeError(
+                f"`{name}: {config[name]}` is not a format: silt makes Delta tables and accepts {known}"
+            )
     if isinstance(config.get("partition_by"), Mapping):
-        raise DbtRuntimeError("`partition_by` is a list of columns' names here: name one that holds the day, say")
+        raise DbtRuntimeError("`partition_by` is a list of column names here: for days, name a column of dates")
 
 
 def _unused(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The names of those that have a value and no effect, each with the reason."""
+    """Yields the configs that have a value and no effect, each with the reason."""
     for name in _FORMAT_CONFIGS:
         value = str(config.get(name) or "delta").lower()
         if value in _FORMATS:

@@ -1,7 +1,7 @@
-"""Whether two rows differ, as SQL, for columns of any type.
+"""Renders the SQL condition that two rows differ, for columns of any type.
 
-Spark compares neither maps nor variants. A map is compared as the sorted array of its entries, so that their order does
-not matter, and a variant as its JSON, wherever in a column's type they stand.
+Spark compares neither maps nor variants. At any depth of a column's type, a map is compared as the sorted array of its
+entries, so that their order does not matter, and a variant as its JSON.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote
 
 
 def rows_differ(new: str, query: StructType, old: str, table: StructType) -> str:
-    """A condition that is true where a row of a query has another value than a row of a table in any of its columns.
+    """Returns a condition: a row of a query differs from a row of a table in any column of the query.
 
     Never null: null is a value like any other. A column that the table lacks makes every row differ. A value of another
     type than the table's is compared as the table would store it.
@@ -39,13 +39,13 @@ def _differ(new: str, given: StructField, old: str, stored: StructField) -> str:
 
 
 def _sql_name(kind: DataType) -> str:
-    """The type as a cast names it, whether values may be null or not."""
+    """Returns the type as a cast spells it, without nullability."""
     (member,) = kernel_schema(StructType([StructField("value", kind)]))
     return member.type.sql_name
 
 
 def _comparable(text: str, kind: DataType, depth: int = 0) -> str:
-    """SQL of a value that is equal to another's by `<=>` where the values of that type are equal."""
+    """Returns SQL for a form of the value that `<=>` compares as the values of the type should be compared."""
     if not _holds_incomparable(kind):
         return text
     each = f"each_{depth}"

@@ -1,4 +1,4 @@
-"""Seeds: a file's rows as a temporary view of the session, checked before anything is written."""
+"""Stages a seed's rows as a temporary view, and checks them before anything is written."""
 
 from __future__ import annotations
 
@@ -50,31 +50,31 @@ class StagedSeed:
             if text is not None:
                 row = list(self.table.columns[column].values()).index(text) + 1
                 raise TypeMismatchError(
-                    f"the seed {self.name} has `{text}` in row {row} of the column `{column}`, which is no {kind}",
+                    f"the seed {self.name} has `{text}` in row {row} of the column `{column}`, which is not a {kind}",
                     remedy="Correct the file, or the seed's `column_types`",
                     details={"column": column, "row": row, "value": text, "type": kind},
                 )
 
     def _misfit(self, session: SparkSession, column: str, kind: str) -> str | None:
-        """The first text of a column that is not one of the type."""
+        """Returns the first text of a column that cannot be cast to the type."""
         name = quote(column)
         query = (
             f"select {name} from {self.view} where {name} is not null and try_cast({name} as {kind}) is null limit 1"
         )
         try:
             row = session.sql(query).first()
-        except PySparkException:  # no text at all can be cast to such a type: Spark's own error says so
+        except PySparkException:  # no string can be cast to such a type: Spark's own error says so
             return None
         return None if row is None else row[0]
 
 
 def stage(session: SparkSession, name: str, view: str, table: agate.Table, types: Mapping[str, str]) -> StagedSeed:
-    """Register a seed's rows as a temporary view.
+    """Registers a seed's rows as a temporary view.
 
     Raises:
         InvalidNameError: two columns have names that differ in case only.
-        InvalidSettingError: `column_types` has a type that is none.
-        TypeMismatchError: a whole number has more digits than dbt keeps of one.
+        InvalidSettingError: `column_types` has an unknown type.
+        TypeMismatchError: an integer has more digits than dbt keeps.
     """
     _check_names(name, table)
     given = {column: types[column] for column in table.column_names if types.get(column)}
@@ -86,7 +86,7 @@ def stage(session: SparkSession, name: str, view: str, table: agate.Table, types
 
 
 def seed_file(model: Mapping[str, Any]) -> Path:
-    """The file of a seed."""
+    """Returns the path of a seed's file."""
     return Path(model["root_path"] or ".", model["original_file_path"])
 
 
@@ -94,7 +94,7 @@ def check_file(model: Mapping[str, Any]) -> None:
     """Passes where a seed's file has a line.
 
     Raises:
-        InvalidStatementError: it is empty, so nothing says which columns there are.
+        InvalidStatementError: it is empty, so it has no column names.
     """
     if not seed_file(model).stat().st_size:
         raise InvalidStatementError(
@@ -118,7 +118,7 @@ def _check_type(name: str, column: str, kind: str) -> None:
         column_type(kind)
     except StatementSyntaxError as error:
         raise InvalidSettingError(
-            f"`column_types` of the seed {name} gives the column `{column}` the type `{kind}`, which Spark has not",
+            f"`column_types` of the seed {name} gives the column `{column}` the type `{kind}`, unknown to Spark",
             remedy="Spark's types are string, bigint, int, double, decimal(10, 2), boolean, date, timestamp and others",
             details={"column": column, "type": kind},
         ) from error

@@ -8,8 +8,8 @@ from typing import Any
 from dbt.adapters.base.meta import AdapterMeta, available
 
 from dbt.adapters.silt.cli import rendering
-from dbt.adapters.silt.cli.places import Place
 from dbt.adapters.silt.cli.rollback import answer
+from dbt.adapters.silt.cli.warehouses import OpenWarehouse
 from dbt.adapters.silt.connections import SiltConnectionManager
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.rollback import RollbackRequest, roll_back_run
@@ -35,25 +35,25 @@ class RollbackMethods(metaclass=AdapterMeta):
 
         It is no unit of work: a run that is run again after its rollback is rolled back again under whatever id.
         """
-        place, invocation = self._place(), self.connections.invocation
+        warehouse, invocation = self._warehouse(), self.connections.invocation
         with self.connections.exception_handler(f"roll back run {run_id}"):
             request = RollbackRequest(
                 str(run_id),
                 dry_run,
                 discard_later_commits,
                 drop_created,
-                frozenset(map(place.name, [exclude] if isinstance(exclude, str) else exclude or ())),
+                frozenset(map(warehouse.name, [exclude] if isinstance(exclude, str) else exclude or ())),
                 invocation.id,
                 str(getattr(self.config, "target_name", "")),
             )
             records = ProjectRecords.of(invocation.target_path)
-            return _text(answer(request, roll_back_run(place.catalog, request, records)))
+            return _text(answer(request, roll_back_run(warehouse.catalog, request, records)))
 
-    def _place(self) -> Place:
+    def _warehouse(self) -> OpenWarehouse:
         """The warehouse, as the command `silt` knows one."""
         profile = self.config.credentials
         environment = self.connections.environment
-        return Place(environment.catalog, environment.locations, profile.database, profile.schema)
+        return OpenWarehouse(environment.catalog, environment.locations, profile.database, profile.schema)
 
 
 def _text(found: rendering.Answer) -> str:

@@ -1,7 +1,7 @@
-"""What a commit's commitInfo says of the dbt command that made it, and finding commits by it.
+"""Reads and writes the facts of a dbt command in commitInfo, and finds commits by them.
 
-The facts stand in the commit itself, under one key, so they are there whatever became of the process after it: the log
-is the truth about what a run did, and every other record can be made from it. Nothing here needs dbt or Spark.
+The facts are in the commit itself, under one key, so they survive whatever happens to the process after it: the log is
+the truth about what a run did, and every other record can be made from it. Nothing here needs dbt or Spark.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class CommitFacts:
         run_id: the logical run.
         node_id: dbt's unique id of the node; None outside of one.
         batch_id: of a microbatch.
-        app_id: the unit of work that the commit is; None where it is none.
+        app_id: the unit of work that the commit is; None where it is not one.
         node_checksum: of the node's raw code, or of a seed's file.
-        query_comment: dbt's.
-        rolled_back_run_id: the logical run whose work the commit undoes; it belongs to no run itself then.
+        query_comment: the one that dbt adds to the statement.
+        rolled_back_run_id: the logical run that the commit undoes; the commit itself then belongs to no run.
     """
 
     invocation_id: str | None = None
@@ -48,12 +48,12 @@ class CommitFacts:
 
     @classmethod
     def of(cls, commit: Commit) -> CommitFacts | None:
-        """What a commit says; None where another writer made it."""
+        """Returns the facts in a commit; None where another writer made it."""
         return cls.of_info(commit.info)
 
     @classmethod
     def of_info(cls, info: CommitInfo) -> CommitFacts | None:
-        """What a commitInfo says; None where another writer made it. A field that is no text is passed over."""
+        """Returns the facts in a commitInfo; None where another writer made it. Only strings are read."""
         written = info.extra.get(INFO_KEY)
         if not isinstance(written, Mapping):
             return None
@@ -61,18 +61,18 @@ class CommitFacts:
         return cls(**{name: value for name, value in found.items() if isinstance(value, str)})
 
     def commit_info(self) -> dict[str, Json]:
-        """The fields that a commit's commitInfo gets; what is not known is left out."""
+        """Returns the fields for a commit's commitInfo, without those that are unknown."""
         known = {key: getattr(self, name) for name, key in _KEYS.items()}
         return {INFO_KEY: {key: value for key, value in known.items() if value is not None}}
 
 
 @dataclass(frozen=True)
 class EarlierCommit:
-    """The commit that did a unit of work before.
+    """An earlier commit of a unit of work.
 
     Attributes:
-        facts: what this adapter noted in it; empty where another writer made it.
-        emptied_at: the version since that took all rows out of the table, if any.
+        facts: of the dbt command that made it; empty where another writer did.
+        emptied_at: the later version that deleted all rows of the table, if any.
     """
 
     version: int
@@ -81,7 +81,7 @@ class EarlierCommit:
 
 
 def find_unit(log: DeltaLog, app_id: str) -> EarlierCommit | None:
-    """The newest commit that holds a unit of work; None if its commit file was cleaned up since."""
+    """Finds the newest commit of a unit of work; None if its commit file was cleaned up since."""
     found = transaction_ids.find_commit(log, app_id)
     if found is None:
         return None
@@ -89,12 +89,12 @@ def find_unit(log: DeltaLog, app_id: str) -> EarlierCommit | None:
 
 
 def find_run_id(logs: Iterable[DeltaLog], invocation_id: str, since: datetime) -> str | None:
-    """The run id that a dbt command worked under, from the commits that it left in any of these tables.
+    """Finds the run id of a dbt command in the commits that it made to any of these tables.
 
     Args:
-        logs: the tables; looked at in turn, until one of them knows.
+        logs: the tables; read in turn, until one has such a commit.
         invocation_id: dbt's id of the command.
-        since: before which it has surely committed nothing.
+        since: a time before its first commit.
     """
     earliest = int(since.timestamp() * 1000)
     for log in logs:

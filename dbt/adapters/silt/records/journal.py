@@ -1,8 +1,7 @@
-"""The file `target/silt_commits.jsonl`: a JSON object for each commit of a dbt command, and for each unit of work that
-was skipped.
+"""Reads and writes `target/silt_commits.jsonl`: a JSON object for each commit and each skipped unit of work.
 
 A line is written after its commit, so a process that is killed in between loses the line, and nothing else: the truth
-is in the tables' logs, and the file saves looking for it there. Nothing here needs dbt or Spark.
+is in the tables' logs, and the file saves reading them. Nothing here needs dbt or Spark.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ class JournalEntry:
         table: the table's full name.
         invocation_id, target, run_id, node_id, batch_id, app_id: who committed; see `commit_facts.CommitFacts`.
         txn_version: the version of the unit of work.
-        table_version: the version that the commit made; for skipped work that of the commit that had done it.
+        table_version: the version of the commit; for a skipped unit of work that of the earlier commit.
         operation: as in `commitInfo`.
-        rows_affected, rows_inserted, rows_updated, rows_deleted: None where not known or of no meaning, and for skipped
-            work.
-        files_added, files_removed, files_skipped: None for skipped work.
+        rows_affected, rows_inserted, rows_updated, rows_deleted: None where unknown or without meaning, and where
+            skipped.
+        files_added, files_removed, files_skipped: None where skipped.
         attempts: how often the commit was tried.
         statement_attempts: how often the whole statement was run.
-        skipped: whether nothing was committed, because an earlier commit had done this unit of work.
+        skipped: whether nothing was committed, because an earlier commit holds this unit of work.
     """
 
     time: str
@@ -61,7 +60,7 @@ class JournalEntry:
 
     @classmethod
     def from_json(cls, line: str) -> JournalEntry | None:
-        """What a line says; None where it is not one of these. Fields of a later version are passed over."""
+        """Returns the entry of a line; None where the line is not an entry. Fields of a later version are ignored."""
         try:
             body = json.loads(line)
         except ValueError:
@@ -76,12 +75,12 @@ class JournalEntry:
 
 @dataclass(frozen=True)
 class Journal:
-    """What the file holds.
+    """The content of the file.
 
     Attributes:
         entries: the oldest first.
-        damaged: the numbers, from 1, of the lines that say nothing readable.
-        torn: whether the last line has no end: its writer was killed, or is still at it. It is no damaged line.
+        damaged: the numbers, from 1, of the lines that cannot be read.
+        torn: whether the last line has no end: its writer was killed, or is still writing. Not counted as damaged.
     """
 
     entries: tuple[JournalEntry, ...] = ()
@@ -93,14 +92,14 @@ class CommitJournal:
     """The file of one project.
 
     Args:
-        target_path: dbt's folder of artifacts.
+        target_path: dbt's target path.
     """
 
     def __init__(self, target_path: Path) -> None:
         self.path = target_path / COMMITS_FILE
 
     def append(self, entry: JournalEntry) -> None:
-        """Add a line, in one write, so that those of several processes stay whole.
+        """Adds a line in one write, so that the lines of several processes stay whole.
 
         Raises:
             OSError: the file cannot be written.
@@ -115,7 +114,7 @@ class CommitJournal:
             os.close(file)
 
     def read(self) -> Journal:
-        """All that the file says; nothing where there is none.
+        """Reads the file; empty where there is none.
 
         Raises:
             StorageError: the file is there and cannot be read.

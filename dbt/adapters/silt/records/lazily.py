@@ -9,7 +9,7 @@ from typing import Any
 
 
 def lazily(name: str) -> Any:
-    """The module of that name; its code runs when one of its attributes is asked for.
+    """Returns the module of that name; its code runs when one of its attributes is read.
 
     Raises:
         ModuleNotFoundError: there is no such module.

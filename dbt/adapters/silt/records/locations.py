@@ -1,5 +1,6 @@
-"""Where a profile says that the tables are: the fields of a profile that name folders, their defaults, and what a
-relative folder is relative to. Nothing here needs dbt, so that a program without it finds the same tables.
+"""Resolves the folders that a profile names, with their defaults, to the locations of databases.
+
+Nothing here needs dbt, so that a program without dbt finds the same tables.
 """
 
 from __future__ import annotations
@@ -18,21 +19,16 @@ WAREHOUSE = "warehouse"
 
 
 def locations(database: str, warehouse: str, databases: Mapping[str, str], project_root: Path) -> dict[str, str]:
-    """The folder of each database by its name, absolute; a URI is what it is.
+    """Returns the folder of each database by its name, absolute; a URI stays as it is.
 
     Args:
         database: the profile's `database`, whose folder is `warehouse`.
         databases: the profile's `databases`.
         project_root: what relative folders are relative to.
     """
-    places = {database: warehouse, **databases}
-    return {name: _location(place, project_root) for name, place in places.items()}
+    folders = {database: warehouse, **databases}
+    return {name: _absolute(folder, project_root) for name, folder in folders.items()}
 
 
-def _location(place: str, project_root: Path) -> str:
-    return place if "://" in place else str((project_root / Path(place).expanduser()).resolve())
-
-
-def local_path(location: str) -> str:
-    """The path of a local location, without `file://`."""
-    return location.removeprefix("file://")
+def _absolute(folder: str, project_root: Path) -> str:
+    return folder if "://" in folder else str((project_root / Path(folder).expanduser()).resolve())

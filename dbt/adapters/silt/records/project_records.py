@@ -1,7 +1,7 @@
 """Reads what a dbt project has on record of its runs: `silt_commits.jsonl` and `silt_runs.json` in its target path.
 
-Skipped work changes no table, so it is on record there alone. A project's records are of its own commands on this
-machine: they do not show what another machine did.
+A skipped unit of work changes no table, so it is on record only there. A project's records
+are of its own commands on this machine: they do not show what another machine did.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The way back from a logical run: which commits and units of work are its, and all that it changed undone.
+"""Undoes a logical run: finds its commits and restores each table.
 
 Nothing here needs dbt or Spark.
 """
@@ -33,11 +33,11 @@ class RollbackRequest:
 
     Attributes:
         run_id: the logical run.
-        dry_run: whether only to look.
-        discard_later_commits: whether what others have changed since is undone, too.
-        drop_created: whether the tables that the run made are dropped.
-        exclude: tables that are left as they are.
-        invocation_id, target: of the dbt command that asks, if one does.
+        dry_run: whether nothing is changed.
+        discard_later_commits: whether the later changes of others are undone, too.
+        drop_created: whether the tables that the run created are dropped.
+        exclude: the tables to leave out.
+        invocation_id, target: of the dbt command that rolls back, if it is one.
     """
 
     run_id: str
@@ -60,10 +60,10 @@ class RunRollback:
     """What the rollback of a run did, or would do.
 
     Attributes:
-        done: to tables.
-        not_found: the tables that the run wrote, as the project's records tell, and that have no such name any more:
-            they were dropped or renamed since, or are named by their path.
-        command: the command line that runs it again; None where the project's records do not tell.
+        done: what was done to each table.
+        not_found: the tables that the run wrote, by the project's records, and that no longer exist by that name: they
+            were dropped or renamed since, or were written by their path.
+        command: the command line that runs it again; None where the project's records do not have it.
     """
 
     done: Rollback
@@ -72,33 +72,33 @@ class RunRollback:
 
 
 def roll_back_run(catalog: Catalog, request: RollbackRequest, records: ProjectRecords) -> RunRollback:
-    """Puts all tables that a run changed back to the version before it, or with `dry_run` says what that would do.
+    """Puts all tables that a run changed back to the version before it, or with `dry_run` returns what that would do.
 
     Raises:
-        RunNotFoundError: nothing shows that there ever was such a run.
-        RelationNotFoundError: a table that is to be left out is not there.
+        RunNotFoundError: there is no trace of such a run.
+        RelationNotFoundError: a table to leave out does not exist.
         ConcurrentModificationError: the run is still running; or as `rollback.roll_back`.
-        RollbackRefusedError: a table cannot go back, or others have changed one since; nothing was changed.
+        RollbackRefusedError: a table cannot be restored, or others have changed one since; nothing was changed.
     """
     run_id = request.run_id
     _check_not_running(request, records.commands)
     _check_excluded(catalog, request.exclude)
     found = histories(catalog)
     searched = [each.table for each in found if each.table not in request.exclude and _may_hold(each, run_id)]
-    work, settings = work_of(run_id), request.settings()
-    findings = rollback_plan.find(catalog, searched, work)
+    scope, settings = scope_of(run_id), request.settings()
+    findings = rollback_plan.find(catalog, searched, scope)
     if not (findings.known or findings.problems or any(each.of_run(run_id) for each in found)):
         raise RunNotFoundError(f"no commit of a run `{run_id}` is in a table of this warehouse")
     if request.dry_run:
         rollback.check(findings, settings)
         done = rollback.planned(findings, settings)
     else:
-        done = rollback.roll_back(catalog, findings, work, settings)
+        done = rollback.roll_back(catalog, findings, scope, settings)
     return RunRollback(done, _not_found(found, run_id, records.journal), _command(records.commands, run_id))
 
 
-def work_of(run_id: str) -> RollbackScope:
-    """What the logs show of a logical run."""
+def scope_of(run_id: str) -> RollbackScope:
+    """Returns which commits and units of work are those of a logical run."""
     return RollbackScope(
         is_commit=lambda commit: _run_id(CommitFacts.of(commit)) == run_id,
         is_unit=lambda app_id: run_id_of(app_id) == run_id,
@@ -107,7 +107,7 @@ def work_of(run_id: str) -> RollbackScope:
 
 
 def author(commit: Commit) -> str:
-    """Who made a commit, in words."""
+    """Returns who made a commit, for messages."""
     facts, engine = CommitFacts.of(commit), commit.info.engine_info or "another writer"
     if facts is None:
         return engine
@@ -117,22 +117,22 @@ def author(commit: Commit) -> str:
 
 
 def _not_found(found: Sequence[TableHistory], run_id: str, journal: Iterable[JournalEntry]) -> tuple[str, ...]:
-    """The tables that a run wrote and that have no such name any more; dbt's own temporary ones are left out."""
+    """Returns the tables that a run wrote and that no longer exist by that name, without dbt's temporary ones."""
     there = {str(each.table) for each in found}
     written = {each.table for each in journal if each.run_id == run_id and not each.skipped}
     return tuple(sorted(name for name in written - there if _TEMPORARY not in name))
 
 
 def _command(entries: Iterable[RunEntry], run_id: str) -> str | None:
-    """The newest command of the run that was no operation, such as a rollback of it."""
+    """Returns the line that continues the run's newest command; operations, such as a rollback, do not count."""
     commands = [each for each in entries if each.run_id == run_id and _OPERATION not in each.command.split()]
     return commands[-1].continuing_command(os.getcwd()) if commands else None
 
 
 def _may_hold(history: TableHistory, run_id: str) -> bool:
-    """Whether a table may hold work of the run: where the first lines of its commits do not rule it out.
+    """Whether a table may hold commits of the run: the first lines of its commits do not rule that out.
 
-    They do not where they cannot be read, nor where the log no longer goes back to its beginning.
+    They cannot where they are unreadable, or where the log no longer goes back to its beginning.
     """
     if history.problem is not None or not history.commits:
         return True
@@ -140,14 +140,14 @@ def _may_hold(history: TableHistory, run_id: str) -> bool:
 
 
 def _run_id(facts: CommitFacts | None) -> str | None:
-    """The run that a commit belongs to; what undoes a run's work belongs to none."""
+    """Returns the run that a commit belongs to; None for a rollback, which belongs to no run."""
     if facts is None or facts.rolled_back_run_id is not None:
         return None
     return facts.run_id or facts.invocation_id
 
 
 def _check_excluded(catalog: Catalog, names: Iterable[RelationName]) -> None:
-    """A name that was mistyped would leave its table to be changed."""
+    """Passes where all names exist: the table of a mistyped name would be changed."""
     for name in names:
         if catalog.find(name) is None:
             raise RelationNotFoundError("there is no such table to leave out", table=str(name))

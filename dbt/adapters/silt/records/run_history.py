@@ -1,7 +1,7 @@
-"""What runs did to a warehouse, from the logs of its tables, which are the truth of it.
+"""Reads from the tables' logs what runs have committed to a warehouse.
 
 A commit of a dbt command says which logical run it belongs to (`commit_facts`). Commits of other writers are kept too:
-who changed a table after a run is told by them. What was dropped has no log any more, and is in no answer here.
+they show who changed a table after a run. A dropped table has no log any more, so its commits are missing here.
 Nothing here needs dbt or Spark.
 """
 
@@ -31,18 +31,18 @@ class LoggedCommit:
     """One commit of one table.
 
     Attributes:
-        table: the table's full name of today.
-        version: the one that the commit made.
-        timestamp_ms: when, milliseconds since 1970-01-01 UTC.
+        table: the table's full name, as it is now.
+        version: of the commit.
+        timestamp_ms: of the commit, milliseconds since 1970-01-01 UTC.
         operation: as in `commitInfo`; None where the commit does not say.
-        rows: what it changed.
+        rows: how many it changed.
         facts: of the dbt command that made it; None where another writer did.
         user_metadata: the writer's note on it.
         engine: the writer's program, as it names itself.
-        back_to: the version that a RESTORE put the table back to; None where the commit undid no other one.
+        back_to: the version that a RESTORE put the table back to; None where the commit undoes no other.
         commit_attempts: how often the commit was tried; None where the writer does not say.
         statement_attempts: how often the whole statement was run; likewise.
-        read_versions: of each table that the statement read, by its name, the versions.
+        read_versions: the versions that the statement read of each table, by its name.
     """
 
     table: str
@@ -60,13 +60,13 @@ class LoggedCommit:
 
     @property
     def run_id(self) -> str | None:
-        """The logical run that it belongs to; None where another writer made it."""
+        """The logical run that the commit belongs to; None where another writer made it."""
         return None if self.facts is None else self.facts.run_id or self.facts.invocation_id
 
 
 @dataclass(frozen=True)
 class TableHistory:
-    """The commits of one table that its log still has.
+    """The commits of one table whose files are still in its log.
 
     Attributes:
         commits: oldest first.
@@ -82,7 +82,7 @@ class TableHistory:
         return tuple(commit for commit in self.commits if commit.run_id == run_id)
 
     def undone_by(self) -> dict[int, LoggedCommit]:
-        """By version, of those that the newest one holds nothing of any more: the RESTORE that put the table back."""
+        """Returns the commits that a RESTORE has undone: version -> the RESTORE."""
         undone: dict[int, LoggedCommit] = {}
         restore: LoggedCommit | None = None
         for commit in reversed(self.commits):
@@ -150,7 +150,7 @@ class Run:
 
 
 def log_history(log: DeltaLog) -> list[LoggedCommit]:
-    """The commits that a table's log still has, oldest first.
+    """Reads the commits that a table's log still has, oldest first.
 
     Raises:
         NotATableError, TableDamagedError, StorageError: the log cannot be read.
@@ -159,7 +159,7 @@ def log_history(log: DeltaLog) -> list[LoggedCommit]:
 
 
 def histories(catalog: Catalog) -> list[TableHistory]:
-    """The commits of every table of every database, by the tables' names; a table that goes away meanwhile is left out.
+    """Reads the commits of every table of every database; a table that is dropped meanwhile is left out.
 
     Raises:
         StorageError: the storage failed.
@@ -170,7 +170,7 @@ def histories(catalog: Catalog) -> list[TableHistory]:
 
 
 def runs(found: Iterable[TableHistory]) -> list[Run]:
-    """The runs of these histories, the one with the newest commit first."""
+    """Returns the runs of these histories, the one with the newest commit first."""
     commits: dict[str, list[LoggedCommit]] = defaultdict(list)
     for history in found:
         for commit in history.commits:

@@ -1,8 +1,8 @@
-"""The runs of a project: `silt_runs.json` in dbt's target folder, and which of them are alive.
+"""Records the dbt commands of a project in `silt_runs.json`, and finds out which are running.
 
-dbt writes its own `run_results.json` at the end only. A run is entered here when it starts and marked when it ends, so
-what was killed in between is known. A run that is alive holds a lock on a file of its own, which the system lets go
-when the process ends, however it ends: process ids say nothing where each start is a new container.
+dbt writes its own `run_results.json` at the end only. A command is entered here when it starts and finished when it
+ends, so a killed one is known. While it runs it holds a lock on a file of its own, which the system releases when the
+process ends, however it ends: process ids say nothing where each start is a new container.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ class RunEntry:
 
     Attributes:
         invocation_id: dbt's id of the command.
-        run_id: the logical run that it worked under.
-        command: the line that a person types to do the same again, without its `--vars`.
-        directory: the folder that it was typed in.
+        run_id: its logical run.
+        command: its command line, without `--vars`.
+        directory: the folder that it was started in.
         variables: the value of its `--vars`, as YAML on one line.
-        target: the profile's target that it wrote to.
+        target: the profile's target.
         started_at: when, in UTC, as ISO 8601.
         repeats: for `dbt retry`, the invocation id of the command whose results it repeats.
-        finished: whether it came to its end, with or without failed nodes.
-        has_results: whether it was interrupted, and its results hold every node that it was to run.
-        host, process: where it ran, for people to look for it.
-        running: whether it is alive now; found out when the registry is read, and not written.
+        finished: whether it ended by itself, with or without failed nodes.
+        has_results: whether it was interrupted, and its results hold every node that it selected.
+        host, process: where it ran, for people.
+        running: whether it runs now; found out when the registry is read, and not written.
     """
 
     invocation_id: str
@@ -68,35 +68,35 @@ class RunEntry:
 
     @property
     def work(self) -> tuple[str, str, Mapping[str, Any]]:
-        """What it was to do: two commands that are equal in this are the same one, typed again."""
+        """What identifies the same command, typed again: command line, target, and variables without the run id."""
         variables = yaml.safe_load(self.variables) or {}
         return self.command, self.target, {name: each for name, each in variables.items() if name != RUN_ID_VARIABLE}
 
     @property
     def ending(self) -> str:
-        """Why there are no results of it, as words behind its name."""
+        """Why it left no results, as the end of a sentence about it."""
         if self.running:
             return f"is still running (process {self.process} of {self.host})"
         return "left no results" if self.finished else "was killed or broken off: it left no results"
 
     def remedy(self, directory: str) -> str:
-        """What someone in that folder does who wants its work done."""
+        """Returns what a user in that folder does to complete it."""
         if self.running:
             return "Wait for its end"
         return "Run it again" if self.finished else f"Continue that run with `{self.continuing_command(directory)}`"
 
     def continuing_command(self, directory: str) -> str:
-        """The line for a shell in that folder that continues this run: what landed is skipped."""
+        """Returns the shell command, for that folder, that continues this run; what is committed is skipped."""
         variables = {**(yaml.safe_load(self.variables) or {}), RUN_ID_VARIABLE: self.run_id}
         line = f"{self.command} --vars {shlex.quote(variables_text(variables))}"
         return line if directory == self.directory else f"cd {shlex.quote(self.directory)} && {line}"
 
 
 class RunRegistry:
-    """The file `silt_runs.json` of one target folder, and the locks of the runs that this process has entered.
+    """The file `silt_runs.json` of one target folder, and the locks of the commands that this process has entered.
 
     Args:
-        folder: the project's target folder, or a copy of one.
+        folder: dbt's target path, or a copy of it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -105,7 +105,7 @@ class RunRegistry:
         self._held: dict[str, int] = {}
 
     def entries(self) -> tuple[RunEntry, ...]:
-        """The runs, oldest first; empty where there is no file.
+        """Returns the commands, oldest first; empty where there is no file.
 
         Raises:
             InvalidSettingError: the file is not what this class wrote.
@@ -114,11 +114,11 @@ class RunRegistry:
         return tuple(replace(each, running=self._is_running(each)) for each in self._read())
 
     def find(self, invocation_id: str) -> RunEntry | None:
-        """The run of a dbt command."""
+        """Returns the entry of a dbt command; None where it has none."""
         return next((each for each in self.entries() if each.invocation_id == invocation_id), None)
 
     def enter(self, entry: RunEntry) -> None:
-        """Add a run of this process, which is alive until `end`; one that is there already stays as it is.
+        """Adds a command of this process, which is running until `end`; an existing entry stays as it is.
 
         Raises:
             InvalidSettingError: the file is not what this class wrote.
@@ -133,10 +133,10 @@ class RunRegistry:
                 self._write([*entries, own][-_KEPT_RUNS:])
 
     def end(self, invocation_id: str, finished: bool, has_results: bool = False) -> None:
-        """A run of this process is alive no more.
+        """Records the end of a command of this process.
 
         Args:
-            finished, has_results: see RunEntry; a run that is neither was stopped.
+            finished, has_results: see RunEntry; a command that is neither was stopped.
         """
         with self._locked():
             if finished or has_results:
@@ -178,7 +178,7 @@ class RunRegistry:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        """One process at a time: two runs in one project must not lose each other's entry."""
+        """Locks the file, so that two commands in one project do not lose each other's entry."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with open(self._path.with_suffix(".lock"), "w", encoding="utf-8") as lock:
@@ -203,26 +203,26 @@ class RunRegistry:
         return not entry.finished and _is_held(self._lock_file(entry.invocation_id))
 
     def _remove_stale_locks(self) -> None:
-        """Those of killed runs. A new one is made and held within the registry's own lock, so none of those is met."""
+        """Deletes the lock files of killed commands; new ones are held before the registry's lock is released."""
         for path in self._alive.glob("*.lock"):
             if not _is_held(path):
                 path.unlink(missing_ok=True)
 
 
 def variables_text(variables: Mapping[str, Any]) -> str:
-    """The value of `--vars` as YAML on one line, of the same types when it is read again."""
+    """Returns the value of `--vars` as YAML on one line, which keeps its types when it is read again."""
     text = yaml.dump(dict(variables), Dumper=_Dumper, default_flow_style=True, allow_unicode=True, width=float("inf"))
     return str(text).strip()
 
 
 def parse_time(text: str) -> datetime:
-    """An ISO 8601 time as dbt and this module write it; one without a zone is in UTC."""
+    """Parses an ISO 8601 time as dbt and this module write it; one without a zone is in UTC."""
     value = datetime.fromisoformat(text.replace("Z", "+00:00"))
     return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
 
 
 class _Dumper(yaml.SafeDumper):  # type: ignore[misc]  # PyYAML has no types
-    """Keeps a text on one line; a value of a type that YAML does not have, as a program may give it, becomes text."""
+    """Keeps strings on one line; a value of a type that YAML does not have, as a program may give, becomes a string."""
 
 
 _Dumper.add_representer(

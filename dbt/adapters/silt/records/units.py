@@ -1,4 +1,4 @@
-"""Units of work: one write of one node in one logical run, named so that a rerun finds it in the table's log.
+"""Names units of work: each is one write of a node in one logical run, which a rerun finds in the table's log.
 
     silt/<project>/<node>/<run id>[/<batch id>@<window end>]/main[+<number>]
     silt/<project>/<node>/<run id>/clone
@@ -6,14 +6,14 @@
     silt/<project>/<package>/<run id>/<target>/<on-run-start|on-run-end>/<hash of the statement>/<occurrence>
     silt/<project>/<macro>/<run id>/<target>/run_operation/<hash of the statement>/<occurrence>
 
-Of a write of several statements, as a project's own strategy may give, all but the last are parts with a number.
-The role is `pre_hook` or `post_hook`; `python_model` for what the code of one writes beside its own table; `statement`
-for what a model's SQL runs while it is compiled, and a materialization of the project's own beside its write.
+Where a write has several statements, as a project's own strategy may give, all but the last are parts with a number.
+The role is `pre_hook` or `post_hook`; `python_model` for other tables that such a model's code writes; `statement` for
+what a model's SQL runs while it is compiled, and for other statements of a materialization of the project's own.
 
 The name is the `appId` of the `txn` action that the write commits together with its data; its version is 1, or 2 under
 `--full-refresh`. A clone is no build: under the same run id the node is still to be built. A statement may write any
 table, not only the node's own, so its name holds the node's relation and the profile's target. `--empty` and `--sample`
-runs are work of their own.
+runs have units of their own.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _ON_RUN_HOOK = re.compile(r"operation\.(?P<package>[^.]+)\..*-(?P<role>on-run-st
 
 @dataclass(frozen=True)
 class Unit:
-    """A write that must take place once.
+    """A write that must be committed exactly once.
 
     Attributes:
         app_id: the name, as in the module's docstring.
@@ -64,11 +64,11 @@ class Unit:
 
     @property
     def is_batch(self) -> bool:
-        """Whether it is the write of a microbatch."""
+        """Whether it is a write of a microbatch."""
         return is_forgotten_on_replace(self.app_id)
 
     def part(self, number: int) -> Unit:
-        """The unit of one of several statements that make up the write, before the last: that one is the whole."""
+        """Returns the unit of one of the write's statements before the last; the last one has the unit itself."""
         return replace(self, app_id=f"{self.app_id}+{number}")
 
 
@@ -89,12 +89,12 @@ class RunContext:
 
 @dataclass(frozen=True)
 class OwnWrite:
-    """A node's own write, as it is looked for in the node's table.
+    """A node's own write, to be found in the node's table.
 
     Attributes:
         prefix: of the names of all the node's units in this run.
         role: `main`, with the suffix of the command.
-        batch: of a microbatch; without one, that of any batch is meant too.
+        batch: of a microbatch; None matches any batch, too.
         version: FIRST or REFRESHED.
     """
 
@@ -104,7 +104,7 @@ class OwnWrite:
     version: int
 
     def among(self, recorded: Mapping[str, int]) -> str | None:
-        """Its name, if it is among those that a table holds: name -> version."""
+        """Returns its app id, if it is among those that a table has recorded: app id -> version."""
         return next(
             (app_id for app_id, version in recorded.items() if version >= self.version and self._is(app_id)), None
         )
@@ -112,16 +112,16 @@ class OwnWrite:
     def _is(self, app_id: str) -> bool:
         if not app_id.startswith(self.prefix):
             return False
-        *place, role = app_id[len(self.prefix) :].split("/")
-        return role == self.role and (place == [self.batch] if self.batch else len(place) <= 1)
+        *parts, role = app_id[len(self.prefix) :].split("/")
+        return role == self.role and (parts == [self.batch] if self.batch else len(parts) <= 1)
 
 
 @dataclass(frozen=True)
 class StatementScope:
-    """Where statements are run that are units by their own text.
+    """Names the units of statements by their text.
 
     Attributes:
-        own_write: what they come before, where they are of a node and do.
+        own_write: the node's own write, where the statements come before it.
     """
 
     run_id: str
@@ -133,12 +133,12 @@ class StatementScope:
         return Unit(f"{self.key(statement)}/{occurrence}", self.version, self.run_id)
 
     def key(self, statement: str) -> str:
-        """What all occurrences of a statement have in common."""
+        """Returns what the app ids of all occurrences of a statement have in common."""
         return f"{self.prefix}/{text_hash(statement)}"
 
 
 def main_unit(context: RunContext, model: Mapping[str, Any], full_refresh: bool, checksum: str | None) -> Unit:
-    """The unit of a node's own write.
+    """Returns the unit of a node's own write.
 
     Args:
         context: the command's.
@@ -146,8 +146,8 @@ def main_unit(context: RunContext, model: Mapping[str, Any], full_refresh: bool,
         full_refresh: whether this node is rebuilt.
         checksum: see Unit.
     """
-    places = _batch_places(model)
-    app_id = _path(context.project, model["unique_id"], context.run_id, *places, f"{_MAIN}{context.suffix}")
+    batch = _batch_parts(model)
+    app_id = _path(context.project, model["unique_id"], context.run_id, *batch, f"{_MAIN}{context.suffix}")
     config = model["config"]
     return Unit(
         app_id,
@@ -160,7 +160,7 @@ def main_unit(context: RunContext, model: Mapping[str, Any], full_refresh: bool,
 
 
 def clone_unit(context: RunContext, model: Mapping[str, Any], full_refresh: bool) -> Unit:
-    """The unit of `dbt clone` of a node, whose own code is not run."""
+    """Returns the unit of `dbt clone` of a node, whose own code is not run."""
     app_id = _path(context.project, model["unique_id"], context.run_id, f"{_CLONE}{context.suffix}")
     return Unit(app_id, _version(full_refresh), context.run_id, user_metadata=model["config"].get("user_metadata"))
 
@@ -168,36 +168,36 @@ def clone_unit(context: RunContext, model: Mapping[str, Any], full_refresh: bool
 def model_hook_scope(
     context: RunContext, model: Mapping[str, Any], role: str, relation: str, full_refresh: bool
 ) -> StatementScope:
-    """The scope of a node's `pre_hook` or `post_hook`, or of what a python model writes beside its table."""
-    place = f"{context.target}:{relation}"
-    prefix = _path(context.project, model["unique_id"], context.run_id, place, f"{role}{context.suffix}")
+    """Returns the scope of a node's `pre_hook` or `post_hook`, or of other tables that a python model writes."""
+    written_to = f"{context.target}:{relation}"
+    prefix = _path(context.project, model["unique_id"], context.run_id, written_to, f"{role}{context.suffix}")
     own_write = _own_write(context, model["unique_id"], None, full_refresh) if role == "pre_hook" else None
     return StatementScope(context.run_id, prefix, _version(full_refresh), own_write)
 
 
 def node_scope(context: RunContext, model: Mapping[str, Any], relation: str, full_refresh: bool) -> StatementScope:
-    """The scope of the statements of a node that are neither its own write nor a hook's.
+    """Returns the scope of the statements of a node that are neither its own write nor a hook's.
 
     Args:
         model: the node, with its `unique_id` and, for a microbatch, its `batch`.
     """
-    batch = _batch_places(model)
-    places = (f"{context.target}:{relation}", *batch, f"{_STATEMENT}{context.suffix}")
-    prefix = _path(context.project, model["unique_id"], context.run_id, *places)
+    batch = _batch_parts(model)
+    parts = (f"{context.target}:{relation}", *batch, f"{_STATEMENT}{context.suffix}")
+    prefix = _path(context.project, model["unique_id"], context.run_id, *parts)
     own_write = _own_write(context, model["unique_id"], batch[0] if batch else None, full_refresh)
     return StatementScope(context.run_id, prefix, _version(full_refresh), own_write)
 
 
 def run_operation_scope(context: RunContext, macro: str) -> StatementScope:
-    """The scope of what `dbt run-operation` of a macro runs."""
+    """Returns the scope of what `dbt run-operation` of a macro runs."""
     prefix = _path(context.project, macro, context.run_id, context.target, _RUN_OPERATION)
     return StatementScope(context.run_id, prefix, FIRST)
 
 
 def on_run_hook_scope(context: RunContext, unique_id: str, full_refresh: bool) -> StatementScope | None:
-    """The scope of an on-run-start or on-run-end hook, or None if the node is none.
+    """Returns the scope of an on-run-start or on-run-end hook; None if the node is no such hook.
 
-    The hook's number is no part of it: a hook that is added before another does not make that one new work.
+    The hook's number is no part of it: a hook that is added before another does not change the units of that one.
     """
     found = _ON_RUN_HOOK.fullmatch(unique_id)
     if not found:
@@ -208,10 +208,10 @@ def on_run_hook_scope(context: RunContext, unique_id: str, full_refresh: bool) -
 
 
 def is_forgotten_on_replace(app_id: str) -> bool:
-    """Whether it names work of a microbatch: replacing the whole table takes its rows away, and a later run writes them
+    """Whether it names a unit of a microbatch: replacing the whole table deletes its rows, and a later run writes them
     again.
 
-    A node's other units stay known: done again, they would add to what replaced their rows.
+    A node's other units stay recorded: done again, they would add to what replaced their rows.
     """
     parts = app_id.split("/")
     if parts[0] != _PREFIX:
@@ -222,13 +222,13 @@ def is_forgotten_on_replace(app_id: str) -> bool:
 
 
 def run_id_of(app_id: str) -> str | None:
-    """The logical run that a transaction identifier belongs to; None where it is no unit of work."""
+    """Returns the logical run that a transaction identifier belongs to; None where it is no unit of work."""
     parts = app_id.split("/")
     return _part(parts[3]) if len(parts) >= _LEAST_PARTS and parts[0] == _PREFIX else None
 
 
 def text_hash(statement: str) -> str:
-    """A short hash of a statement's rendered text."""
+    """Returns a short hash of a statement's rendered text."""
     return hashlib.sha256(statement.strip().encode()).hexdigest()[:16]
 
 
@@ -242,8 +242,8 @@ def _own_write(context: RunContext, node: str, batch: str | None, full_refresh: 
     return OwnWrite(prefix, f"{_MAIN}{context.suffix}", escaped, _version(full_refresh))
 
 
-def _batch_places(model: Mapping[str, Any]) -> list[str]:
-    """The batch's part of a name; none where the node is no microbatch."""
+def _batch_parts(model: Mapping[str, Any]) -> list[str]:
+    """Returns the batch's part of an app id; none where the node is no microbatch."""
     batch = model.get("batch")
     return [f"{batch['id']}@{_window_end(batch['event_time_end'])}"] if batch else []
 
@@ -253,7 +253,7 @@ def _window_end(end: Any) -> str:
 
 
 def _path(*parts: str) -> str:
-    """The parts with slashes between them; a slash within a part is escaped, so that two names are never one."""
+    """Joins the parts by slashes; a slash within a part is escaped, so that two names are never the same."""
     return "/".join([_PREFIX, *map(_escaped, parts)])
 
 

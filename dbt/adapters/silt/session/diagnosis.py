@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel.errors import StorageError
-from dbt.adapters.silt.records.locations import local_path
+from dbt.adapters.silt.engine.catalog.layout import local_path
 
 _JAVA = "select java_method('java.lang.System', 'getProperty', 'java.version')"
 

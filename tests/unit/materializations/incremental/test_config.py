@@ -30,9 +30,9 @@ def test_a_configuration_that_can_be_used_passes(config: dict[str, Any]) -> None
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"merge_update_colums": ["a"]}, "`merge_update_colums` is not known: is `merge_update_columns` meant?"),
-        ({"skip_non_matched_step": True}, "`skip_non_matched_step` is not known: is `skip_not_matched_step` meant?"),
-        ({"lookbak": 2}, "is `lookback` meant?"),
+        ({"merge_update_colums": ["a"]}, "`merge_update_colums` is unknown: do you mean `merge_update_columns`?"),
+        ({"skip_non_matched_step": True}, "`skip_non_matched_step` is unknown: do you mean `skip_not_matched_step`?"),
+        ({"lookbak": 2}, "do you mean `lookback`?"),
         ({"matched_condition": ["a"]}, "`matched_condition` must be a condition in SQL, and is ['a']"),
         ({"skip_matched_step": "yes"}, "`skip_matched_step` must be true or false, and is 'yes'"),
         ({"merge_update_columns": {"a": 1}}, "`merge_update_columns` must be a text or a list of texts"),
@@ -45,10 +45,10 @@ def test_a_configuration_that_can_be_used_passes(config: dict[str, Any]) -> None
             "`matched_condition` of dbt-databricks and `merge_clauses` of dbt-duckdb cannot be given together",
         ),
         ({"merge_update_columns": ["a"], "merge_exclude_columns": ["b"]}, "cannot be given together: name one of them"),
-        ({"skip_matched_step": True, "skip_not_matched_step": True}, "nothing is left to do"),
+        ({"skip_matched_step": True, "skip_not_matched_step": True}, "there is nothing to do"),
         (
             {"merge_update_condition": "a", "merge_clauses": {"when_matched": [{"action": "delete"}]}},
-            "`merge_update_condition` cannot be given beside `merge_clauses`: say it in the clauses",
+            "`merge_update_condition` cannot be given together with `merge_clauses`: put it into the clauses",
         ),
         ({"merge_clauses": ["a"]}, "`merge_clauses` must be a dictionary of lists of clauses"),
         ({"merge_clauses": {"when_merged": []}}, "`merge_clauses` has `when_merged`, and may have `when_matched`"),

@@ -89,7 +89,10 @@ def test_values_that_yaml_has_read_are_written_as_sql() -> None:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"merge_update_columns": ["nme"]}, "`merge_update_columns` names nme, which is none of the columns id, Na`me"),
+        (
+            {"merge_update_columns": ["nme"]},
+            "`merge_update_columns` names nme, which is not one of the columns id, Na`me",
+        ),
         ({"merge_update_set_expressions": {"x": "1"}}, "`set_expressions` names x"),
         (
             {
@@ -98,7 +101,7 @@ def test_values_that_yaml_has_read_are_written_as_sql() -> None:
                     "when_not_matched": [{"action": "do_nothing"}],
                 }
             },
-            "leaves nothing to do",
+            "does nothing: no row is updated",
         ),
     ],
 )
@@ -127,7 +130,7 @@ def test_an_expressions_columns_are_qualified(text: str, expected: str) -> None:
 
 
 def test_a_text_without_a_column_is_no_key() -> None:
-    with pytest.raises(CompilationError, match="`unique_key` names nowhere, which is none of the columns id"):
+    with pytest.raises(CompilationError, match="`unique_key` names nowhere, which is not one of the columns id"):
         qualified("nowhere", ["id"], "s", "unique_key")
 
 

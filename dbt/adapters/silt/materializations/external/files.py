@@ -1,9 +1,9 @@
-"""What the materialization `external` writes: a model's rows as one file, or a folder of files, beside the warehouse.
+"""Writes a model's rows for the materialization `external`: one file, or a folder of files, outside of the warehouse.
 
-The rows are written beside their place, under a hidden name, and moved there when all of them are written: a run that
-fails or is killed leaves what was there before. A file is replaced in one step. A folder is replaced in two (the old
-one steps aside, the new one takes its name), between which there is none for a moment. Running the model again writes
-the same place again, so it needs no memory of what was applied; of two runs at once, one after the other does so.
+The rows are written next to their location, under a hidden name, and moved there when all of them are written: a run
+that fails or is killed leaves what was there before. A file is replaced in one step. A folder is replaced in two (the
+old one is renamed, the new one takes its name), between which there is none for a moment. Running the model again
+writes the same location again, so no unit of work is recorded; two runs at once write one after the other.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from dbt.adapters.silt.runs.response import SiltResponse
 
 _FORMATS = ("parquet", "csv", "json", "orc")
 _SELF_DESCRIBING = ("parquet", "orc")
-_MARKER = "_dbt_silt.json"  # readers of files leave out what begins with an underscore
+_MARKER = "_dbt_silt.json"  # readers of files skip names that begin with an underscore
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class ExternalTarget:
     """Where and how a model's rows are written.
 
     Attributes:
-        path: the file or folder, absolute.
-        is_file: one file, as the path's ending says; else a folder.
+        path: of the file or folder, absolute.
+        is_file: whether it is one file, by the path's ending; else a folder.
         format: parquet, csv, json or orc.
         options: of Spark's writer and reader.
         partition_by: the columns that a folder has sub-folders for.
-        node: the id of the model; a folder holds it, so that no other model's is overwritten.
+        node: the id of the model; a folder records it, so that another model does not overwrite it.
     """
 
     path: Path
@@ -60,22 +60,22 @@ class ExternalTarget:
 
 @dataclass(frozen=True)
 class ExternalFiles:
-    """What was written: the query that reads it, and what is reported of it."""
+    """The written files: the query that reads them, and the response for dbt."""
 
     query: str
     response: SiltResponse
 
 
 def external_target(model: Mapping[str, Any], location: str, project_root: str, taken: list[str]) -> ExternalTarget:
-    """The target that a model's config describes.
+    """Returns the target that a model's config describes.
 
     Args:
         model: the node, with `format`, `options` and `partition_by` in its config.
         location: the config's `location`: a path, relative to the project, or a `file://` URI.
-        taken: folders that nothing may be written in: those of the warehouse.
+        taken: the folders of the warehouse, in which nothing may be written.
 
     Raises:
-        DbtRuntimeError: there is no such place or format, or another's files are there.
+        DbtRuntimeError: the location or format cannot be used, or files of another owner are there.
     """
     config = model["config"]
     path = _path(location, project_root, taken)
@@ -95,15 +95,15 @@ def external_target(model: Mapping[str, Any], location: str, project_root: str, 
 
 
 def write_external(rows: DataFrame, target: ExternalTarget) -> ExternalFiles:
-    """Write the rows, and put them in the place of what was there.
+    """Writes the rows, and replaces what was there.
 
     Raises:
-        DbtRuntimeError: files of somebody else's have come there meanwhile.
+        DbtRuntimeError: another owner has written files there meanwhile.
     """
     count = Observation()
     observed = rows.observe(count, F.count(F.lit(1)).alias("rows"))
     target.path.parent.mkdir(parents=True, exist_ok=True)
-    hidden = _beside(target.path)
+    hidden = _hidden_sibling(target.path)
     try:
         _writer(observed, target).save(f"file://{hidden}")
         put_in_place(hidden, target)
@@ -115,10 +115,10 @@ def write_external(rows: DataFrame, target: ExternalTarget) -> ExternalFiles:
 
 
 def put_in_place(written: Path, target: ExternalTarget) -> None:
-    """Put what was written in a folder in the place of what was there.
+    """Moves what was written in a folder to the target, and replaces what was there.
 
     Raises:
-        DbtRuntimeError: files of somebody else's have come there meanwhile.
+        DbtRuntimeError: another owner has written files there meanwhile.
     """
     with _alone(target.path.parent):
         _check_replaceable(target)
@@ -126,13 +126,13 @@ def put_in_place(written: Path, target: ExternalTarget) -> None:
             (part,) = written.glob("part-*")
             os.replace(part, target.path)
         else:
-            _mark(written, target)
+            _write_marker(written, target)
             _swap(written, target.path)
 
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """In here no other run, of this process or another, replaces anything in the folder."""
+    """Locks the folder, so that no other run of any process replaces anything in it."""
     with exclusive(LocalStore(str(folder)), "", SystemClock()):
         yield
 
@@ -157,17 +157,17 @@ def _path(location: str, project_root: str, taken: list[str]) -> Path:
 
 
 def _columns(given: Any) -> tuple[str, ...]:
-    """Names of columns, which dbt-duckdb's projects also give as one text."""
+    """Returns names of columns, which dbt-duckdb's projects also give as one text."""
     names = given.split(",") if isinstance(given, str) else given or ()
     return tuple(name.strip() for name in names)
 
 
 def _options(file_format: str, config: Mapping[str, Any], file: Path | None) -> dict[str, Any]:
-    """The options, with CSV's usual header and quotes, and the compression that the file's ending promises."""
+    """Returns the options, with CSV's usual header and quotes, and the compression of the file's ending."""
     given = {name.lower(): value for name, value in (config.get("options") or {}).items()}
     if file_format == "csv":
         given.setdefault("header", True)
-        given.setdefault("escape", '"')  # a quote within quotes is doubled, as whoever reads the file expects
+        given.setdefault("escape", '"')  # a quote within quotes is doubled, as readers of CSV expect
         if config.get("delimiter"):
             given["delimiter"] = config["delimiter"]
     if file is not None and file_format not in _SELF_DESCRIBING:
@@ -180,17 +180,17 @@ def _options(file_format: str, config: Mapping[str, Any], file: Path | None) -> 
 
 
 def _check_replaceable(target: ExternalTarget) -> None:
-    """Passes where there is nothing, or what this model has written."""
+    """Passes where the target does not exist, or this model has written it."""
     path = target.path
     if target.is_file:
         if path.is_dir():
-            raise DbtRuntimeError(f"`{path}` is a folder; name a file that does not stand there, or move the folder")
+            raise DbtRuntimeError(f"`{path}` is a folder; name another file, or move the folder")
         return
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         return
-    node, files = _marked(path)
+    node, files = _read_marker(path)
     if node != target.node:
-        owner = "nothing says that this model has written it" if node is None else f"it is that of {node}"
+        owner = "it has no record that this model has written it" if node is None else f"{node} has written it"
         raise DbtRuntimeError(f"`{path}` would be overwritten, and {owner}; choose another `location`, or empty it")
     others = sorted(_files(path) - files)
     if others:
@@ -199,8 +199,8 @@ def _check_replaceable(target: ExternalTarget) -> None:
         )
 
 
-def _marked(folder: Path) -> tuple[str | None, set[str]]:
-    """Which node has written the folder, and which files."""
+def _read_marker(folder: Path) -> tuple[str | None, set[str]]:
+    """Returns which node has written the folder, and which files."""
     try:
         marker = json.loads((folder / _MARKER).read_text(encoding="utf-8"))
         return str(marker["node"]), set(marker["files"])
@@ -209,12 +209,12 @@ def _marked(folder: Path) -> tuple[str | None, set[str]]:
 
 
 def _files(folder: Path) -> set[str]:
-    """The files of data in a folder, relative to it."""
+    """Returns the data files in a folder, relative to it."""
     found = (each.relative_to(folder) for each in folder.rglob("*") if each.is_file())
     return {each.as_posix() for each in found if not each.name.startswith((".", "_"))}
 
 
-def _mark(folder: Path, target: ExternalTarget) -> None:
+def _write_marker(folder: Path, target: ExternalTarget) -> None:
     content = {"node": target.node, "files": sorted(_files(folder))}
     (folder / _MARKER).write_text(json.dumps(content), encoding="utf-8")
 
@@ -226,27 +226,27 @@ def _writer(rows: DataFrame, target: ExternalTarget) -> DataFrameWriter:
     return writer.partitionBy(*target.partition_by) if target.partition_by else writer
 
 
-def _swap(new: Path, place: Path) -> None:
-    """Put a folder in the place of another, which goes only when the new one is there."""
-    if not place.exists():
-        os.rename(new, place)
+def _swap(new: Path, current: Path) -> None:
+    """Replaces a folder, which is deleted only when the new one is there."""
+    if not current.exists():
+        os.rename(new, current)
         return
-    aside = _beside(place)
-    os.rename(place, aside)
+    aside = _hidden_sibling(current)
+    os.rename(current, aside)
     try:
-        os.rename(new, place)
+        os.rename(new, current)
     except OSError:
-        os.rename(aside, place)
+        os.rename(aside, current)
         raise
     shutil.rmtree(aside)
 
 
-def _beside(path: Path) -> Path:
+def _hidden_sibling(path: Path) -> Path:
     return path.with_name(f".{path.name}.{uuid.uuid4().hex}")
 
 
 def _query(rows: DataFrame, target: ExternalTarget) -> str:
-    """Reads the files with the columns, in the order and with the types, that the model gave."""
+    """Returns the query that reads the files with the columns of the model, in their order and types."""
     columns = SiltColumn.of_schema(rows.schema)
     typed = [(column.name, column.data_type) for column in columns]
     in_folders = {name.lower() for name in target.partition_by}

@@ -1,16 +1,16 @@
-"""Sources on files: what a source's `external_location` makes of its relation.
+"""Resolves sources on files, from `external_location` in their properties.
 
     sources:
       - name: raw
         meta:
           external_location: "landing/{name}/*.csv"    # relative to the project; or a URI that Spark can read
-          options: {sep: ";"}                          # of Spark's reader; `format` where the ending does not tell it
+          options: {sep: ";"}                          # of Spark's reader; `format` where the ending does not show it
         tables:
           - name: orders
-            columns: [{name: id, data_type: bigint}]   # by name; the types of other columns are found out
+            columns: [{name: id, data_type: bigint}]   # by name; the types of other columns are inferred
                                                        # (in order, all of them, where `header` is false)
 
-As in dbt-duckdb, the settings stand in `meta` or `config` of the source or of its table, and the table's win.
+As in dbt-duckdb, the settings are in `meta` or `config` of the source or of its table; the table's win.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _WITH_DECLARED_TYPES = ("csv", "json")  # the other formats' files hold the type
 
 @dataclass(frozen=True)
 class External:
-    """Where a source's rows are.
+    """The files of a source.
 
     Attributes:
-        text: what a query reads them from.
+        text: the SQL that stands for the relation in a query.
         location: an absolute path, possibly a pattern, or a URI.
         format: `delta`, or the format of the files.
     """
@@ -50,7 +50,7 @@ class External:
 
 
 def external_of(source: RelationConfig, project_root: str) -> External | None:
-    """The files of a source; None if it is none on files.
+    """Returns the files of a source; None if the source is not on files.
 
     Raises:
         DbtRuntimeError: its settings cannot be used.
@@ -74,13 +74,13 @@ def external_of(source: RelationConfig, project_root: str) -> External | None:
 
 
 def read_files(location: str, options: Mapping[str, Any], whose: str) -> str:
-    """A call of the engine's table function, with a comment that says what asks for the files."""
+    """Returns a call of the engine's table function, with a comment that names the reader."""
     given = "".join(f", {_option_name(name)} => {_literal(value)}" for name, value in options.items())
     return f"read_files({string_literal(location)}{given} /* {whose.replace('*/', '* /')} */)"
 
 
 def declared(columns: Iterable[tuple[str, str]]) -> str:
-    """Names and types of columns as SQL declares them."""
+    """Returns names and types of columns as SQL declares them."""
     return ", ".join(f"{quote(name)} {kind}" for name, kind in columns)
 
 
@@ -92,9 +92,9 @@ def _settings(source: RelationConfig) -> dict[str, Any]:
 
 
 def _filled(pattern: str, name: str, source: RelationConfig, settings: Mapping[str, Any]) -> str:
-    """The location with its fields filled in."""
+    """Returns the location with its fields filled in."""
     if _DUCKDB_FUNCTION.match(pattern):
-        raise _problem(name, "give the path alone as `external_location`, and `format` and `options` beside it")
+        raise _problem(name, "give only the path as `external_location`, and `format` and `options` next to it")
     fields = {**settings, "schema": source.schema, "database": source.database, "name": source.name}
     fields["identifier"] = source.identifier
     formatter = settings.get("formatter", "newstyle")
@@ -127,7 +127,7 @@ def _defaults(file_format: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _hints(file_format: str, source: RelationConfig, options: Mapping[str, Any]) -> dict[str, str]:
-    """The types that the source's properties declare: by name, or in order where the files have no names."""
+    """Returns the types that the source's properties declare: by name, or in order where the files have no names."""
     given = {name.lower(): str(value).lower() for name, value in options.items()}
     if file_format not in _WITH_DECLARED_TYPES or {"schema", "schemahints"} & given.keys():
         return {}

@@ -1,6 +1,6 @@
-"""What an incremental model may configure, and whether what it configures makes sense.
+"""Checks the configuration of an incremental model.
 
-dbt passes on every word of a configuration, misspelt ones too, so a slip would silently change what a model writes.
+dbt passes on every config key, also misspelt ones, so a typing error would silently change what a model writes.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from dbt.adapters.silt.materializations.incremental.merge_clauses import is_on
 
 @dataclass
 class IncrementalConfig(AdapterConfig):
-    """The configuration of incremental models, in the words of dbt-databricks and of dbt-duckdb.
+    """The configuration of incremental models, with the config keys of dbt-databricks and of dbt-duckdb.
 
     Conditions and expressions are Spark SQL. They see the table's rows as `DBT_INTERNAL_DEST` (`target_alias`), the
     model's as `DBT_INTERNAL_SOURCE` (`source_alias`).
 
     Attributes:
-        incremental_predicates: conditions on the table's rows that a write looks at; of `replace_where`, those it
-            replaces. `predicates` is dbt's older word.
+        incremental_predicates: conditions on the table's rows that a write reads; for `replace_where`, on those that
+            it replaces. `predicates` is dbt's older key.
         merge_update_columns: the columns that are updated; all if absent.
         merge_exclude_columns: those that are not.
 
         matched_condition: which matched rows are updated.
         not_matched_condition: which rows of the model that match none are inserted.
-        not_matched_by_source_action: `delete`, or `update set column = expression, ...`: what becomes of the table's
-            rows that no row of the model matches.
-        not_matched_by_source_condition: of which of them.
+        not_matched_by_source_action: `delete`, or `update set column = expression, ...`, for the table's rows that no
+            row of the model matches.
+        not_matched_by_source_condition: to which of them it applies.
         skip_matched_step, skip_not_matched_step: whether nothing is updated, or nothing inserted.
         source_alias, target_alias: other names for the two sides.
         merge_with_schema_evolution: whether columns that are new in the model are added to the table.
 
         merge_clauses: `when_matched`, `when_not_matched` and `when_not_matched_by_source`, each a list of clauses with
-            `action`, `condition`, `mode` and what belongs to the action.
+            `action`, `condition`, `mode` and the keys of the action.
         merge_update_condition, merge_insert_condition: as `matched_condition` and `not_matched_condition`.
         merge_update_set_expressions: column -> expression that it is updated to.
         merge_on_using_columns: the columns by which rows match, in place of `unique_key`.
-        merge_returning_columns: accepted, without effect: a run shows no rows.
+        merge_returning_columns: has no effect: a run shows no rows.
     """
 
     predicates: list[str] | str | None = None
@@ -116,7 +116,7 @@ def check(config: Mapping[str, Any]) -> None:
         config: the model's whole configuration, by dbt's names.
 
     Raises:
-        CompilationError: it cannot; the message lists all that is wrong.
+        CompilationError: it cannot; the message lists all problems.
     """
     problems = list(_problems(config))
     if problems:
@@ -142,31 +142,31 @@ def _misspelt(given: Mapping[str, Any]) -> Iterator[str]:
     for name in given:
         alike = [] if name in known else difflib.get_close_matches(name.lower(), sorted(known), 1, _LIKE_ENOUGH)
         if alike:
-            yield f"`{name}` is not known: is `{alike[0]}` meant?"
+            yield f"`{name}` is unknown: do you mean `{alike[0]}`?"
 
 
 def _mixed(given: Mapping[str, Any]) -> Iterator[str]:
-    """Words that say two things at once."""
-    ours, theirs = ([name for name in names if _says_something(given, name)] for names in (DATABRICKS, DUCKDB))
-    if ours and theirs:
+    """Yields what is wrong with keys that contradict each other."""
+    databricks, duckdb = ([name for name in names if _is_set(given, name)] for names in (DATABRICKS, DUCKDB))
+    if databricks and duckdb:
         yield (
-            f"{_listed(ours)} of dbt-databricks and {_listed(theirs)} of dbt-duckdb cannot be given together: "
-            "say all in the words of one of them"
+            f"{_listed(databricks)} of dbt-databricks and {_listed(duckdb)} of dbt-duckdb cannot be given together: "
+            "use the keys of one of them"
         )
-    if _says_something(given, "merge_update_columns") and _says_something(given, "merge_exclude_columns"):
+    if _is_set(given, "merge_update_columns") and _is_set(given, "merge_exclude_columns"):
         yield "`merge_update_columns` and `merge_exclude_columns` cannot be given together: name one of them"
-    replaced = [name for name in _INSTEAD_OF_CLAUSES if _says_something(given, name)]
-    if _says_something(given, "merge_clauses") and replaced:
-        yield f"{_listed(replaced)} cannot be given beside `merge_clauses`: say it in the clauses"
+    replaced = [name for name in _INSTEAD_OF_CLAUSES if _is_set(given, name)]
+    if _is_set(given, "merge_clauses") and replaced:
+        yield f"{_listed(replaced)} cannot be given together with `merge_clauses`: put it into the clauses"
     if "not_matched_by_source_condition" in given and "not_matched_by_source_action" not in given:
         yield "`not_matched_by_source_condition` needs `not_matched_by_source_action`: `delete`, or `update set ...`"
     if all(is_on(given.get(name)) for name in ("skip_matched_step", "skip_not_matched_step")):
         if "not_matched_by_source_action" not in given:
-            yield "with `skip_matched_step` and `skip_not_matched_step` nothing is left to do: leave one of them out"
+            yield "with `skip_matched_step` and `skip_not_matched_step` there is nothing to do: leave one of them out"
 
 
-def _says_something(given: Mapping[str, Any], name: str) -> bool:
-    """Whether a word is given, and is not the empty or false one that a project gives to take it back."""
+def _is_set(given: Mapping[str, Any], name: str) -> bool:
+    """Whether a key has a value, other than an empty or false one by which a project takes it back."""
     value = given.get(name)
     return value not in (None, False, "", [], {}) and str(value).lower() != "false"
 

@@ -1,4 +1,4 @@
-"""Columns as users write them in a configuration, as Spark SQL that says whose they are."""
+"""Qualifies the columns that users name in a configuration with the alias of a table."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from dbt.adapters.silt.engine.sql.query.qualify import Scope
 
 
 def column_named(text: str, columns: Iterable[str]) -> str | None:
-    """The column that a text names: plain or in quotes of either kind, whatever the case; None if it names none."""
+    """Finds the column that a text names, plain or in quotes of either kind, in any case; None if it names none."""
     names = {name.lower(): name for name in columns}
     written = text.strip()
     return names.get(written.lower()) or names.get(_without_quotes(written).lower())
 
 
 def required_column(text: str, columns: Sequence[str], setting: str) -> str:
-    """The column that a text of the configuration `setting` names.
+    """Finds the column that a text of the config `setting` names.
 
     Raises:
         CompilationError: it names none.
     """
     found = column_named(text, columns)
     if found is None:
-        raise CompilationError(f"`{setting}` names {text}, which is none of the columns {', '.join(columns)}")
+        raise CompilationError(f"`{setting}` names {text}, which is not one of the columns {', '.join(columns)}")
     return found
 
 
 def qualified(text: str, columns: Sequence[str], alias: str, setting: str) -> str:
-    """A column, or an expression over columns, with each column qualified by an alias and in backquotes.
+    """Returns a column, or an expression over columns, with each column qualified by an alias and in backquotes.
 
-    So reserved words work, and `date_trunc('day', at)` is as good a key as `id`.
+    So reserved words work, and `date_trunc('day', at)` can be a key as `id` can.
 
     Raises:
         CompilationError: the text names none of the columns.
@@ -42,12 +42,12 @@ def qualified(text: str, columns: Sequence[str], alias: str, setting: str) -> st
         return f"{alias}.{quote(column)}"
     written = Scope(alias, columns, other="", clause=f"`{setting}`").qualify(text)
     if written == text:
-        raise CompilationError(f"`{setting}` names {text}, which is none of the columns {', '.join(columns)}")
+        raise CompilationError(f"`{setting}` names {text}, which is not one of the columns {', '.join(columns)}")
     return f"({written})"
 
 
 def qualify_condition(condition: str, columns: Sequence[str], alias: str) -> str:
-    """A condition whose bare names of these columns are qualified by an alias; names within a subquery are its own."""
+    """Qualifies the bare names of these columns in a condition by an alias, except within a subquery."""
     return Scope(alias, columns, other="", clause="condition").qualify(condition)
 
 

@@ -1,4 +1,4 @@
-"""Whether the `merge_clauses` of a model's configuration make sense."""
+"""Checks the `merge_clauses` of a model's configuration."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Given: TypeAlias = Mapping[str, Any]
 """A clause as it is configured."""
 
 MATCHED, NOT_MATCHED, BY_SOURCE = "when_matched", "when_not_matched", "when_not_matched_by_source"
-WORDS = {MATCHED: "matched", NOT_MATCHED: "not matched", BY_SOURCE: "not matched by source"}
+MATCH_SQL = {MATCHED: "matched", NOT_MATCHED: "not matched", BY_SOURCE: "not matched by source"}
 _ACTIONS = {
     MATCHED: ("update", "delete", "do_nothing", "error"),
     NOT_MATCHED: ("insert", "do_nothing", "error"),
@@ -22,12 +22,12 @@ _INSERT_KEYS = frozenset(("columns", "values"))
 
 
 def clause_problems(clauses: Any) -> Iterator[str]:
-    """What is wrong with a configured `merge_clauses`, in its user's words."""
+    """Yields what is wrong with a configured `merge_clauses`, with the names that its user gave."""
     if not isinstance(clauses, Mapping):
         return
     for kind, given in clauses.items():
-        if kind not in WORDS:
-            yield f"`merge_clauses` has `{kind}`, and may have {_listed(WORDS)}"
+        if kind not in MATCH_SQL:
+            yield f"`merge_clauses` has `{kind}`, and may have {_listed(MATCH_SQL)}"
         elif not isinstance(given, list | tuple) or not given:
             yield f"`merge_clauses.{kind}` must be a list of at least one clause"
         else:
@@ -36,16 +36,16 @@ def clause_problems(clauses: Any) -> Iterator[str]:
                     f"clause {number} of `merge_clauses.{kind}` {what}" for what in _clause_problems(kind, each)
                 )
     if not clauses:
-        yield f"`merge_clauses` must have one of {_listed(WORDS)}"
+        yield f"`merge_clauses` must have one of {_listed(MATCH_SQL)}"
 
 
 def expressions(given: Given) -> Any:
-    """What a clause sets columns to, in either of the two places where it may say so."""
+    """Returns the expressions that a clause sets columns to, from either of the two keys for them."""
     return given.get("set_expressions") or given.get("update", {}).get("set_expressions") or {}
 
 
 def as_list(value: Any) -> list[Any]:
-    """One value, several or none, as a list."""
+    """Returns one value, several or none as a list."""
     if value is None or value == "":
         return []
     return list(value) if isinstance(value, list | tuple) else [value]
@@ -65,7 +65,7 @@ def _clause_problems(kind: str, given: Any) -> Iterator[str]:
     kind = BY_SOURCE if side == "source" else kind
     if action not in _ACTIONS[kind]:
         hint = " (rows of the table that match none are `by: source`)" if action in ("update", "delete") else ""
-        yield f"has the action {action!r}, and {WORDS[kind]} takes {_listed(_ACTIONS[kind])}{hint}"
+        yield f"has the action {action!r}, and {MATCH_SQL[kind]} takes {_listed(_ACTIONS[kind])}{hint}"
     if given.get("mode", "by_name") not in _MODES:
         yield f"has the mode {given['mode']!r}, and there are {_listed(_MODES)}"
     if not all(isinstance(each, str) and each.strip() for each in as_list(given.get("condition"))):

@@ -1,6 +1,6 @@
-"""The WHEN clauses of a model's MERGE, from its configuration.
+"""Builds the WHEN clauses of a model's MERGE from its configuration.
 
-Both vocabularies come to one form, that of dbt-duckdb's `merge_clauses`; dbt-databricks' words are short for it.
+The keys of both adapters are brought to one form, dbt-duckdb's `merge_clauses`; dbt-databricks' keys are short for it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
 from dbt.adapters.silt.materializations.incremental.config_columns import column_named, required_column
 from dbt.adapters.silt.materializations.incremental.merge_clause_checks import (
     BY_SOURCE,
+    MATCH_SQL,
     MATCHED,
     NOT_MATCHED,
-    WORDS,
     Given,
     as_list,
     expressions,
@@ -35,11 +35,11 @@ class MergeClause:
 
 @dataclass(frozen=True)
 class Sides:
-    """What the clauses are about.
+    """The two sides of a MERGE.
 
     Attributes:
         columns: the table's columns that the model's rows are written to.
-        given: the model's columns, in its own order; they are asked for only where a clause goes by position.
+        given: the model's columns, in its own order; needed only where a clause goes by position.
         target: the alias of the table.
         source: the alias of the model's rows.
     """
@@ -50,41 +50,39 @@ class Sides:
     source: str = "DBT_INTERNAL_SOURCE"
 
     def value(self, column: str) -> str:
-        """The model's value of a column."""
+        """Returns the model's value of a column."""
         return f"{self.source}.{quote(column)}"
 
 
 def merge_clauses(config: Given, sides: Sides) -> list[MergeClause]:
-    """The clauses that a checked configuration asks for, in the order that MERGE wants them in.
+    """Returns the clauses of a checked configuration, in the order of MERGE.
 
     Raises:
-        CompilationError: a column is named that is not there, or there is nothing to do.
+        CompilationError: a named column does not exist, or there is nothing to do.
     """
     found = [
         clause
         for kind, given in _configured(config).items()
-        for clause in _without_nothing(WORDS[kind], [(each, _action(kind, each, sides)) for each in given])
+        for clause in _without_nothing(MATCH_SQL[kind], [(each, _action(kind, each, sides)) for each in given])
     ]
     if not found:
-        raise CompilationError(
-            "The configuration of this merge leaves nothing to do: no row is updated, added or deleted"
-        )
+        raise CompilationError("The configuration of this merge does nothing: no row is updated, inserted or deleted")
     return found
 
 
 def goes_by_position(config: Given) -> bool:
-    """Whether some clause takes the model's columns in their order."""
+    """Whether a clause takes the model's columns by position."""
     lists = (config.get("merge_clauses") or {}).values()
     return any(each.get("mode") == "by_position" for given in lists for each in given)
 
 
 def is_on(value: Any) -> bool:
-    """Whether a setting that is on or off, as a truth value or its text, is on."""
+    """Whether a boolean setting, given as a boolean or as text, is on."""
     return str(value).strip().lower() == "true"
 
 
 def _configured(config: Given) -> dict[str, list[Given]]:
-    """The configuration as clauses of each kind."""
+    """Returns the clauses of each kind."""
     own = config.get("merge_clauses") or {}
     kinds: dict[str, list[Given]] = {MATCHED: [], NOT_MATCHED: [], BY_SOURCE: []}
     kinds[MATCHED] = list(own.get(MATCHED, _default_matched(config)))
@@ -119,13 +117,13 @@ def _default_by_source(config: Given) -> list[Given]:
     return [{"sql": action.strip(), "condition": config.get("not_matched_by_source_condition")}] if action else []
 
 
-def _without_nothing(words: str, clauses: Sequence[tuple[Given, str | None]]) -> Iterator[MergeClause]:
-    """The clauses of a kind without those that do nothing, which SQL has no word for: later ones leave their rows."""
+def _without_nothing(match: str, clauses: Sequence[tuple[Given, str | None]]) -> Iterator[MergeClause]:
+    """Drops the clauses that do nothing, which SQL cannot express: the conditions of later ones exclude their rows."""
     left: list[str] = []
     for given, action in clauses:
         conditions = as_list(given.get("condition"))
         if action is not None:
-            yield MergeClause(words, action, _all_of([*left, *conditions]))
+            yield MergeClause(match, action, _all_of([*left, *conditions]))
         elif not conditions:
             return
         else:
@@ -133,7 +131,7 @@ def _without_nothing(words: str, clauses: Sequence[tuple[Given, str | None]]) ->
 
 
 def _action(kind: str, given: Given, sides: Sides) -> str | None:
-    """The text of a clause's action; None where it does nothing."""
+    """Returns the SQL of a clause's action; None where it does nothing."""
     if "sql" in given:
         return str(given["sql"])
     match given["action"]:
@@ -153,7 +151,7 @@ def _action(kind: str, given: Given, sides: Sides) -> str | None:
 
 
 def _assigned(kind: str, given: Given, sides: Sides) -> list[tuple[str, str]]:
-    """The columns that an update sets, with their values."""
+    """Returns the columns that an update sets, with their values."""
     if given.get("mode") == "by_position":
         return _by_position(sides)
     values = {
@@ -171,7 +169,7 @@ def _assigned(kind: str, given: Given, sides: Sides) -> list[tuple[str, str]]:
 
 
 def _inserted(given: Given, sides: Sides) -> list[tuple[str, str]]:
-    """The columns that an insert gives, with their values."""
+    """Returns the columns of an insert, with their values."""
     match given.get("mode"):
         case "explicit":
             columns = [
@@ -198,9 +196,9 @@ def _insert(values: Sequence[tuple[str, str]]) -> str:
 
 
 def _error(kind: str, given: Given, sides: Sides) -> str:
-    """A clause that fails: a column is given the value of `raise_error`."""
+    """Returns an action that fails: it sets a column to `raise_error`."""
     message = (
-        given.get("error_message") or f"a row was found that is {WORDS[kind]}, which `merge_clauses` calls an error"
+        given.get("error_message") or f"a row was found that is {MATCH_SQL[kind]}, which `merge_clauses` calls an error"
     )
     raised = f"raise_error({string_literal(str(message))})"
     first, *others = sides.columns
@@ -214,7 +212,7 @@ def _all_of(conditions: Sequence[str]) -> str | None:
 
 
 def _literal(value: Any) -> str:
-    """A configured value as SQL: a text is an expression, what YAML read as something else is itself."""
+    """Returns a configured value as SQL: a text is an expression, any other YAML value is a literal."""
     if value is None:
         return "null"
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,7 +1,7 @@
-"""The window of a microbatch, as a condition on the rows of its model.
+"""Renders the window of a microbatch as a condition on the rows of its model.
 
-dbt counts batches in UTC. So does the condition, whatever the session's time zone is: an instant is compared with an
-instant, and a date or a time without a zone is taken for UTC's, as dbt's own filter on a batch's inputs takes it.
+dbt's batches are in UTC. So is the condition, in any session time zone: an instant is compared with an instant, and a
+date or a time without a zone counts as UTC, as in dbt's own filter on a batch's inputs.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _KINDS = ("timestamp", "timestamp_ntz", "date")
 def batch_window(
     model: Mapping[str, Any], columns: Sequence[SiltColumn], schema_of: Callable[[str], list[SiltColumn]], query: str
 ) -> str:
-    """The condition that is true for the rows of the window of a model's batch.
+    """Returns the condition for the rows in the window of a model's batch.
 
     Args:
         model: the node, with its `batch` and its configuration.
         columns: of the model's table.
-        schema_of: gives the columns of a query.
-        query: the model's own; asked for the type of an `event_time` that is no column but an expression.
+        schema_of: returns the columns of a query.
+        query: the model's own; gives the type of an `event_time` that is an expression.
 
     Raises:
-        CompilationError: there is no batch or no `event_time`, it is no time, or a date where batches are of hours.
+        CompilationError: there is no batch or no `event_time`, or it is not a time, or a date with hourly batches.
     """
     config, batch = model["config"], model.get("batch")
     event_time = config.get("event_time")
@@ -58,7 +58,7 @@ def batch_window(
 def _typed(
     event_time: str, columns: Sequence[SiltColumn], schema_of: Callable[[str], list[SiltColumn]], query: str
 ) -> tuple[str, str]:
-    """The text of `event_time` and its type."""
+    """Returns the SQL of `event_time` and its type."""
     types = {each.name: each.dtype for each in columns}
     name = column_named(event_time, types)
     if name is not None:

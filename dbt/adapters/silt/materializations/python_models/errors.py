@@ -1,4 +1,4 @@
-"""Errors of a python model as its author reads them: the lines of the project, and what went wrong there."""
+"""Reports errors of a python model to its author, with the lines of the project that led to them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from dbt.adapters.silt.engine.kernel.errors import SiltError
 
 @dataclass(frozen=True)
 class ModelSource:
-    """The text of a python model, and its place.
+    """The source of a python model.
 
     Attributes:
         root: the folder of its project.
         path: its file, relative to the project.
-        text: what dbt read of the file: without the blank lines around it.
+        text: of the file as dbt reads it, without the blank lines around it.
     """
 
     root: Path
@@ -31,7 +31,7 @@ class ModelSource:
 
     @classmethod
     def of(cls, model: Mapping[str, Any], config: Any) -> ModelSource:
-        """Of a node; `config` is dbt's, of the project that is run."""
+        """Returns the source of a node; `config` is dbt's, of the project that is run."""
         root, package = Path(config.project_root), model["package_name"]
         if package != config.project_name:
             root = root / config.packages_install_path / package
@@ -39,12 +39,12 @@ class ModelSource:
 
     @property
     def file(self) -> str:
-        """The name that the code is compiled under."""
+        """The file name that the code is compiled under."""
         return str(self.root / self.path)
 
     @property
     def lines_before(self) -> int:
-        """How many lines of the file stand before the text that dbt read."""
+        """The number of lines in the file before the text that dbt read."""
         try:
             before, found, _ = (self.root / self.path).read_text(encoding="utf-8").partition(self.text)
         except (
@@ -59,12 +59,12 @@ class ModelSource:
         return self.lines_before + self.text.count("\n") + 1
 
     def error(self, error: BaseException) -> DbtRuntimeError:
-        """What the error says, and the lines of the project that led to it."""
+        """Returns the error for dbt: its message, and the lines of the project that led to it."""
         frames = "".join(traceback.StackSummary.from_list(self._frames(error)).format())
         return DbtRuntimeError(f"{_said(error)}\n{frames}".rstrip())
 
     def _frames(self, error: BaseException) -> list[traceback.FrameSummary]:
-        """The frames of the error's trace in the model and in other modules of the project, not those of libraries."""
+        """Returns the frames of the trace in the model and in other modules of the project, not those of libraries."""
         lines = self.text.splitlines()
         found = []
         for each in traceback.extract_tb(error.__traceback__):
@@ -73,8 +73,8 @@ class ModelSource:
                 line = lines[number - self.lines_before - 1]
                 found.append(traceback.FrameSummary(self.path, number, each.name, line=line))
             elif self._is_of_project(each.filename):
-                place = str(Path(each.filename).relative_to(self.root))
-                found.append(traceback.FrameSummary(place, number, each.name, line=each.line or ""))
+                file = str(Path(each.filename).relative_to(self.root))
+                found.append(traceback.FrameSummary(file, number, each.name, line=each.line or ""))
         return found
 
     def _is_of_project(self, file: str) -> bool:

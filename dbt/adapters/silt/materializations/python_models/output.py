@@ -1,4 +1,4 @@
-"""What a python model prints, as lines of dbt's log: models run on several threads, and standard output is one."""
+"""Sends what a python model prints to dbt's log: models run on several threads, which share standard output."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 
 _lock = threading.Lock()
 _handing_on = threading.local()
-"""Whether this thread hands a line on; what it writes meanwhile is of the log itself."""
+"""Whether this thread is logging a line; what it writes meanwhile comes from the log itself."""
 
 
 @contextlib.contextmanager
 def printed(on_output: Callable[[str], None], on_error: Callable[[str], None]) -> Iterator[None]:
-    """What this thread writes to standard output, and to standard error, is given to these line by line."""
+    """Calls these with each line that this thread writes to standard output and to standard error."""
     with _routed("stdout", on_output), _routed("stderr", on_error):
         yield
 
 
 class _ByThread:
-    """A stream that takes the writing of some threads elsewhere, and is the one below it to all others."""
+    """A stream that redirects the output of some threads, and passes on that of all others."""
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
@@ -43,7 +43,7 @@ class _ByThread:
 
 
 class _Lines:
-    """Whole lines; of one that is written over again and again, as progress bars are, the last."""
+    """Collects whole lines; of a line that is overwritten, as progress bars are, the last state."""
 
     def __init__(self, take: Callable[[str], None]) -> None:
         self._take = take

@@ -1,4 +1,4 @@
-"""The `packages` that a python model asks for: it runs in dbt's own process, and imports what is installed there."""
+"""Checks the `packages` of a python model, which imports what is installed in dbt's own process."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ logger = AdapterLogger("Silt")
 
 
 def check_packages(packages: Iterable[str]) -> None:
-    """See that each package, as pip writes its name and versions, is installed; another version of it is a warning.
+    """Passes where each package, as pip writes its name and versions, is installed; warns of another version.
 
     Raises:
-        DbtRuntimeError: some are not.
+        DbtRuntimeError: packages are missing.
     """
     missing = [package for package in packages if not _is_here(package)]
     if missing:

@@ -1,4 +1,4 @@
-"""What a python model may return, as rows that Spark holds: every value kept, or an error that names the column."""
+"""Converts what a python model returns to a DataFrame: every value is kept, or an error names the column."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ _MOST_DIGITS = 38
 
 
 def to_frame(session: SparkSession, rows: Any, expected: T.StructType | None = None) -> DataFrame:
-    """The rows that a python model returned, as a Spark DataFrame.
+    """Converts the rows that a python model returned to a Spark DataFrame.
 
-    Times without a zone are the wall clock's in the session's time zone, as Spark takes them; nanoseconds are cut to
-    microseconds, which is what Spark holds; a pandas index is no column. A column of which nothing but null is known
-    takes its type from `expected`, or is text.
+    Times without a zone are in the session's time zone, as in Spark; nanoseconds are cut to microseconds, as Spark has
+    no others; a pandas index is not a column. A column that holds only null takes its type from `expected`, or is a
+    string.
 
     Args:
         session: the session that holds them.
         rows: see `_KINDS`; an object that exports an Arrow stream is taken as a table.
-        expected: the columns of the table that the rows are for, where it is there already.
+        expected: the columns of the table that the rows are for, where it exists.
 
     Raises:
-        DbtRuntimeError: it holds no rows, or a name or a value that a table cannot hold.
+        DbtRuntimeError: it is not a set of rows, or has a name or a value that a table cannot hold.
     """
-    if isinstance(rows, DataFrame):  # an embedded session's, or Spark Connect's, which has every name as a column
+    if isinstance(rows, DataFrame):  # embedded, or Connect's, whose every attribute is a column
         return _distinctly_named(rows)
     if _is_of(rows, "pyspark.pandas") and hasattr(rows, "to_spark"):
         levels = [f"__index_{level}" for level in range(rows.index.nlevels)]
@@ -52,7 +52,7 @@ def to_frame(session: SparkSession, rows: Any, expected: T.StructType | None = N
 
 
 def register(session: SparkSession, frame: DataFrame, view: str) -> None:
-    """Make a DataFrame a temporary view of the session, though it were made with another session of the same Spark."""
+    """Registers a DataFrame as a temporary view of the session, also one of another session of the same Spark."""
     if frame.sparkSession is session:
         frame.createOrReplaceTempView(view)
         return
@@ -67,7 +67,7 @@ def register(session: SparkSession, frame: DataFrame, view: str) -> None:
 def _spark_frame(session: SparkSession, table: pa.Table) -> DataFrame:
     if table.num_rows:
         return session.createDataFrame(table).coalesce(1 + table.nbytes // _BYTES_PER_PARTITION)
-    # Spark Connect takes no types from a table without rows.
+    # Spark Connect reads no types from a table without rows.
     nulls = pa.Table.from_arrays([pa.nulls(1, each.type) for each in table.schema], names=table.column_names)
     return session.createDataFrame(nulls).limit(0)
 
@@ -84,7 +84,7 @@ def _arrow_table(rows: Any) -> pa.Table:
         raise _no_rows(rows)
     try:
         return _named(pa.RecordBatchReader.from_stream(rows).read_all())
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:  # a single column is such a stream too
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:  # a single column exports a stream, too
         raise _no_rows(rows) from error
 
 
@@ -112,7 +112,7 @@ def _distinctly_named(frame: DataFrame) -> DataFrame:
 
 
 def _check_names(names: Iterable[str]) -> None:
-    """Spark, and so the table, does not tell upper case from lower case."""
+    """Passes where no two names are equal: Spark, and so the table, ignores case."""
     kept = list(names)
     if not kept:
         raise DbtRuntimeError("The model returned no columns: a table has at least one")
@@ -125,7 +125,7 @@ def _check_names(names: Iterable[str]) -> None:
 
 
 def _text_name(name: Any) -> str:
-    """The name of a pandas column: a number, say, becomes its digits."""
+    """Returns the name of a pandas column as text; a number becomes its digits."""
     if isinstance(name, tuple):
         raise DbtRuntimeError(
             f"The model returned a column whose name has several levels, {name!r}: "
@@ -165,7 +165,7 @@ def _warn_of_index(names: Sequence[Any]) -> None:
 
 @contextlib.contextmanager
 def _of_column(name: str) -> Iterator[None]:
-    """Errors in here are the column's."""
+    """Reports errors in the block as those of the column."""
     try:
         yield
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
@@ -176,7 +176,7 @@ def _of_column(name: str) -> Iterator[None]:
 
 
 def _storable(table: pa.Table, session: SparkSession) -> pa.Table:
-    """The table in types that Spark knows."""
+    """Casts the table to types that Spark knows."""
     columns = [_stored(column, field, session) for field, column in zip(table.schema, table.columns, strict=True)]
     return pa.Table.from_arrays(columns, names=table.column_names)
 
@@ -184,12 +184,12 @@ def _storable(table: pa.Table, session: SparkSession) -> pa.Table:
 def _stored(column: pa.ChunkedArray, field: pa.Field, session: SparkSession) -> pa.ChunkedArray:
     wanted = _stored_type(field.type, field.name)
     with _of_column(field.name):
-        # Nanoseconds are what may be lost: no type is cast to a narrower one.
+        # Only nanoseconds can be lost: no type is cast to a narrower one.
         stored = column if wanted == field.type else pc.cast(column, wanted, safe=not _has_nanoseconds(field.type))
         if not pa.types.is_timestamp(wanted) or wanted.tz is not None:
             return stored
         zone = session.conf.get("spark.sql.session.timeZone")
-        # As Spark SQL reads a wall clock's time that comes twice; its own conversion of Arrow refuses it.
+        # As Spark SQL reads a local time that occurs twice; its own conversion of Arrow refuses it.
         return pc.assume_timezone(stored, zone, ambiguous="earliest", nonexistent="latest")
 
 
@@ -206,7 +206,7 @@ _SAME_IN_SPARK: dict[pa.DataType, pa.DataType] = {
 
 
 def _stored_type(kind: pa.DataType, name: str) -> pa.DataType:
-    """The type that holds all of its values among those that Spark takes.
+    """Returns the type of Spark that holds all of its values.
 
     Raises:
         DbtRuntimeError: there is none.
@@ -272,7 +272,7 @@ def _without_void(frame: DataFrame, expected: T.StructType | None) -> DataFrame:
 
 
 def _known(kind: T.DataType, expected: T.DataType | None) -> T.DataType:
-    """The type with another in the place of each void: of the table's column where there is one, else text."""
+    """Replaces each void in a type by the type of the table's column where there is one, else by string."""
     if isinstance(kind, T.NullType):
         return T.StringType() if expected is None else expected
     if isinstance(kind, T.ArrayType):

@@ -1,4 +1,4 @@
-"""Python models: run in this process, on the connection's own session; the rows that they return become a view."""
+"""Runs python models in this process, on the connection's own session; their rows become a temporary view."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from dbt.adapters.silt.session.handle import SiltHandle
 logger = AdapterLogger("Silt")
 
 VIEW_VARIABLE = "__silt_view__"
-"""The name under which the code that `macros/` writes says which temporary view its rows go to."""
+"""The variable by which the code that `macros/` renders names the temporary view for its rows."""
 
 BATCH_VARIABLE = "__silt_batch__"
-"""The same for what a microbatch reads in the place of its inputs: SQL name -> query."""
+"""The variable that holds the queries that replace a microbatch's inputs: SQL name -> query."""
 
 _numbers = itertools.count()
 
 
 def run_python_model(handle: SiltHandle, model: Mapping[str, Any], code: str, source: ModelSource) -> str:
-    """Run a python model's compiled code and register its result.
+    """Runs a python model's compiled code and registers its result.
 
     The user's `model(dbt, session)` is called with a `dbt` whose `ref` and `source` give Spark DataFrames over pinned
-    snapshots, all of one moment. What it may return is said in `python_results.to_frame`.
+    snapshots, all of one consistent cut. `results.to_frame` says what it may return.
 
     Args:
         handle: the connection.
         model: the node.
         code: the code, with dbt's own part behind the user's, and VIEW_VARIABLE and BATCH_VARIABLE set at its end.
-        source: where the user's part comes from.
+        source: of the user's part.
 
     Returns:
         The name of the temporary view that holds the result.
 
     Raises:
-        DbtRuntimeError: the code fails, or returns something else than rows.
+        DbtRuntimeError: the code fails, or does not return rows.
     """
     name = str(model["name"])
     packages = model["config"].get("packages") or []
@@ -60,7 +60,7 @@ def run_python_model(handle: SiltHandle, model: Mapping[str, Any], code: str, so
         try:
             with handle.busy():
                 return _run(handle, model, "\n" * source.lines_before + code, module)
-        except (Exception, SystemExit) as error:  # an exit would end dbt's thread, and dbt wait for it for ever
+        except (Exception, SystemExit) as error:  # an exit would end dbt's thread, for which dbt would wait forever
             raise source.error(error) from error
 
 
@@ -68,7 +68,7 @@ def _run(handle: SiltHandle, model: Mapping[str, Any], code: str, module: Module
     _refuse_ephemeral(model)
     space = module.__dict__
     session = ModelSession(handle)
-    space["spark"] = session  # as in the notebooks that models are written in
+    space["spark"] = session  # as in the notebooks where models are written
     # Without this module's own `from __future__`.
     exec(compile(code, str(module.__file__), "exec", dont_inherit=True), space)
     function = space.get("model")
@@ -85,7 +85,7 @@ def _run(handle: SiltHandle, model: Mapping[str, Any], code: str, module: Module
 
 
 def _refuse_ephemeral(model: Mapping[str, Any]) -> None:
-    """An ephemeral model is a piece of SQL, which dbt has then put before the code."""
+    """Passes where the model refers to no ephemeral one, whose SQL dbt would have put before the code."""
     pieces = [str(each["id"]).rpartition(".")[2] for each in model.get("extra_ctes") or []]
     if pieces:
         raise DbtRuntimeError(
@@ -95,7 +95,7 @@ def _refuse_ephemeral(model: Mapping[str, Any]) -> None:
 
 
 def _names_of_inputs(model: Mapping[str, Any], module: ModuleType) -> Iterator[str]:
-    """The SQL name of each relation that the model's text refers to, as dbt's part of the code has them."""
+    """Returns the SQL names of the relations that the model refers to, from dbt's part of the code."""
 
     def name(relation: str) -> str:
         return relation
@@ -109,7 +109,7 @@ def _names_of_inputs(model: Mapping[str, Any], module: ModuleType) -> Iterator[s
 
 @contextlib.contextmanager
 def _module(name: str, source: ModelSource) -> Iterator[ModuleType]:
-    """A module for the code: found by its name, as data classes must be, and sent whole to Spark's workers."""
+    """Makes a module for the code: importable by name, as data classes need, and sent whole to Spark's workers."""
     module = ModuleType(f"silt_python_model_{next(_numbers)}_{re.sub(r'[^0-9a-zA-Z]', '_', name)}")
     module.__file__ = source.file
     sys.modules[module.__name__] = module

@@ -1,4 +1,4 @@
-"""What a python model is given to read with: dbt's refs and sources as of one moment, and a session that knows them."""
+"""Gives a python model its refs and sources as of one consistent cut, and a session that knows their names."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from dbt.adapters.silt.session.handle import SiltHandle
 
 
 class ModelSession:
-    """The connection's Spark session, to which the tables of the warehouse are known by their names too.
+    """The connection's Spark session, which also knows the tables of the warehouse by name.
 
-    They are to `sql`, `table`, `read.table` and `catalog.tableExists`. What `sql` changes of them is committed at once,
-    as a unit of work that a rerun does not repeat. All else is the session's own, and knows Spark's tables alone.
+    `sql`, `table`, `read.table` and `catalog.tableExists` do. A change by `sql` is committed at once, as a unit of work
+    that a rerun does not repeat. All else is the session's own, and knows Spark's tables only.
     """
 
     def __init__(self, handle: SiltHandle) -> None:
@@ -29,7 +29,7 @@ class ModelSession:
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        """The session's own, so that it passes where a session is asked for."""
+        """The class of the Spark session, for checks by `isinstance`."""
         return type(self._handle.session)
 
     def __getattr__(self, name: str) -> Any:
@@ -44,10 +44,10 @@ class ModelSession:
         return _With(self._handle.session.catalog, tableExists=self._exists)
 
     def sql(self, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:
-        """The rows of a query; none of a statement that changes something.
+        """Returns the rows of a query; none for a statement that changes something.
 
         Raises:
-            DbtRuntimeError: the text has places for DataFrames.
+            DbtRuntimeError: the text has placeholders for DataFrames.
             SiltError: see the warehouse.
         """
         if kwargs:
@@ -63,11 +63,11 @@ class ModelSession:
         return self._handle.session.createDataFrame([], StructType([]))
 
     def table(self, tableName: Any) -> DataFrame:
-        """The rows of a table or view, by its SQL name."""
+        """Returns the rows of a table or view, by its SQL name."""
         return self.sql(f"select * from {tableName}")
 
     def stop(self) -> None:
-        """Refused: the other models use the same Spark.
+        """Refuses: the other models use the same Spark.
 
         Raises:
             DbtRuntimeError: always.
@@ -85,7 +85,7 @@ class ModelSession:
 
 
 class _With:
-    """An object with some methods of its own, and for the rest the one below it."""
+    """An object with some methods replaced; all else is passed to the wrapped object."""
 
     def __init__(self, below: Any, **methods: Callable[..., Any]) -> None:
         self._below = below
@@ -96,12 +96,12 @@ class _With:
 
 
 class Inputs:
-    """The tables and views that `dbt.ref` and `dbt.source` give: all as of the moment when the first is asked for.
+    """The tables and views that `dbt.ref` and `dbt.source` return: all as of the moment when the first is read.
 
     Args:
         handle: the connection.
         names: all of them, by their SQL names.
-        batch: what is read instead of some: the rows of a microbatch.
+        batch: the rows of a microbatch, which replace those of some inputs.
     """
 
     def __init__(self, handle: SiltHandle, names: Iterable[str], batch: Mapping[str, str]) -> None:
@@ -112,13 +112,13 @@ class Inputs:
         self._given: set[str] = set()
 
     def frame(self, name: str) -> DataFrame:
-        """The rows of one; each time with columns of their own, so that it can be joined with itself.
+        """Returns the rows of one; each time with new columns, so that it can be joined with itself.
 
         Raises:
-            SiltError: it is not there, or cannot be read.
+            SiltError: it does not exist, or cannot be read.
         """
         if self._frames is None:
-            # What is not there may stand in a branch that is not reached.
+            # An input that does not exist may be in a branch that is not reached.
             there = [each for each in self._names if self._is_there(each)]
             frames = self._handle.warehouse.tables([self._batch.get(each, each) for each in there])
             self._frames = dict(zip(there, frames, strict=True))
@@ -134,12 +134,12 @@ class Inputs:
         parts = identifiers(name)
         catalog = self._handle.warehouse.catalog
         if len(parts) != 3 or parts[0].lower() not in catalog.databases():
-            return True  # Spark's own, or a file
+            return True  # a table of Spark, or a file
         return catalog.find(RelationName(*parts)) is not None
 
 
 def by_written_names(function: Callable[..., Any], called: str) -> Callable[..., Any]:
-    """`dbt.ref` or `dbt.source`, with an error that says which names they know."""
+    """Returns `dbt.ref` or `dbt.source`, with an error that lists the names that they know."""
 
     def call(*names: str, **version: Any) -> Any:
         try:

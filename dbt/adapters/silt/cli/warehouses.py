@@ -1,4 +1,4 @@
-"""What the arguments name: a warehouse, a table of it by name, the table in any folder, one of its versions."""
+"""Opens what the arguments name: a warehouse, a table by its name or folder, a version of a table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, InvalidS
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
-from dbt.adapters.silt.records import locations as profile_places
+from dbt.adapters.silt.records import locations as profile_locations
 
 _BY_PATH = "delta"
 _VERSION = re.compile(r"v?(\d{1,19})")
@@ -26,14 +26,14 @@ _NO_WAREHOUSE = "Name one with `--warehouse PATH`, or go to the folder of a dbt 
 
 
 @dataclass(frozen=True)
-class Place:
-    """A warehouse.
+class OpenWarehouse:
+    """A warehouse, with what a short name in it means.
 
     Attributes:
         catalog: its relations.
         locations: the folder of each database, absolute.
-        database, schema: what a name without these parts means.
-        target_path: where the dbt project keeps what its commands leave behind; None without a project.
+        database, schema: of a name without these parts.
+        target_path: of the dbt project; None without a project.
     """
 
     catalog: Catalog
@@ -43,10 +43,11 @@ class Place:
     target_path: Path | None = None
 
     def name(self, text: str) -> RelationName:
-        """The full name that a person means: `table`, `schema.table` or `database.schema.table`.
+        """Returns the full name for a short one: `table`, `schema.table` or `database.schema.table`.
 
         Raises:
-            InvalidNameError: it is no name, or has more parts.
+            InvalidNameError: the text is not a name.
+            InvalidStatementError: it has more parts.
         """
         parts = name_parts(text)
         if len(parts) > 3:
@@ -55,9 +56,9 @@ class Place:
 
 
 def add_warehouse_options(parser: ArgumentParser) -> None:
-    """Declares what names a warehouse."""
+    """Declares the options that name a warehouse."""
     group = parser.add_argument_group(
-        "which warehouse", "By default that of the dbt project of the current folder, else ./warehouse."
+        "which warehouse", "By default the warehouse of the dbt project in the current folder, else ./warehouse."
     )
     group.add_argument("--warehouse", metavar="PATH", help="the folder of a warehouse; no dbt project is looked for")
     group.add_argument("--project-dir", metavar="PATH", help="the folder of the dbt project")
@@ -67,28 +68,28 @@ def add_warehouse_options(parser: ArgumentParser) -> None:
     group.add_argument("--target-path", metavar="PATH", help="where dbt writes its artifacts, by default target/")
 
 
-def place_of(arguments: Namespace) -> Place:
-    """The warehouse that the arguments name.
+def open_warehouse(arguments: Namespace) -> OpenWarehouse:
+    """Opens the warehouse that the arguments name.
 
     Raises:
         InvalidSettingError: there is none, or the project or its profile cannot be used.
     """
     if arguments.warehouse is not None:
-        return _folder_place(Path(arguments.warehouse).expanduser(), arguments)
+        return _in_folder(Path(arguments.warehouse).expanduser(), arguments)
     project = profile.find_project(arguments)
     if project is not None:
         found = profile.warehouse_of(project, arguments)
         catalog = Catalog(local_stores(found.locations))
-        _check_there(found.locations[found.database])
-        return Place(catalog, found.locations, found.database, found.schema, project.target_path)
-    for folder in (Path.cwd() / profile_places.WAREHOUSE, Path.cwd()):
+        _check_exists(found.locations[found.database])
+        return OpenWarehouse(catalog, found.locations, found.database, found.schema, project.target_path)
+    for folder in (Path.cwd() / profile_locations.WAREHOUSE, Path.cwd()):
         if _is_warehouse(folder):
-            return _folder_place(folder, arguments)
+            return _in_folder(folder, arguments)
     raise InvalidSettingError(f"there is neither a dbt project nor a warehouse in {Path.cwd()}", remedy=_NO_WAREHOUSE)
 
 
 def table_of(text: str, arguments: Namespace) -> DeltaLog:
-    """The table that a person names, by its name in the warehouse or by its folder (a text with a slash).
+    """Opens a table by its name in the warehouse or by its folder (a text with a slash).
 
     Raises:
         InvalidNameError, RelationNotFoundError, SchemaNotFoundError: there is no such table.
@@ -98,12 +99,12 @@ def table_of(text: str, arguments: Namespace) -> DeltaLog:
     if path is not None:
         log = Catalog({}).table_at(os.path.expanduser(path))
         return DeltaLog(log.store, path)
-    place = place_of(arguments)
-    return place.catalog.table(place.name(text))
+    warehouse = open_warehouse(arguments)
+    return warehouse.catalog.table(warehouse.name(text))
 
 
 def snapshot_of(text: str, arguments: Namespace) -> tuple[DeltaLog, Snapshot]:
-    """The table that a person names, at the version that they name: `TABLE`, `TABLE@v12` or `TABLE@2026-01-31 12:00`.
+    """Opens a table at a version: `TABLE`, `TABLE@v12` or `TABLE@2026-01-31 12:00`.
 
     A time without a zone is in UTC.
 
@@ -119,7 +120,7 @@ def snapshot_of(text: str, arguments: Namespace) -> tuple[DeltaLog, Snapshot]:
 
 
 def _travel(text: str) -> tuple[str, int | None, datetime | None]:
-    """A text's name, and the version or the time at its end."""
+    """Splits a text into the name, and the version or the time at its end."""
     name, at, end = text.rpartition("@")
     version = _VERSION.fullmatch(end)
     if not at or not name:
@@ -134,25 +135,25 @@ def _travel(text: str) -> tuple[str, int | None, datetime | None]:
 
 
 def _path(text: str) -> str | None:
-    """The folder that a text names; None where it is a name."""
+    """Returns the folder that a text names; None where it is the name of a table."""
     if text.startswith(f"{_BY_PATH}.`") and text.endswith("`"):
         return text[len(_BY_PATH) + 2 : -1]
     is_path = text in (".", "..") or ("/" in text and not text.startswith("`"))
     return text if is_path else None
 
 
-def _folder_place(folder: Path, arguments: Namespace) -> Place:
+def _in_folder(folder: Path, arguments: Namespace) -> OpenWarehouse:
     location = local_folder(str(folder))
     if not os.path.isdir(location):
         raise InvalidSettingError(f"there is no folder {location}", remedy=_NO_WAREHOUSE)
-    database, schema = profile_places.DATABASE, profile_places.SCHEMA
+    database, schema = profile_locations.DATABASE, profile_locations.SCHEMA
     locations = {database: location}
     target_path = None if arguments.target_path is None else Path(arguments.target_path)
-    return Place(Catalog(local_stores(locations)), locations, database, schema, target_path)
+    return OpenWarehouse(Catalog(local_stores(locations)), locations, database, schema, target_path)
 
 
-def _check_there(location: str) -> None:
-    """A warehouse that is not there has no table, which must not read as if all were well."""
+def _check_exists(location: str) -> None:
+    """Passes where the warehouse exists: a missing one has no tables, which must not look like a result."""
     if not os.path.isdir(local_path(location)):
         raise InvalidSettingError(
             f"the profile's warehouse {location} is not there yet",
@@ -161,6 +162,6 @@ def _check_there(location: str) -> None:
 
 
 def _is_warehouse(folder: Path) -> bool:
-    """Whether there are schemas in the folder."""
-    catalog = Catalog({profile_places.DATABASE: LocalStore(folder)})
-    return bool(catalog.schemas(profile_places.DATABASE))
+    """Whether the folder holds schemas."""
+    catalog = Catalog({profile_locations.DATABASE: LocalStore(folder)})
+    return bool(catalog.schemas(profile_locations.DATABASE))
