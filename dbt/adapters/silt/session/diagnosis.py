@@ -9,8 +9,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.engine.catalog.layout import local_path
+from dbt.adapters.silt.engine.kernel.errors import StorageError
 
 _JAVA = "select java_method('java.lang.System', 'getProperty', 'java.version')"
 

@@ -12,11 +12,11 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.layout import local_path
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
-from dbt.adapters.silt.engine.catalog.layout import local_path
 from dbt.adapters.silt.records.locations import locations as warehouse_locations
 from dbt.adapters.silt.records.units import is_forgotten_on_replace
 from dbt.adapters.silt.session.handle import Runner, SiltHandle

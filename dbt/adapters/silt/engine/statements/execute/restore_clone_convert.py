@@ -18,6 +18,7 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import TimeTravel
+from dbt.adapters.silt.engine.statements.resolve import time_travel
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget, create_target_of
 from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark
@@ -32,7 +33,6 @@ from dbt.adapters.silt.engine.statements.steps.table_change import (
     settings_with,
     table_to_change,
 )
-from dbt.adapters.silt.engine.statements.resolve import time_travel
 
 
 def restore(context: Context, statement: ast.Restore) -> Result:
