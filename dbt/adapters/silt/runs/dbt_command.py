@@ -1,4 +1,4 @@
-"""The dbt command of this process, as it was typed. It can be seen on dbt's main thread only."""
+"""Reads the dbt command of this process as it was typed, which only dbt's main thread can see."""
 
 from __future__ import annotations
 
