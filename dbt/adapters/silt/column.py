@@ -92,17 +92,17 @@ class SiltColumn(SparkColumn):
         return False
 
 
-def _field_comments(data_type: DataType, place: str) -> Iterator[tuple[str, str | None]]:
+def _field_comments(data_type: DataType, path: str) -> Iterator[tuple[str, str | None]]:
     """The comment of each field of the structs in a type, by the path that ALTER TABLE names it by."""
     if isinstance(data_type, StructType):
         for each in data_type.fields:
-            yield f"{place}.{each.name}", each.metadata.get("comment")
-            yield from _field_comments(each.dataType, f"{place}.{each.name}")
+            yield f"{path}.{each.name}", each.metadata.get("comment")
+            yield from _field_comments(each.dataType, f"{path}.{each.name}")
     elif isinstance(data_type, ArrayType):
-        yield from _field_comments(data_type.elementType, f"{place}.element")
+        yield from _field_comments(data_type.elementType, f"{path}.element")
     elif isinstance(data_type, MapType):
-        yield from _field_comments(data_type.keyType, f"{place}.key")
-        yield from _field_comments(data_type.valueType, f"{place}.value")
+        yield from _field_comments(data_type.keyType, f"{path}.key")
+        yield from _field_comments(data_type.valueType, f"{path}.value")
 
 
 def unique_names(names: Iterable[str]) -> list[str]:

@@ -46,7 +46,7 @@ class SiltRelation(SparkRelation):
         external: what reads the files of a source that is on files.
         external_location: where they are.
         external_format: `delta`, or the files' format.
-        replaces: whether a table that is made under this name may take the place of another; None if that is for the
+        replaces: whether a table that is created under this name may replace another; None if that is for the
             cache of relations to say.
     """
 

@@ -104,12 +104,12 @@ def resumable(entries: Sequence[RunEntry], own: RunEntry, resume: timedelta) -> 
     return newest
 
 
-def run_id_text(value: Any, place: str) -> str:
+def run_id_text(value: Any, source: str) -> str:
     """A run id as text; empty for none, which an unset environment variable gives too.
 
     Args:
         value: what was given, as YAML reads it.
-        place: what gave it, for the error.
+        source: its source, for the error.
 
     Raises:
         InvalidSettingError: it is neither text nor a number, too long, or holds characters that cannot be seen.
@@ -118,16 +118,16 @@ def run_id_text(value: Any, place: str) -> str:
         value = value.isoformat()
     if value is not None and (isinstance(value, bool) or not isinstance(value, (str, int, float))):
         raise InvalidSettingError(
-            f"{place} is a text or a number, not {value!r}", remedy="Give a text that names the run, such as a date"
+            f"{source} is a text or a number, not {value!r}", remedy="Give a text that names the run, such as a date"
         )
     text = "" if value is None else str(value).strip()
     if len(text) > LONGEST_RUN_ID:
         raise InvalidSettingError(
-            f"{place} has {len(text):,} characters, and at most {LONGEST_RUN_ID} are taken", remedy="Give a shorter id"
+            f"{source} has {len(text):,} characters, and at most {LONGEST_RUN_ID} are taken", remedy="Give a shorter id"
         )
     if not text.isprintable():
         raise InvalidSettingError(
-            f"{place} holds characters that cannot be seen: {text!r}", remedy="Give an id without them"
+            f"{source} holds characters that cannot be seen: {text!r}", remedy="Give an id without them"
         )
     return text
 

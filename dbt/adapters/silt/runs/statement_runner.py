@@ -77,7 +77,7 @@ class StatementRunner:
 
         Args:
             own_unit: where the statement is a node's own write, its unit; of others, the text and the node decide.
-            replace_tables: whether CREATE OR REPLACE VIEW may take the place of a table.
+            replace_tables: whether CREATE OR REPLACE VIEW may replace a table.
 
         Raises:
             SiltError: see the warehouse.

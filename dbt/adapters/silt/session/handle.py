@@ -45,7 +45,7 @@ class Submission:
     Attributes:
         text: its statements.
         unit: where the text is a node's own write, its unit of work.
-        replace_tables: whether a view that is made may take the place of a table.
+        replace_tables: whether a view that is created may replace a table.
     """
 
     text: str
@@ -139,7 +139,7 @@ class SiltCursor:
 
         Args:
             sql: the text, where it does not come with `bindings`.
-            bindings: a Submission, which is then run in the place of `sql`: dbt hands its bindings on as they are.
+            bindings: a Submission, which is then run instead of `sql`: dbt hands bindings on as they are.
 
         Raises:
             DbtRuntimeError: bindings in DB-API's sense were given.
