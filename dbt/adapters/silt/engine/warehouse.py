@@ -36,29 +36,29 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.layout import local_stores
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.spark import errors, frame_source
 from dbt.adapters.silt.engine.commands.spark.required_settings import configure
 from dbt.adapters.silt.engine.commands.spark.shared_storage import SharedStorage
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings, never
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
-from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from dbt.adapters.silt.engine.sql.ast import Query, Statement, is_path
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.engine.statements.conflict_retry import ConflictRetry
-from dbt.adapters.silt.engine.statements.execute import dataframe_write, skips
-from dbt.adapters.silt.engine.statements.execute.context import Context, Result
-from dbt.adapters.silt.engine.statements.execute.written import Written, effect_of, name_of
+from dbt.adapters.silt.engine.statements.execute import dataframe_write
+from dbt.adapters.silt.engine.statements.execute.written import Written
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 from dbt.adapters.silt.engine.statements.resolve.reads import ReadHistory
 from dbt.adapters.silt.engine.statements.resolve.resolve import Resolver
 from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
 from dbt.adapters.silt.engine.statements.retry_queue import RetryQueue
+from dbt.adapters.silt.engine.statements.steps import skips
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -120,8 +120,7 @@ class Warehouse:
         settings: WarehouseSettings | None = None,
     ) -> None:
         self.settings = settings or WarehouseSettings()
-        places = {database: location, **(databases or {})}
-        stores = {name: LocalStore(_local(place)) for name, place in places.items()}
+        stores = local_stores({database: location, **(databases or {})})
         catalog = Catalog(stores, self.settings.clock)
         catalog.create_schema(database, schema, if_not_exists=True)
         self._storage = SharedStorage(tuple(stores.values()))
@@ -257,11 +256,13 @@ class Warehouse:
         Raises:
             InvalidNameError: as the statement would.
         """
-        effect, name = effect_of(statement), name_of(statement)
-        if effect is None or is_path(name):
-            return None if effect is None else Written(None, effect)
+        name = statement.changed_table
+        if name is None or statement.effect is None:
+            return None
+        if is_path(name):
+            return Written(None, statement.effect)
         table = self._namespace.name_in_warehouse(name)
-        return None if table is None else Written(table, effect)
+        return None if table is None else Written(table, statement.effect)
 
     def schema_of(self, query: str) -> StructType:
         """The schema of a query, without running it."""
@@ -326,15 +327,3 @@ class Warehouse:
     def _run(self, statement: Statement, settings: WriteSettings) -> Result:
         retry = ConflictRetry(self.settings.statement_attempts, self.settings.clock, self._retry_queue)
         return retry.run(statement, settings, self._context)
-
-
-def _local(location: str) -> str:
-    scheme, colon, rest = location.partition("://")
-    if not colon:
-        return location
-    if scheme == "file":
-        return rest
-    raise InvalidSettingError(
-        f"a warehouse at `{location}` is not supported: only folders of a local or mounted file system are",
-        remedy="Give the path of a folder",
-    )

@@ -15,9 +15,10 @@ from dbt.adapters.silt.connections import SiltConnectionManager
 from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, ReplaceWhereMismatchError
+from dbt.adapters.silt.engine.sql.ast import Effect
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.engine.sql.split import split_statements
-from dbt.adapters.silt.engine.statements.execute.written import Effect, Written
+from dbt.adapters.silt.engine.statements.execute.written import Written
 from dbt.adapters.silt.materializations.incremental.microbatch import REMEDY
 from dbt.adapters.silt.materializations.seeds import seed_file
 from dbt.adapters.silt.records.units import Unit, clone_unit, main_unit, model_hook_scope

@@ -22,7 +22,7 @@ from dbt_common.invocation import get_invocation_id, get_invocation_started_at
 
 from dbt import selected_resources
 from dbt.adapters.silt.engine.kernel.errors import SiltError
-from dbt.adapters.silt.engine.statements.execute.effects import changes_something
+from dbt.adapters.silt.engine.sql.ast import Statement
 from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry, variables_text
 from dbt.adapters.silt.records.units import RunContext
 from dbt.adapters.silt.runs.dbt_command import RETRY, DbtCommand
@@ -146,9 +146,9 @@ class Invocation:
         if not self.is_operation:
             self.start()
 
-    def on_statement(self, statement: str) -> None:
+    def on_statement(self, statement: Statement) -> None:
         """Starts the run of an operation before its first statement that changes something."""
-        if self.is_operation and not self._entered and changes_something(statement):
+        if self.is_operation and not self._entered and statement.changes_something:
             self.start()
 
     def start(self) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.statements.execute.written import Effect, Written
+from dbt.adapters.silt.engine.sql.ast import Effect
+from dbt.adapters.silt.engine.statements.execute.written import Written
 from dbt.adapters.silt.records.units import RunContext, StatementScope, Unit, node_scope
 from dbt.adapters.silt.runs.committed_work import CommittedWork
 

@@ -86,15 +86,8 @@ def _logs(catalog: Catalog, first: tuple[str, ...]) -> Iterator[DeltaLog]:
     """The tables of the warehouse, the named ones first: hooks and operations write to others than a node's own."""
     named = [RelationName(*parts) for parts in map(identifiers, first) if len(parts) == 3]
     found = (catalog.find(name) for name in named)
-    everywhere = (
-        entry
-        for database in catalog.databases()
-        for schema in catalog.schemas(database)
-        for entry in catalog.relations(database, schema)
-    )
-    for entry in chain(found, everywhere):
-        if entry is not None and entry.kind is RelationKind.TABLE:
-            yield catalog.table(entry.name)
+    first_tables = (entry.name for entry in found if entry is not None and entry.kind is RelationKind.TABLE)
+    yield from map(catalog.table, chain(first_tables, catalog.all_tables()))
 
 
 @dataclass(frozen=True)

@@ -82,8 +82,8 @@ class StatementRunner:
         Raises:
             SiltError: see the warehouse.
         """
-        self._invocation.on_statement(text)
         statement = parse(text)
+        self._invocation.on_statement(statement)
         change = None if own_unit is not None else self._change(warehouse, statement)
         unit = own_unit or self._unit_by_text(text, change)
         facts = self._facts(unit)
