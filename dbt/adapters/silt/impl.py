@@ -64,7 +64,7 @@ _RELATION_TYPES = {RelationKind.TABLE: RelationType.Table, RelationKind.VIEW: Re
 
 @dataclass
 class SiltConfig(IncrementalConfig):
-    """What a model may configure beyond dbt's own configuration.
+    """The configs of a model beyond dbt's own.
 
     `model_configs` lists the configs of other adapters that are accepted, too, and have no effect.
     """

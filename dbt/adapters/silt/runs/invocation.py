@@ -106,7 +106,7 @@ class Invocation:
 
     @property
     def context(self) -> RunContext:
-        """What the units of work of this command have in common.
+        """The part of a unit's name that all units of work of this command share.
 
         Raises:
             InvalidSettingError: see `run`.

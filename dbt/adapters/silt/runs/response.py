@@ -32,7 +32,7 @@ _COUNTS: Final = (
 
 @dataclass
 class SiltResponse(AdapterResponse):
-    """What a statement did, as `run_results.json` has it.
+    """The result of a statement, as `run_results.json` has it.
 
     Attributes:
         run_id, app_id, txn_version: the unit of work, where the statement was one.

@@ -33,7 +33,7 @@ _REPEATED = frozenset(("error", "fail", "skipped", "runtime error", "partial suc
 
 @dataclass(frozen=True)
 class PreviousResults:
-    """What `run_results.json` says of the command that `dbt retry` repeats.
+    """The contents of `run_results.json` about the command that `dbt retry` repeats.
 
     Attributes:
         command: dbt's name of it ("run", "run-operation").

@@ -48,7 +48,7 @@ class LogicalRun:
 
 @dataclass(frozen=True)
 class RunSources:
-    """Where a run id may come from, gathered before one is chosen.
+    """The candidates for a run id, gathered before one is chosen.
 
     Attributes:
         invocation_id: dbt's id of this command.

@@ -29,10 +29,10 @@ logger = AdapterLogger("Silt")
 
 @dataclass(frozen=True)
 class _Change:
-    """What a statement changes, where that is found in its text: not of a node's own write, which is named.
+    """The change that a statement makes by its text; a node's own write is known by name, and has none.
 
     Attributes:
-        written: the table, and what of it.
+        written: the table, and what of it changes.
         scope: where the statement runs; None where that makes no unit of it.
     """
 
@@ -102,7 +102,7 @@ class StatementRunner:
         return result, response
 
     def job_tags(self) -> tuple[str, ...]:
-        """What this thread's Spark jobs are tagged with: the node, its own tags, the query comment."""
+        """The tags of this thread's Spark jobs: the node, its own tags, the query comment."""
         return job_tags((get_node_info().get("unique_id"), *self._node.context.tags, self._query_comment()))
 
     def note_skip(self, response: SiltResponse, unit: Unit) -> None:

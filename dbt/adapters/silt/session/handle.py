@@ -25,7 +25,7 @@ from dbt.adapters.silt.session.spark import SessionPool
 
 
 class Runner(Protocol):
-    """What a cursor needs of a `StatementRunner`."""
+    """The part of a `StatementRunner` that a cursor needs."""
 
     def run(
         self, warehouse: Warehouse, text: str, own_unit: Unit | None = None, *, replace_tables: bool = False
@@ -34,7 +34,7 @@ class Runner(Protocol):
         ...
 
     def job_tags(self) -> tuple[str, ...]:
-        """What the Spark jobs of this thread's statements are tagged with."""
+        """The tags of the Spark jobs of this thread's statements."""
         ...
 
 

@@ -97,7 +97,7 @@ def _ask(path: str) -> Java:
 
 
 def _memory_bytes() -> int:
-    """What the machine has, or the container may use."""
+    """The memory of the machine, or the limit of the container."""
     limits = [_physical_bytes()]
     for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
