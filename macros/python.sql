@@ -10,8 +10,8 @@
 {% endmacro %}
 
 
-{#-- A python model's code; where its rows go: a temporary view, which the model's statement then reads; and, for a microbatch,
-     what stands for each of its inputs: dbt's own `ref` for python models leaves the batch's filter out. --#}
+{#-- A python model's code, with the name of the temporary view for its rows, which the model's statement then reads, and, for a
+     microbatch, a query for each of its inputs: dbt's own `ref` for python models leaves the batch's filter out. --#}
 {% macro silt_python_code(compiled_code, view) -%}
 {{ compiled_code }}
 

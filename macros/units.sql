@@ -1,5 +1,5 @@
-{#-- Runs a node's own write, the call's block, as its unit of work, and reports it as the node's result. A seed's names the
-     value that a failed write was at fault for. --#}
+{#-- Runs a node's own write, the call's block, as its unit of work, and reports it as the node's result. For a
+     seed, a write that fails for a value names it. --#}
 {% macro silt_write(unit, staged_seed=none) %}
   {%- set statement = silt_written(caller()) -%}
   {%- if execute -%}
@@ -13,7 +13,7 @@
 {% endmacro %}
 
 
-{#-- Runs the statement that makes a node's view, which is no unit of work: made twice, it is the same. --#}
+{#-- Runs the statement that creates a node's view, which is no unit of work: created twice, it is the same. --#}
 {% macro silt_write_view(existing_relation) %}
   {%- set statement = silt_written(caller()) -%}
   {%- if execute -%}
@@ -22,7 +22,7 @@
 {% endmacro %}
 
 
-{#-- The statement with the node's header, as it is kept in the folder of what was run. --#}
+{#-- Returns the statement with the node's header, and writes it to the target path's `run` folder. --#}
 {% macro silt_written(statement) %}
   {%- set written = silt_with_header(statement | trim) -%}
   {%- if execute -%}
@@ -33,22 +33,22 @@
 {% endmacro %}
 
 
-{#-- The statement after those that the node wants run before it. --#}
+{#-- Returns the statement after the node's `sql_header`. --#}
 {% macro silt_with_header(statement) %}
   {%- set header = config.get('sql_header') -%}
   {{ return((header | trim | trim(';') ~ ';\n' if header else '') ~ statement) }}
 {% endmacro %}
 
 
-{#-- Reports a unit of work that an earlier commit had done. --#}
+{#-- Reports a unit of work that is skipped, because an earlier commit has done it. --#}
 {% macro silt_skip(response) %}
   {{ write('-- ' ~ response) }}
   {%- do store_result('main', response=response) -%}
 {% endmacro %}
 
 
-{#-- dbt's own, with what a materialization of the project's runs as its result `main` as the node's own write: of all else
-     that such a node runs, each statement is a unit of work by its text. --#}
+{#-- dbt's own. In a materialization of the project's, the text that is run as the result `main` is the node's own write, and
+     each other statement is a unit of work by its text. --#}
 {% macro statement(name=none, fetch_result=False, auto_begin=True, language='sql') -%}
   {%- if execute -%}
     {%- set compiled_code = caller() -%}

@@ -1,5 +1,5 @@
-{#-- The query's columns with their comments; nothing if none is to have one. What is inside of a column has its comment
-     set by `persist_docs`: no list of columns can name it. --#}
+{#-- The query's columns with their comments; nothing if none has one. `persist_docs` sets the comments of nested fields: no
+     list of columns can name them. --#}
 {% macro silt_documented_columns(sql, with_fields=true) -%}
   {%- if config.persist_column_docs() and model.columns -%}
     {%- set columns = adapter.get_column_schema_from_query(silt_with_header(sql)) -%}
@@ -33,7 +33,7 @@
 {% endmacro %}
 
 
-{#-- Another run of the same work may have dropped a column since it was looked for. --#}
+{#-- Another run of the same unit of work may have dropped a column since it was looked for. --#}
 {% macro silt__alter_relation_add_remove_columns(relation, add_columns, remove_columns) %}
   {%- if add_columns -%}
     {%- call statement() -%}

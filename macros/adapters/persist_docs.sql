@@ -1,5 +1,5 @@
-{#-- A table's comments are set where it is made; this is for a table that was there before, and only for what differs, so that
-     a run that changes no documentation makes no commit for it. A view's comments are always set where it is made. --#}
+{#-- Sets the comments of a table that was there before, and only those that differ, so that a run that changes no documentation
+     makes no commit for it. A new table, and every view, gets its comments where it is created. --#}
 {% macro silt__persist_docs(relation, model, for_relation, for_columns) -%}
   {%- if relation.is_table -%}
     {%- if for_relation and config.persist_relation_docs()

@@ -1,4 +1,4 @@
-{#-- A table and all that it is made with, in one statement, so in one commit: columns' comments, constraints, comment,
+{#-- Creates a table in one statement, so in one commit, with all that belongs to it: columns' comments, constraints, comment,
      partitioning and properties. --#}
 {% macro silt__create_table_as(temporary, relation, sql) -%}
   {%- if temporary -%}
@@ -57,7 +57,7 @@
 {%- endmacro %}
 
 
-{#-- Transaction identifiers are what a rerun is recognised by: they are kept long enough for any rerun. --#}
+{#-- Transaction identifiers let a rerun recognise what is done: they are kept long enough for any rerun. --#}
 {% macro silt_properties_clause() -%}
   {%- set properties = {'delta.setTransactionRetentionDuration': 'interval 90 days'} -%}
   {%- do properties.update(config.get('tblproperties') or {}) %}

@@ -1,4 +1,4 @@
-{#-- Looking after tables: as an operation, which carries the statement out and prints what came of it,
+{#-- Maintenance of tables: as an operation, which runs the statement and prints its result,
 
        dbt run-operation silt_optimize --args '{table: shop.orders, zorder_by: [customer_id]}'
 
@@ -6,7 +6,7 @@
 
        {{ config(post_hook="{{ silt_optimize(this) }}") }} --#}
 
-{#-- Small files become few. `where`: a condition on partition columns; `zorder_by`: a column, or a list of them. --#}
+{#-- Compacts small files. `where`: a condition on partition columns; `zorder_by`: a column, or a list of them. --#}
 {% macro silt_optimize(table, where=none, zorder_by=none) %}
   {%- set columns = [zorder_by] if zorder_by is string else (zorder_by or []) -%}
   {%- set parts = ['optimize ' ~ table] -%}
@@ -16,8 +16,8 @@
 {% endmacro %}
 
 
-{#-- Files go that no version within the retention needs. `dry_run` only lists them; `lite` looks for none but those that
-     the log names. --#}
+{#-- Deletes the files that no version within the retention needs. `dry_run` only lists them; `lite` looks only for those
+     that the log names. --#}
 {% macro silt_vacuum(table, retain_hours=none, dry_run=false, lite=false) %}
   {%- set parts = ['vacuum ' ~ table] -%}
   {%- do parts.append('lite') if lite -%}
@@ -27,21 +27,21 @@
 {% endmacro %}
 
 
-{#-- The table is as it was: give either a version or a timestamp. --#}
+{#-- Restores the table to a version or a timestamp. --#}
 {% macro silt_restore(table, version=none, timestamp=none) %}
   {%- if (version is none) == (timestamp is none) -%}
     {%- do exceptions.raise_compiler_error('silt_restore takes either a version or a timestamp') -%}
   {%- endif -%}
   {%- if version is not none -%}
-    {%- set place = 'version as of ' ~ version -%}
+    {%- set version_clause = 'version as of ' ~ version -%}
   {%- else -%}
-    {%- set place = 'timestamp as of ' ~ adapter.string_literal(timestamp | string) -%}
+    {%- set version_clause = 'timestamp as of ' ~ adapter.string_literal(timestamp | string) -%}
   {%- endif -%}
-  {{ return(silt_carry_out('restore table ' ~ table ~ ' to ' ~ place)) }}
+  {{ return(silt_carry_out('restore table ' ~ table ~ ' to ' ~ version_clause)) }}
 {% endmacro %}
 
 
-{#-- The versions of the table, the newest first. --#}
+{#-- Prints the versions of the table, the newest first. --#}
 {% macro silt_history(table, limit=none) %}
   {%- set shown = ['version', 'timestamp', 'operation', 'operationParameters', 'operationMetrics', 'userMetadata'] -%}
   {%- set statement = 'describe history ' ~ table ~ (' limit ' ~ limit if limit is not none else '') -%}

@@ -1,4 +1,4 @@
-{#-- Undoes all that a run changed, as the command `silt rollback` does, and prints what went back:
+{#-- Undoes all that a run changed, as the command `silt rollback` does, and prints what was undone:
 
        dbt run-operation silt_rollback --args '{run_id: "2026-03-01"}'
 

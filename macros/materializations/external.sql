@@ -1,5 +1,5 @@
 {#-- The model's rows as a file or a folder outside of the warehouse (`location`, with `format`, `options` and `partition_by`),
-     and a view in the warehouse that reads them. A rerun writes the same place again, all of it or nothing. --#}
+     and a view in the warehouse that reads them. A rerun writes the same location again, all of it or nothing. --#}
 {% materialization external, adapter='silt', supported_languages=['sql', 'python'] %}
   {%- set target_relation = this.incorporate(type='view') -%}
   {%- set existing_relation = load_cached_relation(this) -%}

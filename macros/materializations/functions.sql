@@ -31,7 +31,7 @@
 {%- endmacro %}
 
 
-{#-- Spark knows of two kinds: what is stable within a statement is neither. --#}
+{#-- Spark knows two kinds, deterministic or not: dbt's `stable` is neither. --#}
 {% macro silt__scalar_function_volatility_sql() -%}
   {%- set volatility = model.config.get('volatility') -%}
   {%- if volatility == 'deterministic' -%}

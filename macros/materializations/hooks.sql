@@ -15,7 +15,7 @@
 {% endmacro %}
 
 
-{#-- What every materialization begins with. --#}
+{#-- The beginning of every materialization. --#}
 {% macro silt_run_pre_hooks(hooks) %}
   {%- do adapter.begin_own_materialization() -%}
   {%- do silt_check_configs() -%}

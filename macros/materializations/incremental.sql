@@ -51,8 +51,8 @@
 {%- endmaterialization %}
 
 
-{#-- Whether the strategy's statement is ours, and so holds the model's query itself. One of the project's, or of a package,
-     reads the rows from a temporary view. --#}
+{#-- Whether this adapter writes the strategy's statement, which then holds the model's query itself. One of the project's, or of
+     a package, reads the rows from a temporary view. --#}
 {% macro silt_is_own_strategy(strategy, strategy_macro) %}
   {%- set chosen = {
     'append': adapter.dispatch('get_incremental_append_sql', 'dbt'),
@@ -73,8 +73,8 @@
 {% endmacro %}
 
 
-{#-- The rows that a table is made with. The first batch of a microbatch model is held to its window, as the later ones are by
-     their statement: what it gave beside it would stay, and be there twice once its own batch has run. --#}
+{#-- The rows that a table is created with. The first batch of a microbatch model is held to its window, as the later ones are by
+     their statement: rows outside of it would stay, and be there twice once their own batch has run. --#}
 {% macro silt_first_rows(strategy, query) -%}
   {%- if strategy != 'microbatch' or not model.batch -%}
     {{ return(query) }}
@@ -90,8 +90,8 @@
 
 
 {#-- What `on_schema_change` asks for: the columns to write (`dest_columns`), and whether the statement itself adds those that the
-     table lacks (`evolve`). Columns that go, and types that change, are changed here, before: no statement can do that and
-     write rows; it does no harm if the write then fails, or is done again. --#}
+     table lacks (`evolve`). Dropped columns and changed types are applied here, before: no statement can do that and write
+     rows; it does no harm if the write then fails, or is repeated. --#}
 {% macro silt_follow_schema_change(on_schema_change, query, target_relation) %}
   {%- set target_columns = adapter.get_columns_in_relation(target_relation) -%}
   {%- set merges = (config.get('incremental_strategy') or 'merge') == 'merge' -%}

@@ -23,7 +23,7 @@
       {%- do adapter.assert_valid_snapshot_target_given_strategy(target_relation, columns, strategy) -%}
       {%- set staging = snapshot_staging_table(strategy, sql, target_relation) -%}
       {%- if strategy.hard_deletes == 'invalidate' and config.get('updated_at') -%}
-        {%- set staging = silt_snapshot_starting_anew(strategy, staging, target_relation) -%}
+        {%- set staging = silt_snapshot_starting_again(strategy, staging, target_relation) -%}
       {%- endif -%}
       {%- call silt_write(unit) -%}
         {{ silt_snapshot_merge(strategy, staging, target_relation) }}

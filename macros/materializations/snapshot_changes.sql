@@ -1,5 +1,5 @@
-{#-- What a snapshot starts with: the query's rows, in their order, if no key is there twice. Keys that are, few if any, are
-     looked for apart, because a window would shuffle all rows and lose the order that they are stored in. --#}
+{#-- The first rows of a snapshot: the query's, in their order, if no key occurs twice. Repeated keys are looked for separately,
+     because a window would shuffle all rows and lose the order that they are stored in. --#}
 {% macro silt__build_snapshot_table(strategy, sql) %}
   {%- set rows -%}
     select /*+ broadcast(doubles) */ snapshot_query.*
@@ -95,9 +95,9 @@
 {%- endmacro %}
 
 
-{#-- A row that was closed when it went, and comes back with the `updated_at` that it had, starts anew now: dbt's own would give
-     it the id of the closed row, and never insert it. --#}
-{% macro silt_snapshot_starting_anew(strategy, staging, target_relation) -%}
+{#-- A row that was closed when it went, and comes back with the `updated_at` that it had, starts again now: dbt's own would
+     give it the id of the closed row, and never insert it. --#}
+{% macro silt_snapshot_starting_again(strategy, staging, target_relation) -%}
   {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
   {%- set now = silt_snapshot_time(strategy, target_relation) -%}
   select
@@ -165,7 +165,7 @@
       {{ return(now) }}
     {%- elif column.dtype != 'timestamp' and strategy.hard_deletes != 'ignore' -%}
       {%- do exceptions.raise_compiler_error(
-        "`hard_deletes: " ~ strategy.hard_deletes ~ "` writes when a row was missed first, and `updated_at` of " ~ target_relation
+        "`hard_deletes: " ~ strategy.hard_deletes ~ "` writes when a row was first missing, and `updated_at` of " ~ target_relation
         ~ " is no time but " ~ column.dtype ~ ": let `updated_at` name a time, or set `hard_deletes: ignore`"
       ) -%}
     {%- endif -%}

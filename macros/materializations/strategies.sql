@@ -1,4 +1,4 @@
-{#-- Each strategy is one statement that holds the model's query, so one commit. --#}
+{#-- The incremental strategies. Each is one statement that holds the model's query, so one commit. --#}
 
 {% macro silt__get_incremental_default_sql(arg_dict) %}
   {%- if arg_dict['unique_key'] -%}
@@ -64,7 +64,7 @@
 {%- endmacro %}
 
 
-{#-- The rows are replaced that are equal to one of the query's in some columns, or expressions, of the configuration. --#}
+{#-- Replaces the rows that equal one of the query's in the columns, or expressions, of the configuration. --#}
 {% macro silt_replace_equal(arg_dict, texts, setting, conditions=[]) -%}
   {%- set columns = arg_dict['dest_columns'] -%}
   {%- set equal = [] -%}
@@ -81,8 +81,8 @@
 {%- endmacro %}
 
 
-{#-- The partitions that the query has rows of are replaced, that of null too, by the columns that the model names and not by the
-     session's overwrite mode; without any, the table is replaced whole. --#}
+{#-- Replaces the partitions that the query has rows of, that of null too, by the columns that the model names and not by the
+     session's overwrite mode; without such columns, the whole table. --#}
 {% macro silt__get_incremental_insert_overwrite_sql(arg_dict) -%}
   {%- set partition_by = silt_list(config.get('partition_by')) -%}
   {%- set columns = partition_by or silt_list(config.get('liquid_clustered_by')) -%}
@@ -94,7 +94,7 @@
 {%- endmacro %}
 
 
-{#-- The rows that the predicates hold for are replaced, by rows that they hold for: another one is an error. --#}
+{#-- Replaces the rows that the predicates hold for. A new row that they do not hold for is an error. --#}
 {% macro get_incremental_replace_where_sql(arg_dict) %}
   {{ return(adapter.dispatch('get_incremental_replace_where_sql', 'dbt')(arg_dict)) }}
 {% endmacro %}
@@ -113,7 +113,7 @@
 {%- endmacro %}
 
 
-{#-- The batch's window is replaced. dbt's own filter on the refs has cut the query to it. --#}
+{#-- Replaces the batch's window. dbt's own filter on the refs has cut the query to it. --#}
 {% macro silt__get_incremental_microbatch_sql(arg_dict) -%}
   {%- set window = adapter.batch_window(model, arg_dict['dest_columns'], silt_query(arg_dict)) -%}
   {{ silt_insert_into(arg_dict) }}
@@ -138,13 +138,13 @@
 {%- endmacro %}
 
 
-{#-- The model's query; a strategy of a project that calls one of ours may know its temporary view alone. --#}
+{#-- The model's query; a project's own strategy that calls one of these may know its temporary view alone. --#}
 {% macro silt_query(arg_dict) %}
   {{ return(arg_dict['query'] or 'select * from ' ~ arg_dict['temp_relation']) }}
 {% endmacro %}
 
 
-{#-- A configuration that may be one text, several, or none, as a new list. --#}
+{#-- Returns a configuration that may be one text, several, or none, as a new list. --#}
 {% macro silt_list(value) %}
   {%- if value is none or value is undefined -%}
     {{ return([]) }}
@@ -153,7 +153,7 @@
 {% endmacro %}
 
 
-{#-- dbt-spark's own gives none for "all columns". --#}
+{#-- As dbt-spark's, which returns none for "all columns". --#}
 {% macro silt__get_merge_update_columns(merge_update_columns, merge_exclude_columns, dest_columns) %}
   {{ return(default__get_merge_update_columns(merge_update_columns, merge_exclude_columns, dest_columns)) }}
 {% endmacro %}

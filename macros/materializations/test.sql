@@ -1,5 +1,5 @@
-{#-- dbt's own, whose stored failures are made in one step over those of before: dropped first, they would be gone for another
-     run that is at the same test. --#}
+{#-- dbt's own, but stored failures replace the earlier ones in one step: dropped first, they would be gone for another run of
+     the same test. --#}
 {% materialization test, adapter='silt' %}
   {%- if not should_store_failures() -%}
     {{ return(materialization_test_default()) }}

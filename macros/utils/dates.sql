@@ -19,7 +19,7 @@
 {%- endmacro %}
 
 
-{#-- From 1; whole numbers by one function, where the default crosses many joins and gives doubles. --#}
+{#-- The whole numbers from 1, by one function; the default crosses many joins and gives doubles. --#}
 {% macro silt__generate_series(upper_bound) %}
   {%- if upper_bound <= 0 -%}
     {{ exceptions.raise_compiler_error("upper bound must be positive") }}

@@ -44,8 +44,7 @@ FLOORS = (
     ("cli", "runs"),
     ("credentials", "materializations/incremental", "materializations/external"),
     ("materializations", "relation", "session"),
-    ("connections",),
-    ("materializations/python_models",),
+    ("connections", "materializations/python_models"),
     ("methods",),
     ("impl",),
 )

@@ -1,4 +1,4 @@
-"""Columns, and the ways between Arrow tables (Spark's side) and agate tables (dbt's side) that keep every value."""
+"""Columns of relations, and exact conversion between Arrow tables (Spark's side) and agate tables (dbt's)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SiltColumn(SparkColumn):
         "FLOAT64": "double",
         "TIMESTAMPTZ": "timestamp",
     }
-    """What other databases call types, for contracts with `alias_types`, which is dbt's default."""
+    """Names that other databases have for types, for contracts with `alias_types`, which is dbt's default."""
 
     comment: str | None = None
     field_comments: dict[str, str | None] = field(default_factory=dict)
@@ -92,17 +92,17 @@ class SiltColumn(SparkColumn):
         return False
 
 
-def _field_comments(data_type: DataType, place: str) -> Iterator[tuple[str, str | None]]:
+def _field_comments(data_type: DataType, path: str) -> Iterator[tuple[str, str | None]]:
     """The comment of each field of the structs in a type, by the path that ALTER TABLE names it by."""
     if isinstance(data_type, StructType):
         for each in data_type.fields:
-            yield f"{place}.{each.name}", each.metadata.get("comment")
-            yield from _field_comments(each.dataType, f"{place}.{each.name}")
+            yield f"{path}.{each.name}", each.metadata.get("comment")
+            yield from _field_comments(each.dataType, f"{path}.{each.name}")
     elif isinstance(data_type, ArrayType):
-        yield from _field_comments(data_type.elementType, f"{place}.element")
+        yield from _field_comments(data_type.elementType, f"{path}.element")
     elif isinstance(data_type, MapType):
-        yield from _field_comments(data_type.keyType, f"{place}.key")
-        yield from _field_comments(data_type.valueType, f"{place}.value")
+        yield from _field_comments(data_type.keyType, f"{path}.key")
+        yield from _field_comments(data_type.valueType, f"{path}.value")
 
 
 def unique_names(names: Iterable[str]) -> list[str]:
@@ -116,7 +116,7 @@ def unique_names(names: Iterable[str]) -> list[str]:
 
 
 def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
-    """The rows of an Arrow table as Python values; instants become the wall clock's time in the session's zone."""
+    """The rows of an Arrow table as Python values; instants become local times in the session's zone."""
     columns = [[_wall_clock(value) for value in column.to_pylist()] for column in table.columns]
     return list(zip(*columns, strict=True)) if columns else []
 
@@ -230,7 +230,7 @@ def _is_whole(value: Decimal | int) -> bool:
 
 
 def _times(values: Sequence[datetime.datetime | None]) -> pa.Array:
-    """Times of the wall clock; or instants, where the file names zones (a time without one is then in UTC)."""
+    """Times without a zone; or instants, where the file names zones (a time without one is then in UTC)."""
     if not any(value is not None and value.tzinfo is not None for value in values):
         return pa.array(values, pa.timestamp("us"))
     utc = datetime.timezone.utc

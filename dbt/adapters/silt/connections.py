@@ -16,6 +16,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.commands.spark.errors import without_java_stack
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.records.journal import CommitJournal
 from dbt.adapters.silt.records.units import Unit
@@ -66,7 +67,7 @@ class SiltConnectionManager(SQLConnectionManager):
         return self.environment.catalog
 
     def open(self, connection: Connection) -> Connection:  # type: ignore[override]
-        """Give the connection a session; starts Spark at the first."""
+        """Gives the connection a session; the first starts Spark."""
         if connection.state == ConnectionState.OPEN:
             return connection
         with self.exception_handler("open a session"):
@@ -90,7 +91,7 @@ class SiltConnectionManager(SQLConnectionManager):
         return self.get_thread_connection()
 
     def clear_transaction(self) -> None:
-        """Nothing to clear."""
+        """Does nothing: there is no transaction to clear."""
 
     # Statements
 
@@ -107,7 +108,7 @@ class SiltConnectionManager(SQLConnectionManager):
 
         Args:
             unit: where the text is a node's own write, its unit of work.
-            replace_tables: whether a view that is made may take the place of a table.
+            replace_tables: whether a view that is created may replace a table.
         """
         with self.node.hook_errors():
             _, cursor = self._submit(Submission(sql, unit, replace_tables), auto_begin)
@@ -138,7 +139,7 @@ class SiltConnectionManager(SQLConnectionManager):
 
     @contextlib.contextmanager
     def exception_handler(self, sql: str) -> Iterator[None]:
-        """The one place where errors of the engine and of Spark become dbt's."""
+        """Turns errors of the engine and of Spark into dbt's; nothing else does."""
         try:
             yield
         except DbtRuntimeError:
@@ -153,14 +154,9 @@ class SiltConnectionManager(SQLConnectionManager):
 
     @property
     def handle(self) -> SiltHandle:
-        """This thread's open connection's."""
+        """The handle of this thread's open connection."""
         handle: SiltHandle = self.get_thread_connection().handle
         return handle
-
-
-def without_java_stack(text: str) -> str:
-    """The message of an error of Spark's, without the lines that say where in Spark it was raised."""
-    return text.partition("\nJVM stacktrace:")[0].partition("\n\tat ")[0].strip()
 
 
 def _without_plan(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""The profile of type `silt`: its fields, their defaults, and what is said when one of them cannot be used."""
+"""The profile of type `silt`: its fields, their defaults, and the checks of their values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SiltCredentials(Credentials):
     Attributes:
         database: the name of the warehouse as a database.
         schema: the schema that models are built in.
-        warehouse: where the tables are: a folder, relative to the project, or a URI.
+        warehouse: location of the tables: a folder, relative to the project, or a URI.
         master: the Spark master of an embedded session or a cluster; not with `remote`.
         remote: the address of a Spark Connect server (`sc://host:port`).
         databases: more databases, by name, each a folder, relative to the project, or a URI.
@@ -34,7 +34,7 @@ class SiltCredentials(Credentials):
         run_id: what identifies the logical run for an orchestrator; a rerun with the same id applies nothing twice.
         isolation_level: Serializable, WriteSerializable or SnapshotIsolation, for every commit; by default the table's.
         max_commit_attempts: how often a commit is tried against other writers' commits.
-        statement_attempts: how often a statement is run when only a fresh snapshot can save it; 1 is never again.
+        statement_attempts: how often a statement that lost a conflict is run on a fresh snapshot; 1 is once only.
         python_functions: whether functions in Python, whose code is kept in the warehouse, may be made and called.
         resume: for how long ("2 hours") a plain rerun continues a run that did not finish; by default never.
     """
@@ -66,6 +66,8 @@ class SiltCredentials(Credentials):
                 raise ValidationError(f"`{name}` is at least 1, not {getattr(self, name)}")
         if self.resume:
             parse_duration(self.resume)
+        # Not where the adapter starts: `dbt retry` reads its results, and refuses, before it makes an adapter. Of this
+        # package, nothing but the profile runs before that.
         explain_missing_results()
 
     @property
@@ -77,7 +79,7 @@ class SiltCredentials(Credentials):
         return self.warehouse
 
     def _connection_keys(self) -> tuple[str, ...]:
-        # Without run_id: dbt hashes these keys, and parses the whole project anew when one of them changes.
+        # Without run_id: dbt hashes these keys, and parses the whole project again when one of them changes.
         return (
             "database",
             "schema",
@@ -138,7 +140,7 @@ _SECRET_PART = re.compile(r"(token=)[^;]+", re.IGNORECASE)
 
 
 def _without_secrets(value: Any) -> Any:
-    """A field's value with asterisks in place of what only its owner may know."""
+    """A field's value with asterisks in place of secrets."""
     if isinstance(value, dict):
         return {name: "***" if _SECRET_NAME.search(name) else each for name, each in value.items()}
     return _SECRET_PART.sub(r"\1***", value) if isinstance(value, str) else value
@@ -171,7 +173,7 @@ def check_names(credentials: SiltCredentials) -> None:
 
 
 def isolation_level(text: str) -> str:
-    """The level as the format spells it, however its letters were written.
+    """Returns the level as the format spells it, in whatever case it was written.
 
     Raises:
         ValidationError: there is no such level.

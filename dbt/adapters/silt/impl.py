@@ -1,4 +1,4 @@
-"""The adapter: what dbt and its macros ask of the warehouse. Metadata is answered from the log, without a Spark job."""
+"""The adapter that dbt and its macros call. Answers questions about metadata from the log, without a Spark job."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ _RELATION_TYPES = {RelationKind.TABLE: RelationType.Table, RelationKind.VIEW: Re
 
 @dataclass
 class SiltConfig(IncrementalConfig):
-    """What a model may configure beyond dbt's own configuration.
+    """The configs of a model beyond dbt's own.
 
-    `model_configs` says which configs of other adapters are taken besides, and have no effect.
+    `model_configs` lists the configs of other adapters that are accepted, too, and have no effect.
     """
 
     partition_by: list[str] | str | None = None
@@ -106,7 +106,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
         }
     )
 
-    # Pieces of work
+    # Nodes
 
     @contextlib.contextmanager
     def connection_named(
@@ -180,9 +180,9 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
 
     @available
     def cache_added(self, relation: BaseRelation | None) -> str:
-        """Remember the relation as it is now: it may have been of another kind before."""
+        """Adds the relation to dbt's cache as it is now: it may have been of another kind before."""
         self.connections.node.end()
-        # In one step: a batch of the same model that found no table in between would make it anew.
+        # In one step: a batch of the same model that found no table in between would create it again.
         with self.cache.lock:
             if relation is not None:
                 self.cache.drop(relation)  # type: ignore[no-untyped-call]
@@ -197,7 +197,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
             return rows_differ(new, query, old, spark_schema(self._snapshot(relation).schema))
 
     def expand_column_types(self, goal: BaseRelation, current: BaseRelation) -> None:
-        """Nothing: types have no size to be expanded."""
+        """Does nothing: types have no size to be expanded."""
 
     @available.parse_none
     def relation_comment(self, relation: SiltRelation) -> str | None:
@@ -214,12 +214,12 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
 
     @available.parse_none
     def external_target(self, model: Mapping[str, Any], location: str) -> ExternalTarget:
-        """Where and how a model of the materialization `external` writes its files."""
+        """Location and format of the files that a model of the materialization `external` writes."""
         return external_target(model, location, self.config.project_root, self.connections.environment.folders)
 
     @available.parse_none
     def write_external(self, query: str, header: str | None, target: ExternalTarget) -> ExternalFiles:
-        """Write the query's rows as files; `header` are statements to run before."""
+        """Writes the query's rows as files; `header` are statements to run before."""
         with self.connections.exception_handler(query):
             handle = self.connections.handle
             if header:
@@ -231,7 +231,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     def config_warnings(
         self, model: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]], selected: Iterable[str]
     ) -> list[str]:
-        """What to say of the model's configs that have no effect, where it was not yet said in this run."""
+        """Warnings about the model's configs that have no effect, each once in a run."""
         return config_warnings(model, [nodes[each] for each in selected if each in nodes])
 
     # What macros build statements with
@@ -263,13 +263,13 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     @available.parse_none
     @log_code_execution  # type: ignore[untyped-decorator]
     def submit_python_job(self, parsed_model: dict[str, Any], compiled_code: str) -> AdapterResponse:
-        """Run a python model in this process; its rows are then a temporary view of the session.
+        """Runs a python model in this process; its rows are then a temporary view of the session.
 
-        What its code writes itself is work of its own, as a hook's is.
+        Each statement by which its code writes other tables is a unit of work, as a hook's is.
         """
-        place = self.Relation.create(parsed_model["database"], parsed_model["schema"], parsed_model["alias"])
+        relation = self.Relation.create(parsed_model["database"], parsed_model["schema"], parsed_model["alias"])
         full_refresh = full_refresh_of(parsed_model["config"], self.connections.invocation.full_refresh)
-        self.enter_hook(parsed_model, "python_model", place, full_refresh)
+        self.enter_hook(parsed_model, "python_model", relation, full_refresh)
         try:
             with self.connections.exception_handler(f"python model {parsed_model['name']}"):
                 view = run_python_model(
@@ -284,7 +284,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
         return SiltResponse("OK", code="OK")
 
     def debug_query(self) -> None:
-        """Say what the connection of `dbt debug` leads to; fails where nothing can be written to it."""
+        """Logs versions and databases for `dbt debug`; fails where nothing can be written."""
         with self.connections.exception_handler("look at the connection"):
             session, environment = self.connections.handle.session, self.connections.environment
             for name, text in diagnose(session, environment.catalog, self._own_database, environment.locations):
@@ -340,7 +340,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
 
 
 def _include_path() -> Path:
-    """The folder of this package's dbt project: beside `dbt/` in a checkout, within it when installed."""
+    """The folder of this package's dbt project: next to `dbt/` in a checkout, within it when installed."""
     dbt = Path(__file__).resolve().parents[2]
     installed = dbt / "include" / "silt" / "include"
     return installed if installed.is_dir() else dbt.parent / "include"

@@ -46,7 +46,7 @@ class SiltRelation(SparkRelation):
         external: what reads the files of a source that is on files.
         external_location: where they are.
         external_format: `delta`, or the files' format.
-        replaces: whether a table that is made under this name may take the place of another; None if that is for the
+        replaces: whether a table that is created under this name may replace another; None if that is for the
             cache of relations to say.
     """
 
@@ -79,11 +79,11 @@ class SiltRelation(SparkRelation):
         return super().create_from(quoting, relation_config, **kwargs)
 
     def render(self) -> str:
-        # dbt-spark's own refuses three parts. Dbt tells two nodes that would be one table by what is written here.
+        # dbt-spark refuses three parts. dbt finds two nodes that would write one table by comparing this text.
         return self.external or normalize(BaseRelation.render(self))
 
     def incorporate(self, **kwargs: Any) -> SiltRelation:
-        """A relation like this one; with another name, it is no longer the one on files."""
+        """Returns a relation like this one; with another name, it is no longer the one on files."""
         like = self.replace(external=None, external_location=None, external_format=None) if "path" in kwargs else self
         changed: SiltRelation = BaseRelation.incorporate(like, **kwargs)  # type: ignore[no-untyped-call]
         return changed
@@ -107,7 +107,7 @@ class SiltRelation(SparkRelation):
         return self.schema is None
 
     def relation_name(self, database: str) -> RelationName:
-        """The name as the catalog takes it; `database` stands in for one that is not given.
+        """The name as the catalog takes it; `database` is that of a relation which names none.
 
         Raises:
             InvalidNameError: a part cannot be a name.

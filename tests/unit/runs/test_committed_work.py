@@ -1,4 +1,4 @@
-"""What an error says of the work that had landed before it."""
+"""What an error lists of the units of work that were committed before it."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def test_a_place_whose_commit_was_cleaned_up_is_the_table() -> None:
 
 
 def test_an_error_tells_of_its_own_node_and_each_thing_once() -> None:
-    landed = CommittedWork()
-    landed.note("operation.shop.first", response("a", 1))
-    landed.note("operation.shop.second", response("b", 2))
-    assert "as b@v2;" in str(landed.take_message("operation.shop.second"))
-    assert landed.take_message("operation.shop.second") is None
-    assert "as a@v1;" in str(landed.take_all_messages())
-    assert landed.take_all_messages() is None
+    committed = CommittedWork()
+    committed.note("operation.shop.first", response("a", 1))
+    committed.note("operation.shop.second", response("b", 2))
+    assert "as b@v2;" in str(committed.take_message("operation.shop.second"))
+    assert committed.take_message("operation.shop.second") is None
+    assert "as a@v1;" in str(committed.take_all_messages())
+    assert committed.take_all_messages() is None
 
 
 def test_batches_are_told_of_where_one_of_their_model_failed() -> None:

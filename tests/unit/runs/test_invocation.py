@@ -19,6 +19,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id, reset_invocation_id
 
 from dbt.adapters.silt.credentials import SiltCredentials
+from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry
 from dbt.adapters.silt.runs.invocation import Invocation
 
@@ -161,10 +162,10 @@ def test_an_operation_is_a_run_from_its_first_statement_that_changes_something(t
     operation = invocation(config(tmp_path, "run-operation", run_id="R1"))
     operation.on_connection()
     for looking in ("select 1", "describe history main.orders", "show tables", "vacuum main.orders dry run"):
-        operation.on_statement(looking)
+        operation.on_statement(parse(looking))
     assert (info, entered(tmp_path), operation.run_id) == ([], [], None)
-    operation.on_statement("optimize main.orders")
-    operation.on_statement("vacuum main.orders")
+    operation.on_statement(parse("optimize main.orders"))
+    operation.on_statement(parse("vacuum main.orders"))
     assert info == ["Run id R1 (the profile's run_id)"]
     assert entered(tmp_path) == [("R1", False)]
 
@@ -173,7 +174,7 @@ def test_an_operation_is_a_run_from_its_first_statement_that_changes_something(t
 def test_a_command_that_builds_nothing_is_no_run(tmp_path: Path, which: str) -> None:
     command = invocation(config(tmp_path, which))
     command.on_connection()
-    command.on_statement("insert into main.orders values (1)")
+    command.on_statement(parse("insert into main.orders values (1)"))
     command.start()
     command.finish()
     assert not command.writes

@@ -1,4 +1,4 @@
-"""What dbt is told of a commit."""
+"""The adapter response and the journal line of a commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The handle of a connection: tags of its jobs, and cancelling."""
+"""The handle of a connection and its cursor: what is run, tags of its jobs, and cancelling."""
 
 from __future__ import annotations
 

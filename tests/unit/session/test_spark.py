@@ -1,4 +1,4 @@
-"""Sessions: apart from one another, right for our tables, quiet, and refused where they cannot be had."""
+"""Sessions: isolated, with the required settings, quiet, and refused where they are impossible."""
 
 from __future__ import annotations
 
@@ -135,11 +135,11 @@ print(json.dumps({"values": values, "rows": rows, "refused": refused}))
 def test_an_embedded_spark_starts_quietly_and_leaves_nothing_in_the_working_directory(tmp_path: Path) -> None:
     done = run(STARTS_AND_WORKS, tmp_path)
     assert done.stderr == ""
-    told = json.loads(done.stdout)
-    assert told["rows"] == [[1]]
-    assert "this process already runs Spark on local[1]" in told["refused"]
-    assert told["values"].pop("spark.driver.extraJavaOptions").endswith(" -Dof.the=user")
-    assert told["values"] == {
+    printed = json.loads(done.stdout)
+    assert printed["rows"] == [[1]]
+    assert "this process already runs Spark on local[1]" in printed["refused"]
+    assert printed["values"].pop("spark.driver.extraJavaOptions").endswith(" -Dof.the=user")
+    assert printed["values"] == {
         "spark.driver.memory": "1g",
         "spark.sql.ansi.enabled": "false",
         "spark.sql.shuffle.partitions": "16",

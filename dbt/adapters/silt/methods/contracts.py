@@ -1,4 +1,4 @@
-"""What a table's definition asks of the adapter: contracts, constraints, and comments of columns."""
+"""Macro API for table definitions: contracts, constraints, and comments of columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dbt.adapters.silt.runs.once import first_time
 
 
 class ContractMethods(metaclass=AdapterMeta):
-    """The part of the adapter that says what tables are made with."""
+    """The part of the adapter that defines columns and constraints."""
 
     CONSTRAINT_SUPPORT: ClassVar = {
         ConstraintType.check: ConstraintSupport.ENFORCED,
@@ -35,12 +35,12 @@ class ContractMethods(metaclass=AdapterMeta):
 
     @available.parse(lambda *_, **__: {})
     def documented_comments(self, columns: list[SiltColumn], documented: Documented) -> dict[str, str]:
-        """What is documented of columns, by name."""
+        """The documented comments of columns, by name."""
         return documented_comments(columns, documented)
 
     @available.parse(lambda *_, **__: [])
     def comment_changes(self, columns: list[SiltColumn], documented: Documented) -> list[str]:
-        """What there is to alter for a table's comments to be the documented ones."""
+        """The clauses of ALTER TABLE that make a table's comments the documented ones."""
         return comment_changes(columns, documented)
 
     @available.parse(lambda *_, **__: [])
@@ -59,7 +59,7 @@ class ContractMethods(metaclass=AdapterMeta):
         parsed_constraint: ColumnLevelConstraint | ModelLevelConstraint,
         render_func: Callable[[Any], str | None],
     ) -> str | None:
-        """As dbt's own, but that keys are not enforced is said once in a command, not for each key of each model."""
+        """As dbt's own, but warns once in a command that keys are not enforced, not for each key of each model."""
         is_key = cls.CONSTRAINT_SUPPORT.get(parsed_constraint.type) is ConstraintSupport.NOT_ENFORCED
         if is_key and parsed_constraint.warn_unenforced and first_time("keys are not enforced"):
             warn_or_error(ConstraintNotEnforced(constraint="primary_key, foreign_key and unique", adapter="silt"))
@@ -67,5 +67,5 @@ class ContractMethods(metaclass=AdapterMeta):
 
     @available.parse(lambda *_, **__: False)
     def first_time(self, subject: str) -> bool:
-        """Whether this command says something of the subject for the first time."""
+        """Whether this is the command's first call for the subject."""
         return first_time(subject)

@@ -1,4 +1,4 @@
-"""What `dbt docs generate` and `dbt source freshness` ask of the adapter."""
+"""Describes relations for `dbt docs generate`, and dates their last change for `dbt source freshness`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class DocumentationMethods(metaclass=AdapterMeta):
     def get_catalog(
         self, relation_configs: Iterable[Any], used_schemas: frozenset[tuple[str, str]]
     ) -> tuple[agate.Table, list[Exception]]:
-        """What the documentation shows of the project's relations; others of their schemas are not looked at."""
+        """The rows of the documentation's catalog for the project's relations; others of their schemas are left out."""
         relations = {self.Relation.create_from(self.config, each) for each in relation_configs}
         return self.get_catalog_by_relations(used_schemas, relations)
 
@@ -65,7 +65,7 @@ class DocumentationMethods(metaclass=AdapterMeta):
         used_schemas: frozenset[tuple[str, str]],  # noqa: ARG002 - dbt's signature
         relations: Iterable[SiltRelation],
     ) -> tuple[agate.Table, list[Exception]]:
-        """What the documentation shows of relations; one that cannot be described is told of, and hides no other."""
+        """The rows of the documentation's catalog for relations, and an error for each that cannot be described."""
         found: list[RelationDocs | None] = []
         errors: list[Exception] = []
         for relation in sorted(relations, key=str):

@@ -1,4 +1,4 @@
-"""What the incremental materialization asks of the adapter."""
+"""Macro API of the incremental materialization: checks its configuration, and builds clauses and conditions."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class IncrementalMethods(metaclass=AdapterMeta):
     @available.parse(lambda *_, **__: {"any": False, "added": [], "removed": [], "retyped": []})
     def schema_changes(self, source: list[SiltColumn], target: list[SiltColumn]) -> dict[str, Any]:
         """How a query's columns differ from its table's: `added`, `removed`, and `retyped` with the query's type."""
-        ours, theirs = ({each.name.lower(): each for each in columns} for columns in (target, source))
-        added = [each for name, each in theirs.items() if name not in ours]
-        removed = [each for name, each in ours.items() if name not in theirs]
-        retyped = [each for name, each in theirs.items() if name in ours and each.dtype != ours[name].dtype]
+        old, new = ({each.name.lower(): each for each in columns} for columns in (target, source))
+        added = [each for name, each in new.items() if name not in old]
+        removed = [each for name, each in old.items() if name not in new]
+        retyped = [each for name, each in new.items() if name in old and each.dtype != old[name].dtype]
         return {"any": bool(added or removed or retyped), "added": added, "removed": removed, "retyped": retyped}
 
     @available.parse_none
     def check_incremental_config(self, config: Mapping[str, Any]) -> None:
-        """Raise where the configuration of an incremental model cannot be used."""
+        """Raises an error where the configuration of an incremental model cannot be used."""
         check(config)
 
     @available.parse_list
@@ -70,5 +70,5 @@ class IncrementalMethods(metaclass=AdapterMeta):
 
     @available
     def batch_remedy(self) -> str:
-        """What to do where a microbatch gives rows outside of its window."""
+        """The remedy where a microbatch gives rows outside of its window."""
         return REMEDY

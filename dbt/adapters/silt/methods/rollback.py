@@ -1,4 +1,4 @@
-"""What the operation `silt_rollback` asks of the adapter."""
+"""Macro API of the operation `silt_rollback`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RollbackMethods(metaclass=AdapterMeta):
         drop_created: bool = False,
         exclude: list[str] | str | None = None,
     ) -> str:
-        """Undo a run, or say what that would do; the text that `silt rollback` prints of it.
+        """Undoes a run, or with `dry_run` lists what that would do; returns the text that `silt rollback` prints.
 
         It is no unit of work: a run that is run again after its rollback is rolled back again under whatever id.
         """
@@ -50,7 +50,7 @@ class RollbackMethods(metaclass=AdapterMeta):
             return _text(answer(request, roll_back_run(warehouse.catalog, request, records)))
 
     def _warehouse(self) -> OpenWarehouse:
-        """The warehouse, as the command `silt` knows one."""
+        """The warehouse, as the command `silt` takes one."""
         profile = self.config.credentials
         environment = self.connections.environment
         return OpenWarehouse(environment.catalog, environment.locations, profile.database, profile.schema)

@@ -1,4 +1,4 @@
-"""What the seed materialization asks of the adapter."""
+"""Macro API of the seed materialization: checks, stages and writes the rows of a file."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from dbt.adapters.silt.relation import SiltRelation
 
 
 class SeedMethods(metaclass=AdapterMeta):
-    """The part of the adapter that brings the rows of files in."""
+    """The part of the adapter that loads seeds."""
 
     connections: SiltConnectionManager
     write_unit: Callable[[str, Unit | None], AdapterResponse]
 
     @available.parse_none
     def check_seed_file(self, model: Mapping[str, Any]) -> None:
-        """Refuse a seed's file that dbt could say nothing of."""
+        """Refuses a seed's file that dbt would fail on without naming the cause."""
         with self.connections.exception_handler(f"look at the file of {model['name']}"):
             check_file(model)
 
@@ -32,13 +32,13 @@ class SeedMethods(metaclass=AdapterMeta):
     def stage_seed(
         self, name: str, table: agate.Table, relation: SiltRelation, types: Mapping[str, str] | None
     ) -> StagedSeed:
-        """Register a seed's rows as a temporary view of the session."""
+        """Registers a seed's rows as a temporary view of the session."""
         with self.connections.exception_handler(f"stage {relation}"):
             return stage(self.connections.handle.session, name, relation.render(), table, types or {})
 
     @available.parse(lambda *_, **__: None)
     def write_seed(self, sql: str, unit: Unit | None, seed: StagedSeed) -> AdapterResponse:
-        """Run a seed's own write as its unit of work; where that fails for a value, say which."""
+        """Runs a seed's own write as its unit of work; where a value makes it fail, the error names that value."""
         try:
             return self.write_unit(sql, unit)
         except DbtDatabaseError:

@@ -1,4 +1,4 @@
-"""What materializations ask of the adapter about units of work: which one a write is, whether it is done, its doing."""
+"""Macro API for units of work: name one, test whether it is committed, run it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from dbt.adapters.silt.runs.skips import skipped
 
 
 class UnitMethods(metaclass=AdapterMeta):
-    """The part of the adapter that writes, each unit of work once."""
+    """The part of the adapter that writes each unit of work once."""
 
     config: Any
     connections: SiltConnectionManager
@@ -40,7 +40,7 @@ class UnitMethods(metaclass=AdapterMeta):
 
     @available.parse_none
     def main_unit(self, model: Mapping[str, Any], full_refresh: bool) -> Unit | None:
-        """The unit of work of a node's own write; None in a command whose writes are none."""
+        """The unit of work of a node's own write; None in a command whose writes are not units of work."""
         if not self.connections.invocation.writes:
             return None
         with self.connections.exception_handler("name the unit of work"):
@@ -54,10 +54,10 @@ class UnitMethods(metaclass=AdapterMeta):
 
     @available.parse_none
     def earlier_result(self, unit: Unit | None, relation: SiltRelation) -> SiltResponse | None:
-        """What is reported of a unit of work that the table holds already; None if it is still to be done."""
+        """The response of a unit of work that the table holds already; None if it is still to be done."""
         if unit is None:
             return None
-        with self.connections.exception_handler(f"look for earlier work in {relation}"):
+        with self.connections.exception_handler(f"look for an earlier commit in {relation}"):
             entry = self._find(relation)
             if entry is None or entry.kind is not RelationKind.TABLE:
                 return None
@@ -69,7 +69,7 @@ class UnitMethods(metaclass=AdapterMeta):
 
     @available.parse(lambda *_, **__: None)
     def write_unit(self, sql: str, unit: Unit | None) -> AdapterResponse:
-        """Run a node's own write as its unit of work; of several statements, the last is the unit, the others parts."""
+        """Runs a node's own write as its unit of work; of several statements, the last is the unit, the rest parts."""
         if unit is None:
             return self.connections.execute(sql)[0]
         *earlier, last = split_statements(sql) or [sql]
@@ -82,19 +82,19 @@ class UnitMethods(metaclass=AdapterMeta):
             return self.connections.execute(sql, unit=unit)[0]
         except DbtDatabaseError as error:
             if isinstance(error.__cause__, RelationExistsError):
-                raise DbtDatabaseError(_made_meanwhile(error.__cause__)) from error.__cause__
+                raise DbtDatabaseError(_created_meanwhile(error.__cause__)) from error.__cause__
             if isinstance(error.__cause__, ReplaceWhereMismatchError) and unit.is_batch:
                 raise DbtDatabaseError(f"{error.msg.rstrip('.')}. {REMEDY}") from error.__cause__
             raise
 
     @available.parse(lambda *_, **__: None)
     def write_view(self, sql: str, existing: SiltRelation | None) -> AdapterResponse:
-        """Make a view, in one step also in the place of the table that the run saw there."""
+        """Creates a view; where the run saw a table of that name, the view replaces it in one step."""
         return self.connections.execute(sql, replace_tables=existing is not None and existing.is_table)[0]
 
     @available.parse_none
     def enter_hook(self, model: Mapping[str, Any], role: str, relation: SiltRelation, full_refresh: bool) -> None:
-        """From here to `leave_hook`, each statement is a unit of work of the node's hook."""
+        """Makes each statement, from here to `leave_hook`, a unit of work of the node's hook."""
         if self.connections.invocation.writes:
             context = self.connections.invocation.context
             name = ".".join(part for part in (relation.database, relation.schema, relation.identifier) if part)
@@ -107,7 +107,7 @@ class UnitMethods(metaclass=AdapterMeta):
 
     @available.parse_none
     def enter_main(self, sql: str) -> None:
-        """The text that is run next, the result `main` of a materialization of the project's own, is the node's write.
+        """Makes the text that runs next, the result `main` of a project's own materialization, the node's own write.
 
         Of several statements, the last that writes the node's table is the write, or else the last that writes any.
         """
@@ -117,11 +117,11 @@ class UnitMethods(metaclass=AdapterMeta):
         with self.connections.exception_handler(sql):
             statements = [parse(each) for each in split_statements(sql)]
             written = [self.connections.handle.warehouse.written(each) for each in statements]
-            place = _place_of_write(written, table_of(work.node, self.config.credentials.database))
-        if place is not None and work.scope is None:
+            index = _index_of_write(written, table_of(work.node, self.config.credentials.database))
+        if index is not None and work.scope is None:
             full_refresh = is_rebuilt(work.node, self.connections.invocation.full_refresh)
             unit = self.main_unit(work.node.to_dict(omit_none=True), full_refresh)
-            work.named = [unit if number == place else None for number in range(len(statements))]
+            work.named = [unit if number == index else None for number in range(len(statements))]
 
     @available.parse_none
     def leave_main(self) -> None:
@@ -129,7 +129,7 @@ class UnitMethods(metaclass=AdapterMeta):
 
     @available.parse_none
     def begin_own_materialization(self) -> None:
-        """The node is run by a materialization of this adapter, which names its write itself."""
+        """Notes that a materialization of this adapter runs the node, and names its write itself."""
         self.connections.node.context.has_own_materialization = True
 
     def pre_model_hook(self, config: Any) -> None:
@@ -139,21 +139,21 @@ class UnitMethods(metaclass=AdapterMeta):
         self.connections.node.leave()
 
 
-def _place_of_write(written: Sequence[Written | None], table: RelationName) -> int | None:
-    """Which of several statements is a node's own write."""
+def _index_of_write(written: Sequence[Written | None], table: RelationName) -> int | None:
+    """Index of the one of several statements that is a node's own write; None where none writes rows."""
     rows = [(number, each.table) for number, each in enumerate(written) if each and each.effect is Effect.ROWS]
     own = [number for number, name in rows if name == table]
     return own[-1] if own else rows[-1][0] if rows else None
 
 
 def _checksum(model: Mapping[str, Any]) -> str | None:
-    """Of the node's raw code; of a seed's file, because dbt keeps no checksum of a large one."""
+    """That of the node's raw code; of a seed's file, because dbt keeps no checksum of a large one."""
     if model["resource_type"] == "seed":
         return hashlib.sha256(seed_file(model).read_bytes()).hexdigest()
     return model["checksum"]["checksum"] if model.get("checksum") else None
 
 
-def _made_meanwhile(error: RelationExistsError) -> str:
-    """A model is only created where there was no table when the run looked."""
+def _created_meanwhile(error: RelationExistsError) -> str:
+    """The error where the run saw no table, and another one has created it since."""
     happened = "another run has made it since this run looked for it"
     return f"[{error.code}] {error.table}: {happened}. Nothing was written: run it again."

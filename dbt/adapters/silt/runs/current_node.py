@@ -1,4 +1,4 @@
-"""The node that each thread runs: where it begins and ends, and what its error says was committed."""
+"""Keeps the node that each thread runs, and adds to its errors what it had committed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ logger = AdapterLogger("Silt")
 
 
 class CurrentNode:
-    """What each thread of a dbt command runs now.
+    """The node that each thread of a dbt command runs now.
 
     Args:
         batches: what the batches of microbatch models have committed.
@@ -39,7 +39,7 @@ class CurrentNode:
 
     @contextlib.contextmanager
     def scope(self, node: Any, is_cancelled: Callable[[], bool]) -> Iterator[None]:
-        """What this thread runs in here belongs together: a node, or several hooks, or an operation.
+        """Gives what this thread runs in here a context of its own: a node, or several hooks, or an operation.
 
         An error that ends it says what was committed. So does a model of several batches, of which some failed.
 

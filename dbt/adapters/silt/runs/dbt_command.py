@@ -1,4 +1,4 @@
-"""The dbt command of this process, as it was typed. It can be seen on dbt's main thread only."""
+"""Reads the dbt command of this process as it was typed, which only dbt's main thread can see."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RETRY = "retry"
 
 @dataclass(frozen=True)
 class DbtCommand:
-    """What was typed, where.
+    """A dbt command as it was typed, and where.
 
     Attributes:
         name: dbt's name of it ("run"); a retry is "retry", not what it repeats.
@@ -56,7 +56,7 @@ def command_line(command: str, program: str, arguments: Sequence[str]) -> str:
 
     Args:
         command: dbt's name of it ("run").
-        program: what a shell knows dbt by.
+        program: the word that starts dbt in a shell.
         arguments: those of the process, of which dbt's command is one unless dbt runs inside another program.
     """
     if command not in arguments:
@@ -70,7 +70,7 @@ def command_line(command: str, program: str, arguments: Sequence[str]) -> str:
 
 
 def dbt_program() -> str:
-    """What a shell knows this dbt by: its name if that is found on the path, else its file."""
+    """The word that starts this dbt in a shell: its name if that is found on the path, else its file."""
     started = Path(sys.argv[0])
     own = started if started.name == "dbt" else Path(sys.executable).with_name("dbt")
     found = shutil.which("dbt")

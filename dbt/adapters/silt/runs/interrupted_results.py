@@ -1,4 +1,4 @@
-"""What dbt's results lack after Ctrl-C: the nodes that had not come to their end.
+"""Adds to dbt's results, after Ctrl-C, the nodes that had not come to their end.
 
 `dbt retry` repeats what `run_results.json` says has failed or was skipped. Where `--fail-fast` stops a run, dbt enters
 the nodes that are left as skipped; where Ctrl-C does, it leaves them out, and a retry would end well without them.
@@ -16,7 +16,7 @@ from dbt.adapters.silt.runs.retry import RESULTS_FILE
 
 
 def enter_unfinished(folder: Path, invocation_id: str, selected: Iterable[str]) -> bool:
-    """Enter the nodes without a result as skipped.
+    """Enters the nodes without a result as skipped.
 
     Args:
         folder: dbt's target folder.

@@ -1,4 +1,4 @@
-"""One dbt command as a logical run: what `runs` needs, gathered from dbt's flags, arguments and configuration."""
+"""One dbt command as a logical run: chooses its run id, enters it in the registry, and marks its end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dbt_common.invocation import get_invocation_id, get_invocation_started_at
 
 from dbt import selected_resources
 from dbt.adapters.silt.engine.kernel.errors import SiltError
-from dbt.adapters.silt.engine.sql.grammar.parse import parse
+from dbt.adapters.silt.engine.sql.ast import Statement
 from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry, variables_text
 from dbt.adapters.silt.records.units import RunContext
 from dbt.adapters.silt.runs.dbt_command import RETRY, DbtCommand
@@ -34,7 +34,7 @@ logger = AdapterLogger("Silt")
 
 OPERATION = "run-operation"
 WRITING_COMMANDS = frozenset(("run", "build", "seed", "snapshot", "clone", OPERATION))
-"""The commands whose writes are units of work, as dbt's `which` names them; a retry has the name of what it repeats."""
+"""The commands whose writes are units of work, by dbt's `which`, where a retry has the name of what it repeats."""
 
 QUERYING_COMMANDS = (WRITING_COMMANDS - {OPERATION}) | {"test", "show"}
 """The commands that surely need Spark."""
@@ -44,7 +44,7 @@ _FAILED = 1
 
 
 class Invocation:
-    """This dbt command. It is made on dbt's main thread, where dbt's command line can be seen.
+    """This dbt command. Create it on dbt's main thread, which alone sees dbt's command line.
 
     Args:
         config: dbt's configuration: of a project, or of a profile alone (`dbt debug`).
@@ -73,7 +73,7 @@ class Invocation:
         if self._typed.announces_end:
             add_callback_to_manager(self._on_event)
         self._state = None if self._typed.state is None else self.project_root / self._typed.state
-        self._retry = self._retried() if self.writes and self._typed.name == RETRY else None
+        self._retry = self._find_retry() if self.writes and self._typed.name == RETRY else None
 
     @property
     def id(self) -> str:
@@ -87,7 +87,7 @@ class Invocation:
 
     @property
     def is_operation(self) -> bool:
-        """Whether this is `dbt run-operation`, which may also only look at something."""
+        """Whether this is `dbt run-operation`, which may also only read."""
         return str(self._flag("which")) == OPERATION
 
     @property
@@ -106,7 +106,7 @@ class Invocation:
 
     @property
     def context(self) -> RunContext:
-        """What the units of work of this command have in common.
+        """The part of a unit's name that all units of work of this command share.
 
         Raises:
             InvalidSettingError: see `run`.
@@ -124,7 +124,7 @@ class Invocation:
         """The logical run, chosen at the first call.
 
         Raises:
-            InvalidSettingError: a run id is given that is none, or that of what `dbt retry` repeats cannot be found.
+            InvalidSettingError: the given run id is invalid, or that of the run which `dbt retry` repeats is not found.
         """
         with self._lock:
             if self._run is None:
@@ -133,26 +133,26 @@ class Invocation:
 
     @property
     def has_started(self) -> bool:
-        """Whether this command is a run by now: an operation that has only looked is none."""
+        """Whether this command is a run by now: an operation that has only read is none."""
         return self.writes and self._run is not None
 
     @property
     def run_id(self) -> str | None:
-        """The run id of what is written now; None before the run starts, and in a command that is none."""
+        """The run id of what is written now; None before the run starts, and in a command that is no run."""
         return self.run.run_id if self.has_started else None
 
     def on_connection(self) -> None:
-        """A connection is asked for: the run starts, unless it is an operation, which may only look at something."""
+        """Starts the run when dbt asks for a connection, unless it is an operation, which may only read."""
         if not self.is_operation:
             self.start()
 
-    def on_statement(self, statement: str) -> None:
-        """A statement is about to be run: an operation is a run from the first that changes something."""
-        if self.is_operation and not self._entered and parse(statement).changes_something:
+    def on_statement(self, statement: Statement) -> None:
+        """Starts the run of an operation before its first statement that changes something."""
+        if self.is_operation and not self._entered and statement.changes_something:
             self.start()
 
     def start(self) -> None:
-        """Enter the run and show its id, once, if this command writes.
+        """Enters the run in the registry and logs its id, once, if this command writes.
 
         Raises:
             InvalidSettingError: see `run`.
@@ -168,7 +168,7 @@ class Invocation:
             logger.info(line)
 
     def finish(self) -> None:
-        """The connections are closed: mark the run as one that came to its end, unless an error or Ctrl-C ends it.
+        """Marks the run as finished when the connections are closed, unless an error or Ctrl-C ends it.
 
         dbt closes them before it writes its results, and again when the command is over. A run that is killed between
         the two must not look finished: nothing would continue it.
@@ -190,7 +190,7 @@ class Invocation:
         self._is_over = self._is_over or event.info.name == "CommandCompleted"
 
     def _enter_unfinished(self) -> bool:
-        """Make the results that dbt has written at Ctrl-C whole; whether it has."""
+        """Completes the results that dbt has written at Ctrl-C; False where it has written none."""
         selected = selected_resources.SELECTED_RESOURCES if self._retry is None else self._retry.previous.unfinished
         try:
             return enter_unfinished(self.target_path, self.id, selected)
@@ -199,7 +199,7 @@ class Invocation:
             return False
 
     def _mark(self, entered: str, finished: bool, has_results: bool) -> None:
-        """What the run has done stands, and dbt has its results still to write: no reason to fail here."""
+        """Marks the end; only warns where that fails: the commits stand, and dbt has still to write its results."""
         try:
             self._registry.end(entered, finished, has_results)
         except SiltError as error:
@@ -217,9 +217,9 @@ class Invocation:
         return RunSources(self.id, self._variables(), retried, credentials.run_id, unfinished)
 
     def _known_entries(self) -> tuple[RunEntry, ...]:
-        """Those beside the results that are retried come first."""
-        beside = () if self._state is None else RunRegistry(self._state).entries()
-        return (*beside, *self._registry.entries())
+        """The entries next to the results that are retried, then this project's."""
+        of_state = () if self._state is None else RunRegistry(self._state).entries()
+        return (*of_state, *self._registry.entries())
 
     def _announcement(self, run: LogicalRun) -> list[str]:
         lines = []
@@ -234,7 +234,7 @@ class Invocation:
         return [*lines, f"Run id {run.run_id} ({run.origin.value}{note})"]
 
     def _entry(self, run_id: str) -> RunEntry:
-        """This command as it is entered: a retry is continued by the command that it retries."""
+        """This command as it is entered: a retry has the command line of the run that it retries."""
         own = self._own(run_id)
         if self._retry is None:
             return own
@@ -253,7 +253,7 @@ class Invocation:
             target=str(getattr(self._config, "target_name", "")),
         )
 
-    def _retried(self) -> Retry | None:
+    def _find_retry(self) -> Retry | None:
         """The retry that this command is, checked where the user has not said which results to repeat."""
         previous = PreviousResults.read(self.target_path if self._state is None else self._state)
         if previous is None:

@@ -1,4 +1,4 @@
-"""`dbt retry` where no run has left results: dbt refuses before it makes an adapter, and does not say what to type."""
+"""Explains `dbt retry` where no run has left results: dbt refuses before it makes an adapter, without a remedy."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ logger = AdapterLogger("Silt")
 
 
 def explain_missing_results() -> None:
-    """If this is `dbt retry`, and it fails for want of results, show the command that continues the last run.
+    """If this is `dbt retry`, and it fails for want of results, logs the command that continues the last run.
 
-    To be called when dbt has read the profile: nothing else of an adapter is made before the refusal.
+    To be called when dbt has read the profile: dbt makes nothing else of an adapter before the refusal.
     """
     context = click.get_current_context(silent=True)
     if context is not None and context.info_name == RETRY:
-        add_callback_to_manager(_hear)
+        add_callback_to_manager(_on_event)
 
 
 def continuing_advice(target: Path, directory: str) -> str | None:
-    """What to do where a project's only results would have been those of a run that was stopped; else None.
+    """The remedy where a project's only results would have been those of a run that was stopped; else None.
 
     Args:
         target: dbt's target folder.
@@ -44,12 +44,12 @@ def continuing_advice(target: Path, directory: str) -> str | None:
     return f"Run {last.run_id}, started at {last.started_at}, {last.ending}. {last.remedy(directory)}"
 
 
-def _hear(event: EventMsg) -> None:
+def _on_event(event: EventMsg) -> None:
     if event.info.name != "MainEncounteredError":
         return
-    seen = click.get_current_context().obj
-    config = seen.get("runtime_config")
-    if config is not None and seen["flags"].STATE is None:
+    command = click.get_current_context().obj
+    config = command.get("runtime_config")
+    if config is not None and command["flags"].STATE is None:
         try:
             advice = continuing_advice(Path(config.project_target_path), str(Path.cwd()))
         except SiltError as error:

@@ -1,4 +1,4 @@
-"""What one thread's node is at, and what that makes of a statement which is not the node's own write by name."""
+"""Per-thread state of the running dbt node, and the unit of work that each of its statements is."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _WRITING_NODES = frozenset(("model", "seed", "snapshot", "function"))
 
 @dataclass
 class NodeContext:
-    """What one thread's node is at.
+    """The state of the node that one thread runs.
 
     Attributes:
         node: what dbt runs or compiles; None between nodes, in hooks of a run and in operations.
         named: of each of the next statements, in order, the unit of work that it is by name, or None.
         scope: the hook whose statements are units of their own.
-        has_own_materialization: whether one of this adapter runs the node. It names its write itself, and what it
-            changes of the table's shape follows from how the table is, so that it may be done again.
+        has_own_materialization: whether a materialization of this adapter runs the node. It names its write itself, and
+            derives its changes of metadata from the table as it is, so that they may be repeated.
         committed: the units of work that it has done so far.
         tags: the node's.
         batch_id: of the batch, where the node is one of a microbatch model.
@@ -46,7 +46,7 @@ class NodeContext:
 
     @property
     def is_writing_node(self) -> bool:
-        """Whether it makes something of the warehouse; a test of any kind looks at what is there now."""
+        """Whether it makes something in the warehouse; a test of any kind only reads what is there now."""
         return self.node is not None and str(self.node.resource_type) in _WRITING_NODES
 
     def is_unit(self, written: Written) -> bool:
@@ -55,7 +55,10 @@ class NodeContext:
 
 
 class StatementUnits:
-    """The units of one dbt command that are units by their text: how often each text came, and what it met of all."""
+    """Counts the occurrences of each statement in one dbt command, and remembers which units it has met.
+
+    Occurrence and text make the name of a unit that has no other.
+    """
 
     def __init__(self) -> None:
         self._occurrences: Counter[str] = Counter()
@@ -63,14 +66,14 @@ class StatementUnits:
         self._lock = threading.Lock()
 
     def next(self, scope: StatementScope, statement: str) -> Unit:
-        """The unit that a statement is, which has come once more."""
+        """The unit of a statement that runs once more."""
         key = scope.key(statement)
         with self._lock:
             self._occurrences[key] += 1
             return scope.unit(statement, self._occurrences[key])
 
     def note_done(self, unit: Unit) -> None:
-        """This command has done the unit, or found it done."""
+        """Notes that this command has done the unit, or found it done."""
         with self._lock:
             self._met.add(unit.app_id)
 

@@ -1,4 +1,4 @@
-"""Where the outcome of a statement is kept: in the project's file, in dbt's log, and for the text of a later error.
+"""Records the outcome of a statement: in the project's journal, in dbt's log, and for the text of a later error.
 
 dbt's own records do not suffice: it drops the response of a node that fails after its commit, of every microbatch model
 and of hooks.
@@ -17,22 +17,26 @@ logger = AdapterLogger("Silt")
 
 
 class Recorder:
-    """Keeps the outcomes of one dbt command; each thread says what its own piece of work has done so far.
+    """Records the outcomes of the statements of one dbt command.
 
     Args:
-        journal: the project's file.
+        journal: the file `silt_commits.jsonl` of the project.
     """
 
     def __init__(self, journal: CommitJournal) -> None:
         self._journal = journal
         self.batches = CommittedBatches()
 
-    def record(self, response: SiltResponse, facts: CommitFacts, landed: CommittedWork) -> None:
-        """Keep what a statement committed, or which earlier commit had done its work; nothing if there is neither."""
+    def record(self, response: SiltResponse, facts: CommitFacts, committed: CommittedWork) -> None:
+        """Records a commit, or the earlier commit for which a unit of work was skipped; nothing where there is neither.
+
+        Args:
+            committed: what the thread's node has committed so far; the response is added.
+        """
         if not response.skipped and (response.table_version is None or not response.attempts):
             return
         if facts.app_id is not None:
-            landed.note(facts.node_id, response)
+            committed.note(facts.node_id, response)
             if facts.batch_id is not None and facts.node_id is not None:
                 self.batches.note(facts.node_id, response)
         self._write(journal_entry(response, facts))
@@ -40,12 +44,12 @@ class Recorder:
         logger.debug(f"{what[0].upper()}{what[1:]} ({_who(facts)})")
 
     def _write(self, entry: JournalEntry) -> None:
-        """Add a line to the file; what it says has happened, whether or not the line can be written."""
+        """Appends to the journal; only warns where that fails, because the commit has happened."""
         try:
             self._journal.append(entry)
         except OSError as error:
             logger.warning(
-                f"{self._journal.path} cannot be written ({error}); the tables' logs have what is missing in it"
+                f"{self._journal.path} cannot be written ({error}); what is missing in it is in the logs of the tables"
             )
 
 

@@ -1,4 +1,4 @@
-"""What dbt is told of a commit: the adapter response, and the line in `silt_commits.jsonl`.
+"""AdapterResponse and journal line of a commit.
 
 dbt drops the adapter response of a node that fails after its commit, and of every microbatch model. The line in the
 file, the line in dbt's log and the commit's own commitInfo (see `commit_facts`) are where the facts stay.
@@ -32,7 +32,7 @@ _COUNTS: Final = (
 
 @dataclass
 class SiltResponse(AdapterResponse):
-    """What a statement did, as it stands in `run_results.json`.
+    """The result of a statement, as `run_results.json` has it.
 
     Attributes:
         run_id, app_id, txn_version: the unit of work, where the statement was one.
@@ -89,14 +89,14 @@ class SiltResponse(AdapterResponse):
 def journal_entry(response: SiltResponse, facts: CommitFacts) -> JournalEntry:
     """The line of a commit, or of a unit of work that was skipped, whose counts are left out: it did nothing."""
     assert response.table is not None
-    told = ("txn_version", "table_version", "operation", *(() if response.skipped else _COUNTS))
+    done = ("txn_version", "table_version", "operation", *(() if response.skipped else _COUNTS))
     who = ("invocation_id", "target", "run_id", "node_id", "batch_id", "app_id")
     return JournalEntry(
         time=datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
         table=response.table,
         skipped=bool(response.skipped),
         **{name: getattr(facts, name) for name in who},
-        **{name: getattr(response, name) for name in told},
+        **{name: getattr(response, name) for name in done},
     )
 
 

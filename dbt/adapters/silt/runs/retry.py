@@ -1,4 +1,4 @@
-"""`dbt retry`: under which run id it works, and when it would not do what its reader expects.
+"""Finds the run id of `dbt retry`, and refuses one that would not repeat the last run.
 
 dbt repeats what `run_results.json` says. After a kill that file is of an older run: that is refused, with the command
 that continues the killed one. After Ctrl-C it is made whole (see `interrupted_results`).
@@ -33,7 +33,7 @@ _REPEATED = frozenset(("error", "fail", "skipped", "runtime error", "partial suc
 
 @dataclass(frozen=True)
 class PreviousResults:
-    """What `run_results.json` says of the command that `dbt retry` repeats.
+    """The contents of `run_results.json` about the command that `dbt retry` repeats.
 
     Attributes:
         command: dbt's name of it ("run", "run-operation").
@@ -69,7 +69,7 @@ class PreviousResults:
 
     @classmethod
     def read(cls, folder: Path) -> PreviousResults | None:
-        """What the results in a target folder say, or None where there are none (dbt itself then says so)."""
+        """Reads the results in a target folder; None where there are none (dbt itself then says so)."""
         try:
             return cls.of(json.loads((folder / RESULTS_FILE).read_text(encoding="utf-8")))
         except FileNotFoundError:
@@ -105,7 +105,7 @@ class Retry:
     from_state: bool = False
 
     def check(self, entries: Sequence[RunEntry], results: str) -> None:
-        """Refuse where it would repeat less than the last run, or an older one.
+        """Refuses a retry that would repeat less than the last run, or an older one.
 
         Args:
             entries: the runs of the project.

@@ -1,12 +1,12 @@
-"""Logical runs: which run id a dbt command works under, so that the same work is recognised when it comes again.
+"""Chooses the run id of a dbt command, by which a rerun recognises the units of work that are done.
 
 The id is the first of these that there is:
 
 1. the variable `silt_run_id` (`--vars`), which dbt records and `dbt retry` repeats by itself;
-2. for `dbt retry`, the id of the run that is retried (see `retries`);
+2. for `dbt retry`, the id of the run that is retried (see `retry`);
 3. the profile's field `run_id`;
 4. with the profile's field `resume`, the id of the same command's last run, if it did not finish within that time;
-5. dbt's invocation id: every run is new work.
+5. dbt's invocation id: no unit of work is done yet.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.records.run_registry import RUN_ID_VARIABLE, RunEntry
 
 LONGEST_RUN_ID = 500
-"""Characters: the id is written into every commit, and into every checkpoint as long as its work is remembered."""
+"""Characters: the id is in every commit, and in every checkpoint as long as its units of work are remembered."""
 
 
 class Origin(enum.Enum):
-    """Where a run id came from."""
+    """The source of a run id."""
 
     VARIABLE = f"the variable {RUN_ID_VARIABLE}"
     RETRY = "the run that is retried"
@@ -48,7 +48,7 @@ class LogicalRun:
 
 @dataclass(frozen=True)
 class RunSources:
-    """Where a run id may come from, gathered before one is chosen.
+    """The candidates for a run id, gathered before one is chosen.
 
     Attributes:
         invocation_id: dbt's id of this command.
@@ -69,7 +69,7 @@ def choose_run(sources: RunSources) -> LogicalRun:
     """The logical run of a dbt command.
 
     Raises:
-        InvalidSettingError: a run id is given that is none, or that of what `dbt retry` repeats cannot be found.
+        InvalidSettingError: the given run id is invalid, or that of the run which `dbt retry` repeats is not found.
     """
     variable = run_id_text(sources.variables.get(RUN_ID_VARIABLE), f"the variable `{RUN_ID_VARIABLE}`")
     if variable:
@@ -87,8 +87,8 @@ def choose_run(sources: RunSources) -> LogicalRun:
 def resumable(entries: Sequence[RunEntry], own: RunEntry, resume: timedelta) -> RunEntry | None:
     """The last run of the same command, if it started within `resume`, did not finish, and no longer runs.
 
-    Another command, other variables or another target are other work: under the id of the unfinished run, what that one
-    committed would be skipped, and it is not what is asked for.
+    Another command, other variables or another target ask for something else: under the id of the unfinished run, what
+    that one committed would be skipped.
 
     Args:
         entries: the runs so far.
@@ -104,30 +104,30 @@ def resumable(entries: Sequence[RunEntry], own: RunEntry, resume: timedelta) -> 
     return newest
 
 
-def run_id_text(value: Any, place: str) -> str:
+def run_id_text(value: Any, source: str) -> str:
     """A run id as text; empty for none, which an unset environment variable gives too.
 
     Args:
         value: what was given, as YAML reads it.
-        place: what gave it, for the error.
+        source: its source, for the error.
 
     Raises:
-        InvalidSettingError: it is neither text nor a number, too long, or holds characters that nobody sees.
+        InvalidSettingError: it is neither text nor a number, too long, or holds characters that cannot be seen.
     """
     if isinstance(value, (date, datetime)):
         value = value.isoformat()
     if value is not None and (isinstance(value, bool) or not isinstance(value, (str, int, float))):
         raise InvalidSettingError(
-            f"{place} is a text or a number, not {value!r}", remedy="Give a text that names the run, such as a date"
+            f"{source} is a text or a number, not {value!r}", remedy="Give a text that names the run, such as a date"
         )
     text = "" if value is None else str(value).strip()
     if len(text) > LONGEST_RUN_ID:
         raise InvalidSettingError(
-            f"{place} has {len(text):,} characters, and at most {LONGEST_RUN_ID} are taken", remedy="Give a shorter id"
+            f"{source} has {len(text):,} characters, and at most {LONGEST_RUN_ID} are taken", remedy="Give a shorter id"
         )
     if not text.isprintable():
         raise InvalidSettingError(
-            f"{place} holds characters that cannot be seen: {text!r}", remedy="Give an id without them"
+            f"{source} holds characters that cannot be seen: {text!r}", remedy="Give an id without them"
         )
     return text
 

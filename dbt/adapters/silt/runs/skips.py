@@ -1,4 +1,4 @@
-"""What is said of work that is not done, because it had been done: quietly, unless it may surprise."""
+"""Reports units of work that are skipped because they are committed: quietly, unless that may surprise."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ logger = AdapterLogger("Silt")
 
 
 def skipped(log: DeltaLog, unit: Unit) -> SiltResponse | None:
-    """What is reported of a unit of work that the table holds already, with a warning where that may surprise.
+    """The response of a unit of work that the table holds already; None if it is still to be done.
 
-    None if it is still to be done.
+    Warns where the skip may surprise.
     """
     snapshot = log.snapshot()
     if not snapshot.holds(unit.txn):
@@ -30,20 +30,20 @@ def skipped(log: DeltaLog, unit: Unit) -> SiltResponse | None:
 
 
 def superseded(log: DeltaLog, unit: Unit, own_write: str) -> SiltResponse:
-    """What is reported of a statement that comes before its node's own write, which the table holds already."""
+    """The response of a statement that comes before its node's own write, which the table holds already; warns."""
     found = find_unit(log, own_write)
     version = None if found is None else found.version
-    place = log.name if version is None else f"{log.name}@v{version}"
+    commit = log.name if version is None else f"{log.name}@v{version}"
     response = SiltResponse.of(Outcome("SKIP", log.name, version, skipped=True), unit)
     logger.warning(
         f"skipped: a statement on {log.name} that comes before the node's own write, which run {unit.run_id} has "
-        f"applied already, as {place}; to do both again, give a new run id"
+        f"applied already, as {commit}; to do both again, give a new run id"
     )
     return response
 
 
 def _warn(response: str, unit: Unit, recorded: int | None, earlier: EarlierCommit | None) -> None:
-    """Say so where a skip may surprise: the node changed since, or a later kind of run had done the work."""
+    """Warns where a skip may surprise: the node changed since, a full refresh had done it, or the table was emptied."""
     remedy = "to build it again, give a new run id"
     was = earlier.facts.node_checksum if earlier else None
     if recorded is not None and recorded > unit.version:

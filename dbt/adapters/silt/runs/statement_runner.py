@@ -29,10 +29,10 @@ logger = AdapterLogger("Silt")
 
 @dataclass(frozen=True)
 class _Change:
-    """What a statement changes, where that is found in its text: not of a node's own write, which is named.
+    """The change that a statement makes by its text; a node's own write is known by name, and has none.
 
     Attributes:
-        written: the table, and what of it.
+        written: the table, and what of it changes.
         scope: where the statement runs; None where that makes no unit of it.
     """
 
@@ -77,13 +77,13 @@ class StatementRunner:
 
         Args:
             own_unit: where the statement is a node's own write, its unit; of others, the text and the node decide.
-            replace_tables: whether CREATE OR REPLACE VIEW may take the place of a table.
+            replace_tables: whether CREATE OR REPLACE VIEW may replace a table.
 
         Raises:
             SiltError: see the warehouse.
         """
-        self._invocation.on_statement(text)
         statement = parse(text)
+        self._invocation.on_statement(statement)
         change = None if own_unit is not None else self._change(warehouse, statement)
         unit = own_unit or self._unit_by_text(text, change)
         facts = self._facts(unit)
@@ -102,7 +102,7 @@ class StatementRunner:
         return result, response
 
     def job_tags(self) -> tuple[str, ...]:
-        """What this thread's Spark jobs are tagged with: the node, its own tags, the query comment."""
+        """The tags of this thread's Spark jobs: the node, its own tags, the query comment."""
         return job_tags((get_node_info().get("unique_id"), *self._node.context.tags, self._query_comment()))
 
     def note_skip(self, response: SiltResponse, unit: Unit) -> None:

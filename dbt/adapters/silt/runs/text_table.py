@@ -1,4 +1,4 @@
-"""Rows as text that a person reads in a terminal."""
+"""Formats rows as text for a terminal."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Spark's classes, kept in a form that Java loads at once: it takes a third off the start of a
+"""Writes a class-data archive of Spark's classes, with which Java starts Spark in two thirds of the time.
 
-The archive belongs to a virtual environment, and is written only when it is asked for: `python -m
+The archive belongs to a virtual environment, and is written on request only: `python -m
 dbt.adapters.silt.session.class_archive` (`make setup` does it). Java ignores one that does not fit it.
 """
 
@@ -19,7 +19,7 @@ from dbt.adapters.silt.session.spark import SessionSettings, open_session, stop_
 
 
 def write_archive(path: Path, java: Java) -> bool:
-    """Starts Spark, has it do a little of everything, and keeps the classes that it loaded.
+    """Starts Spark, runs typical queries, and writes the classes that it loaded to an archive.
 
     Returns:
         Whether Java made an archive that it can start from; if not, none is kept.
@@ -32,7 +32,7 @@ def write_archive(path: Path, java: Java) -> bool:
         unfinished = Path(folder) / path.name
         options = f"-XX:ArchiveClassesAtExit={unfinished} -Xlog:cds=off -Xlog:cds+dynamic=off"
         settings = SessionSettings(master="local[2]", spark_conf={"spark.driver.extraJavaOptions": options})
-        _work(open_session(settings), folder)
+        _run_queries(open_session(settings), folder)
         stop_spark()
         check = [java.path, f"-XX:SharedArchiveFile={unfinished}", "-version"]
         if not unfinished.exists() or subprocess.run(check, capture_output=True, check=False).returncode != 0:
@@ -41,8 +41,8 @@ def write_archive(path: Path, java: Java) -> bool:
         return True
 
 
-def _work(spark: SparkSession, folder: str) -> None:
-    """What the first models of a project do: write and read Parquet, join, aggregate, sort."""
+def _run_queries(spark: SparkSession, folder: str) -> None:
+    """Does what the first models of a project do: write and read Parquet, join, aggregate, sort."""
     keys = spark.range(1000).selectExpr(
         "id", "id % 7 as grp", "cast(id as string) as name", "cast(id as decimal(12, 2)) as amount", "now() as at"
     )

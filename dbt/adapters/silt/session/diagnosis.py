@@ -1,4 +1,4 @@
-"""What `dbt debug` says of a connection, and checks of it."""
+"""Checks a connection for `dbt debug` and describes it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _JAVA = "select java_method('java.lang.System', 'getProperty', 'java.version')"
 def diagnose(
     session: SparkSession, catalog: Catalog, database: str, locations: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """The versions in use and the state of each database, as names and texts.
+    """Yields the versions in use and the state of each database, as names and texts.
 
     Args:
         database: the profile's own, which must be writable; others may be for reading only.

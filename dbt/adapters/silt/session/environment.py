@@ -52,7 +52,7 @@ class Environment:
         return self._catalog if self._warehouse is None else self._warehouse.catalog
 
     def open(self, runner: Runner) -> SiltHandle:
-        """A handle on a session of its own; starts Spark if it does not run yet.
+        """Returns a handle on a session of its own; starts Spark if it does not run yet.
 
         Raises:
             SiltError: Spark cannot be started, or the warehouse cannot be used.
@@ -63,7 +63,7 @@ class Environment:
         return SiltHandle(pool, session, self._warehouse.for_session(session, one_cut=True), runner)
 
     def warm_up(self) -> None:
-        """Start Spark in the background: it takes as long as dbt takes to read a project, and needs nothing of it."""
+        """Starts Spark in the background: it takes as long as dbt takes to read a project, and needs nothing of it."""
         threading.Thread(target=self._try_to_start, name="silt-spark-start", daemon=True).start()
 
     def _try_to_start(self) -> None:
@@ -101,7 +101,7 @@ class Environment:
                 statement_attempts=given.statement_attempts,
                 is_forgotten_on_replace=is_forgotten_on_replace,
                 python_functions=given.python_functions,
-                log_skips=False,  # dbt's own log and results say it
+                log_skips=False,  # dbt's log and results report them
             ),
         )
 

@@ -1,4 +1,4 @@
-"""What is done to a query's rows in Spark before they are fetched as an Arrow table."""
+"""Converts a query's rows in Spark so that they can be fetched as an Arrow table."""
 
 from __future__ import annotations
 
@@ -27,8 +27,11 @@ _NESTED = (ArrayType, MapType, StructType)
 
 
 def fetchable(frame: DataFrame) -> DataFrame:
-    """The rows with unique names, instants as the wall clock's time in the session's zone, and text for the types that
-    Spark does not give to Arrow: JSON where such a type is within an array, a map or a struct."""
+    """The rows with unique column names, and every type one that Spark can give to Arrow.
+
+    Instants become local times in the session's zone. The types that Arrow lacks become text: JSON where such a type is
+    within an array, a map or a struct.
+    """
     names = unique_names(frame.columns)
     if names != frame.columns:
         frame = frame.toDF(*names)
@@ -43,7 +46,7 @@ def _expression(name: str, kind: DataType) -> str:
         return f"to_json({name})" if isinstance(kind, _NESTED) else f"cast({name} as string)"
     if any(isinstance(part, TimestampType) for part in _parts(kind)):
         # Spark gives instants to Arrow in UTC, whatever the session's zone is.
-        return f"cast({name} as {_on_the_wall(kind).simpleString()})"
+        return f"cast({name} as {_local_time(kind).simpleString()})"
     return name
 
 
@@ -62,12 +65,12 @@ def _members(kind: DataType) -> list[DataType]:
     return [kind.elementType] if isinstance(kind, ArrayType) else []
 
 
-def _on_the_wall(kind: DataType) -> DataType:
-    """The type with times of the wall clock in place of instants."""
+def _local_time(kind: DataType) -> DataType:
+    """The type with local times in place of instants."""
     if isinstance(kind, TimestampType):
         return TimestampNTZType()
     if isinstance(kind, StructType):
-        return StructType([StructField(field.name, _on_the_wall(field.dataType)) for field in kind.fields])
+        return StructType([StructField(field.name, _local_time(field.dataType)) for field in kind.fields])
     if isinstance(kind, MapType):
-        return MapType(_on_the_wall(kind.keyType), _on_the_wall(kind.valueType))
-    return ArrayType(_on_the_wall(kind.elementType)) if isinstance(kind, ArrayType) else kind
+        return MapType(_local_time(kind.keyType), _local_time(kind.valueType))
+    return ArrayType(_local_time(kind.elementType)) if isinstance(kind, ArrayType) else kind

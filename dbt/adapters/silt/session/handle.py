@@ -25,7 +25,7 @@ from dbt.adapters.silt.session.spark import SessionPool
 
 
 class Runner(Protocol):
-    """What a cursor needs of a `StatementRunner`."""
+    """The part of a `StatementRunner` that a cursor needs."""
 
     def run(
         self, warehouse: Warehouse, text: str, own_unit: Unit | None = None, *, replace_tables: bool = False
@@ -34,7 +34,7 @@ class Runner(Protocol):
         ...
 
     def job_tags(self) -> tuple[str, ...]:
-        """What the Spark jobs of this thread's statements are tagged with."""
+        """The tags of the Spark jobs of this thread's statements."""
         ...
 
 
@@ -45,7 +45,7 @@ class Submission:
     Attributes:
         text: its statements.
         unit: where the text is a node's own write, its unit of work.
-        replace_tables: whether a view that is made may take the place of a table.
+        replace_tables: whether a view that is created may replace a table.
     """
 
     text: str
@@ -69,7 +69,7 @@ class SiltHandle:
         return SiltCursor(self)
 
     def cancel(self) -> None:
-        """Stop what this connection runs, and run nothing more; a statement that is stopped commits nothing."""
+        """Stops what this connection runs, and runs nothing more; a statement that is stopped commits nothing."""
         self._cancelled.set()
         threading.Thread(target=self._interrupt, name="silt-cancel", daemon=True).start()
 
@@ -78,15 +78,15 @@ class SiltHandle:
         return self._cancelled.is_set()
 
     def close(self) -> None:
-        """Give the session back; its temporary views and settings end."""
+        """Gives the session back; its temporary views and settings end."""
         self._pool.release(self.session)
 
     def rollback(self) -> None:
-        """Nothing: a statement that failed has committed nothing."""
+        """Does nothing: a statement that failed has committed nothing."""
 
     @contextlib.contextmanager
     def busy(self) -> Iterator[None]:
-        """What runs in here is what `cancel` stops; its Spark jobs say what they are for.
+        """Lets `cancel` stop what runs in here, and tags its Spark jobs.
 
         Raises:
             DbtRuntimeError: the connection was cancelled.
@@ -117,7 +117,7 @@ class SiltHandle:
             raise DbtRuntimeError("cancelled: the statement was stopped, and nothing of it was committed")
 
     def _interrupt(self) -> None:
-        # Again and again: a statement is several Spark jobs, and the next may start after the last was stopped.
+        # Repeatedly: a statement is several Spark jobs, and the next may start after the last was stopped.
         while not self._idle.wait(_INTERRUPT_SECONDS):
             self.session.interruptAll()
 
@@ -126,7 +126,7 @@ _INTERRUPT_SECONDS = 0.1
 
 
 class SiltCursor:
-    """The statements of one text, run in turn; results are those of the last."""
+    """Runs the statements of a text in turn; results are those of the last."""
 
     def __init__(self, handle: SiltHandle) -> None:
         self._handle = handle
@@ -139,7 +139,7 @@ class SiltCursor:
 
         Args:
             sql: the text, where it does not come with `bindings`.
-            bindings: a Submission, which is then run in the place of `sql`: dbt hands its bindings on as they are.
+            bindings: a Submission, which is then run instead of `sql`: dbt hands bindings on as they are.
 
         Raises:
             DbtRuntimeError: bindings in DB-API's sense were given.
@@ -157,14 +157,14 @@ class SiltCursor:
             self._frame = result.dataframe
 
     def drain(self) -> None:
-        """Run a query whose rows nobody fetched, so that its errors are seen (Spark would never run it)."""
+        """Runs a query whose rows nobody fetched, so that its errors are seen (Spark would never run it)."""
         frame, self._frame = self._frame, None
         if frame is not None:
             with self._handle.busy():
                 frame.write.format("noop").mode("overwrite").save()
 
     def arrow(self, limit: int | None = None) -> pa.Table:
-        """The rows of the last statement; a statement without rows has no columns either."""
+        """Fetches the rows of the last statement; one without rows has no columns either."""
         frame, self._frame = self._frame, None
         if frame is None:
             return pa.table({})

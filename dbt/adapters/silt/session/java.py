@@ -1,4 +1,4 @@
-"""The Java that Spark runs on: which one it is, whether it will do, and how it is started."""
+"""Finds the Java that Spark runs on, checks its version, and gives the options to start it with."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
 
 MINIMUM_VERSION = 17
-"""Spark 4 runs on this and later ones."""
+"""The oldest that Spark 4 runs on."""
 
 _REMEDY = f"Install Java {MINIMUM_VERSION} or later, and let JAVA_HOME or PATH lead to it"
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)([^"]*)"')
@@ -60,7 +60,7 @@ def find_java() -> Java:
 
 
 def driver_options(temporary: str, archive: Path | None) -> list[str]:
-    """The options that Spark's Java is started with, besides those of the user.
+    """The options that Spark's Java is started with, in addition to the user's.
 
     Args:
         temporary: a folder for what would else be left in the working directory.
@@ -73,7 +73,7 @@ def driver_options(temporary: str, archive: Path | None) -> list[str]:
 
 
 def archive_path(java: Java) -> Path | None:
-    """Where the class-data archive for that Java is kept; None outside of a virtual environment."""
+    """The path of the class-data archive for that Java; None outside of a virtual environment."""
     if sys.prefix == sys.base_prefix:
         return None
     return Path(sys.prefix) / "var" / "dbt-silt" / f"spark-{version('pyspark')}-java-{java.release}.jsa"
@@ -97,7 +97,7 @@ def _ask(path: str) -> Java:
 
 
 def _memory_bytes() -> int:
-    """What the machine has, or the container may use."""
+    """The memory of the machine, or the limit of the container."""
     limits = [_physical_bytes()]
     for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:

@@ -1,4 +1,4 @@
-"""How a SparkSession is had: embedded, on a cluster's master, or from a Spark Connect server.
+"""Creates the process's SparkSession: embedded, on a cluster's master, or from a Spark Connect server.
 
 A process has one Spark. It is started by the first session that is asked for, quietly and with nothing left in the
 working directory; a Spark that the program itself has started is used as it is. Every connection gets a session of its
@@ -88,7 +88,7 @@ class SessionPool:
         return open_session(self._settings)
 
     def release(self, session: SparkSession) -> None:
-        """Takes a session back: it is not used again, and a server is told so."""
+        """Takes a session back: it is not used again, and a server closes it."""
         if self._settings.remote is not None:
             with contextlib.suppress(PySparkException):  # the server ends idle sessions by itself
                 session.stop()
@@ -120,7 +120,7 @@ _running: _Running | None = None
 
 
 def _silence_query_contexts() -> None:
-    """Spark prints a page of JSON for every statement that fails; the error itself says what happened."""
+    """Keeps Spark from printing a page of JSON for every statement that fails: the error itself says what happened."""
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).disabled = True
 
@@ -139,8 +139,8 @@ def _embedded(settings: SessionSettings) -> SparkSession:
 
 
 def _check_running(context: SparkContext, settings: SessionSettings) -> None:
-    ours = _running is not None and _running.context is context
-    if ours and context.master != settings.master:
+    started_here = _running is not None and _running.context is context
+    if started_here and context.master != settings.master:
         raise InvalidSettingError(
             f"this process already runs Spark on {context.master}, so it cannot run it on {settings.master} as well",
             remedy="Use one `master` in a process",
@@ -198,7 +198,7 @@ _PARTITIONS_PER_CORE = 8
 
 
 def _local_conf(master: str) -> dict[str, str]:
-    """What is right only where driver and executors are one process on this machine."""
+    """Settings that are right only where driver and executors are one process on this machine."""
     match = _LOCAL_MASTER.fullmatch(master)
     if match is None:
         return {}
@@ -212,7 +212,7 @@ def _local_conf(master: str) -> dict[str, str]:
 
 
 def _java_output(settings: SessionSettings, log: IO[bytes]) -> dict[str, Any]:
-    """Java's standard error goes to a file that a failed start is explained from, unless the user asked for logs."""
+    """Sends Java's standard error to a file, which explains a failed start, unless the user asked for logs."""
     return {} if "spark.log.level" in settings.spark_conf else {"stderr": log}
 
 
@@ -220,7 +220,7 @@ _END_SECONDS = 600  # writing a class-data archive, which Java does last, takes 
 
 
 def _end_java(process: subprocess.Popen[bytes]) -> None:
-    """Java ends when its standard input does; pyspark would else go on with the one that has ended."""
+    """Ends Java, which ends when its standard input does, and lets pyspark forget it: it would go on with that one."""
     gateway = SparkContext._gateway
     SparkContext._gateway = SparkContext._jvm = None
     if gateway is not None:
@@ -317,7 +317,7 @@ def _texts(conf: Mapping[str, object]) -> dict[str, str]:
 
 
 def _check_fixed(session: SparkSession, key: str, value: str) -> None:
-    """A setting of the running Spark is as the profile asks, or cannot be had."""
+    """Refuses a setting that the running Spark has another value of, and cannot change."""
     current = session.conf.get(key, None)
     appended = key.endswith("JavaOptions") and value in (current or "")
     if current != value and not appended:

@@ -11,7 +11,7 @@ from typing import Any
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.errors import PySparkException
 
-from dbt.adapters.silt.connections import without_java_stack
+from dbt.adapters.silt.engine.commands.spark.errors import without_java_stack
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 
 

@@ -115,3 +115,8 @@ def _root_cause(error: PySparkException | Py4JJavaError) -> str:
     while java.getCause() is not None:
         java = java.getCause()
     return str(java.toString()).partition("\n")[0]
+
+
+def without_java_stack(text: str) -> str:
+    """The message of an error of Spark's, without the lines that say where in Spark it was raised."""
+    return text.partition("\nJVM stacktrace:")[0].partition("\n\tat ")[0].strip()

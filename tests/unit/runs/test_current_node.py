@@ -1,0 +1,59 @@
+"""The node that a thread runs: its own context, and errors that list what it had committed."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import pytest
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.silt.runs.committed_work import CommittedBatches
+from dbt.adapters.silt.runs.current_node import CurrentNode
+from dbt.adapters.silt.runs.response import SiltResponse
+
+NODE = SimpleNamespace(unique_id="model.shop.orders", resource_type="model")
+COMMITTED = SiltResponse("OK", run_id="R1", table="silt.main.orders", table_version=3)
+
+
+def not_cancelled() -> bool:
+    return False
+
+
+def test_a_node_has_a_context_of_its_own_and_the_outer_one_is_back_after_it() -> None:
+    current = CurrentNode(CommittedBatches())
+    outer = current.context
+    with current.scope(NODE, not_cancelled):
+        assert current.context is not outer and current.context.node is NODE
+    assert current.context is outer and outer.node is None
+
+
+def test_threads_do_not_see_each_others_nodes() -> None:
+    current = CurrentNode(CommittedBatches())
+    with current.scope(NODE, not_cancelled), ThreadPoolExecutor(1) as other:
+        assert other.submit(lambda: current.context.node).result() is None
+
+
+def test_an_error_that_ends_a_node_lists_what_it_had_committed() -> None:
+    current = CurrentNode(CommittedBatches())
+    with pytest.raises(DbtRuntimeError) as failed, current.scope(NODE, not_cancelled):
+        current.context.committed.note(NODE.unique_id, COMMITTED)
+        raise DbtRuntimeError("the hook failed")
+    assert failed.value.msg.startswith("the hook failed\nalready committed as silt.main.orders@v3;")
+
+
+def test_an_error_of_a_node_that_committed_nothing_is_left_as_it_is() -> None:
+    current = CurrentNode(CommittedBatches())
+    with pytest.raises(DbtRuntimeError) as failed, current.scope(NODE, not_cancelled):
+        raise DbtRuntimeError("the hook failed")
+    assert failed.value.msg == "the hook failed"
+
+
+def test_a_node_whose_connection_was_cancelled_warns_of_what_it_had_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    warnings: list[str] = []
+    monkeypatch.setattr("dbt.adapters.silt.runs.current_node.logger.warning", warnings.append)
+    current = CurrentNode(CommittedBatches())
+    with pytest.raises(DbtRuntimeError), current.scope(NODE, lambda: True):
+        current.context.committed.note(NODE.unique_id, COMMITTED)
+        raise DbtRuntimeError("cancelled")
+    assert [each.partition(";")[0] for each in warnings] == ["Cancelled: already committed as silt.main.orders@v3"]
