@@ -1,1 +1,1 @@
-"""What each statement costs, beside the same work on bare Spark; `python -m benchmarks --help`."""
+"""Measures each statement against the same on bare Spark; `python -m benchmarks --help`."""

@@ -63,7 +63,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--quick", action="store_true", help="small tables: to try the harness, not to quote")
     options.add_argument("--only", choices=("logs", "statements", "dbt"), help="only one of the three parts")
     options.add_argument("--case", action="append", default=[], metavar="NAME", help="only this case of statements")
-    options.add_argument("--peers", nargs="+", default=[], choices=("delta-rs",), help="contestants beside ours")
+    options.add_argument("--peers", nargs="+", default=[], choices=("delta-rs",), help="contestants next to dbt-silt")
     options.add_argument(
         "--delta-jars", type=Path, metavar="FOLDER", help="delta-spark takes part, with the jars there"
     )

@@ -47,7 +47,7 @@ def projects_table(runs: Sequence[ProjectRun]) -> Table:
 
 
 def cold_table(result: CaseResult) -> Table:
-    """The cold build beside the bare start."""
+    """The cold build next to the bare start."""
     table = Table(title="Cold: seconds, from a new process to its end")
     for measurement in result.measurements:
         table.add_column(measurement.contestant, justify="right")

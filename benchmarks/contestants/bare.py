@@ -1,4 +1,4 @@
-"""The floor: Parquet files and no log. It is told which files hold which keys, and rewrites just those."""
+"""The floor: Parquet files and no log. It knows which files hold which keys, and rewrites just those."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class BareSpark:
         self._new_folders.setdefault(table, []).append(target)
 
     def _index(self, table: str) -> None:
-        """Takes in the files written since, by their footers: this is what the floor is told, and so never timed."""
+        """Takes in the files written since, by their footers: the floor knows them, so this is never timed."""
         for folder in self._new_folders.pop(table, []):
             self._files[table] += tuple(_data_file(path) for path in sorted(folder.glob("*.parquet")))
 

@@ -1,1 +1,1 @@
-"""What a long log and a table of many files cost, beside delta-rs, without Spark."""
+"""Measures a long log and a table of many files against delta-rs, without Spark."""

@@ -18,7 +18,7 @@ LEFT_BY_RUNS = shutil.ignore_patterns("landing", "warehouse", "target", "logs", 
 
 
 def measure(folder: Path, repetitions: int = 3) -> CaseResult:
-    """Builds January of the sample project from nothing, each time anew.
+    """Builds January of the sample project from nothing, each time from the start.
 
     Raises:
         RuntimeError: a build failed.
