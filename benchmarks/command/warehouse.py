@@ -20,7 +20,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
 )
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
-from dbt.adapters.silt.engine.kernel.transaction.commit import ENGINE_INFO
+from dbt.adapters.silt.engine.kernel.transaction.changes import ENGINE_INFO
 from dbt.adapters.silt.records.commit_facts import CommitFacts
 
 DATABASE, SCHEMA = "silt", "main"

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from dbt.adapters.silt.engine.kernel.storage.memory_store import Fault, FaultyStore
+from dbt.adapters.silt.engine.kernel.storage.faulty_store import Fault, FaultyStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 
 T = TypeVar("T")

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentTransactionError
-from dbt.adapters.silt.engine.kernel.storage.memory_store import Fault, FaultKind, MemoryStore
+from dbt.adapters.silt.engine.kernel.storage.faulty_store import Fault, FaultKind
+from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Column, Comparison, Expression
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult

@@ -11,7 +11,8 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentDeleteReadError,
     ConcurrentModificationError,
 )
-from dbt.adapters.silt.engine.kernel.storage.memory_store import Fault, FaultKind, MemoryStore
+from dbt.adapters.silt.engine.kernel.storage.faulty_store import Fault, FaultKind
+from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Column, Comparison, Expression
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult

@@ -36,6 +36,7 @@ FLOORS = (
     ("engine/commands/merge", "engine/commands/tables", "engine/commands/maintenance"),
     ("engine/commands/insert",),
     ("engine/statements/resolve",),
+    ("engine/statements/steps",),
     ("engine/statements/execute",),
     ("engine/statements",),
     ("engine/warehouse",),
@@ -55,11 +56,11 @@ ROOTS = ("", "engine", "engine/kernel")
 STATEMENTS_WITH_SPARK = {
     f"{PACKAGE}.engine.statements.{name}"
     for name in (
-        "execute.context",
         "execute.insert",
         "resolve.namespace",
         "resolve.snapshot_views",
         "resolve.table_changes",
+        "steps.context",
     )
 }
 PRIVATE_SPARK = ("_jvm", "_jdf", "_jsparkSession", "sparkContext")

@@ -113,7 +113,7 @@ class SiltCredentials(Credentials):
 
     @classmethod
     def __pre_deserialize__(cls, data: Any) -> Any:
-        return _run_fields_as_text(super().__pre_deserialize__(data))
+        return _run_fields_as_text(super().__pre_deserialize__(data))  # type: ignore[no-untyped-call]
 
 
 def _run_fields_as_text(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,8 +10,10 @@ from typing import Any
 
 import agate
 import pyarrow as pa
-from dbt.adapters.base import AdapterPlugin, BaseAdapter, BaseRelation, available
-from dbt.adapters.base.impl import log_code_execution
+from dbt.adapters.base.impl import BaseAdapter, log_code_execution
+from dbt.adapters.base.meta import available
+from dbt.adapters.base.plugin import AdapterPlugin
+from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.contracts.relation import RelationType
@@ -29,6 +31,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal, unquote
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.sql.split import split_statements
 from dbt.adapters.silt.materializations.external.files import (
     ExternalFiles,
     ExternalTarget,
@@ -52,7 +55,6 @@ from dbt.adapters.silt.runs.node_context import full_refresh_of
 from dbt.adapters.silt.runs.response import SiltResponse
 from dbt.adapters.silt.runs.text_table import text_table
 from dbt.adapters.silt.session.diagnosis import diagnose
-from dbt.adapters.silt.session.handle import split_statements
 
 logger = AdapterLogger("Silt")
 
@@ -77,7 +79,7 @@ class SiltConfig(IncrementalConfig):
     table_format: str | None = None
 
 
-class SiltAdapter(
+class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of its own class only
     ContractMethods,
     DocumentationMethods,
     IncrementalMethods,
@@ -90,8 +92,8 @@ class SiltAdapter(
 
     Relation = SiltRelation
     Column = SiltColumn
-    ConnectionManager = SiltConnectionManager
-    AdapterSpecificConfigs = SiltConfig
+    ConnectionManager = SiltConnectionManager  # type: ignore[assignment]  # dbt-spark narrows dbt's own types
+    AdapterSpecificConfigs = SiltConfig  # type: ignore[assignment]
     connections: SiltConnectionManager
 
     _capabilities = CapabilityDict(
@@ -111,7 +113,8 @@ class SiltAdapter(
         self, name: str, query_header_context: Any = None, should_release_connection: bool = True
     ) -> Iterator[None]:
         named = super().connection_named(name, query_header_context, should_release_connection)
-        with named, self.connections.node_scope(query_header_context):
+        node = self.connections.node.scope(query_header_context, lambda: self.connections.handle.is_cancelled)
+        with named, node:
             yield
 
     # Relations
@@ -135,11 +138,11 @@ class SiltAdapter(
         Raises:
             DbtRuntimeError: the listing failed. To answer "none" then would let an incremental model rebuild its table.
         """
-        database = schema_relation.database or self._own_database
-        with self.connections.exception_handler(f"list {database}.{schema_relation.schema}"):
+        database, schema = schema_relation.database or self._own_database, schema_relation.schema or ""
+        with self.connections.exception_handler(f"list {database}.{schema}"):
             try:
-                entries = self.connections.catalog.relations(database, schema_relation.schema)
-                functions = self.connections.catalog.functions(database, schema_relation.schema)
+                entries = self.connections.catalog.relations(database, schema)
+                functions = self.connections.catalog.functions(database, schema)
             except SchemaNotFoundError:
                 return []
         types = dict.fromkeys(functions, RelationType.Function)
@@ -155,7 +158,7 @@ class SiltAdapter(
         with self.connections.exception_handler(f"look for {database}.{schema}"):
             return self.connections.catalog.has_schema(database or self._own_database, schema)
 
-    def get_columns_in_relation(self, relation: BaseRelation) -> list[SiltColumn]:
+    def get_columns_in_relation(self, relation: SiltRelation) -> list[SiltColumn]:  # type: ignore[override]
         """The columns of a table (from its log), a view or a temporary view; none if there is no such relation."""
         with self.connections.exception_handler(f"get the columns of {relation}"):
             if relation.is_temporary or relation.external:
@@ -166,7 +169,7 @@ class SiltAdapter(
             files = self._on_files(relation)
             return [] if files is None else self._columns_of_query(f"select * from {files.render()}")
 
-    @available.parse(lambda *a, **k: [])
+    @available.parse(lambda *_, **__: [])
     def get_column_schema_from_query(self, sql: str) -> list[SiltColumn]:
         """The columns of a query, which is not run; statements before it in the text (a `sql_header`) are."""
         with self.connections.exception_handler(sql):
@@ -178,15 +181,16 @@ class SiltAdapter(
     @available
     def cache_added(self, relation: BaseRelation | None) -> str:
         """Remember the relation as it is now: it may have been of another kind before."""
-        self.connections.end_node()
+        self.connections.node.end()
         # In one step: a batch of the same model that found no table in between would make it anew.
         with self.cache.lock:
             if relation is not None:
-                self.cache.drop(relation)
-            return super().cache_added(relation)
+                self.cache.drop(relation)  # type: ignore[no-untyped-call]
+            nothing: str = super().cache_added(relation)
+            return nothing
 
-    @available.parse(lambda *a, **k: "false")
-    def rows_differ(self, new: str, sql: str, old: str, relation: BaseRelation) -> str:
+    @available.parse(lambda *_, **__: "false")
+    def rows_differ(self, new: str, sql: str, old: str, relation: SiltRelation) -> str:
         """A condition on a query's row, by the alias `new`, and a row of its table, by the alias `old`."""
         with self.connections.exception_handler(sql):
             query = self.connections.handle.warehouse.schema_of(sql)
@@ -196,7 +200,7 @@ class SiltAdapter(
         """Nothing: types have no size to be expanded."""
 
     @available.parse_none
-    def relation_comment(self, relation: BaseRelation) -> str | None:
+    def relation_comment(self, relation: SiltRelation) -> str | None:
         """The comment of a table."""
         with self.connections.exception_handler(f"get the comment of {relation}"):
             return self._snapshot(relation).metadata.description
@@ -223,7 +227,7 @@ class SiltAdapter(
             with handle.busy():
                 return write_external(handle.warehouse.sql(query), target)
 
-    @available.parse(lambda *a, **k: [])
+    @available.parse(lambda *_, **__: [])
     def config_warnings(
         self, model: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]], selected: Iterable[str]
     ) -> list[str]:
@@ -257,7 +261,7 @@ class SiltAdapter(
         return "bigint" if pa.types.is_integer(kind) else "decimal(38,0)"
 
     @available.parse_none
-    @log_code_execution
+    @log_code_execution  # type: ignore[untyped-decorator]
     def submit_python_job(self, parsed_model: dict[str, Any], compiled_code: str) -> AdapterResponse:
         """Run a python model in this process; its rows are then a temporary view of the session.
 
@@ -298,22 +302,22 @@ class SiltAdapter(
             return None
 
     @classmethod
-    def _get_adapter_specific_run_info(cls, config: Any) -> dict[str, Any]:
+    def _get_adapter_specific_run_info(cls, config: Any) -> dict[str, Any]:  # noqa: ARG003 - dbt's signature
         return {"adapter_type": "silt", "table_format": "delta"}
 
     # Inside
 
     @property
     def _own_database(self) -> str:
-        return self.config.credentials.database
+        return str(self.config.credentials.database)
 
-    def _find(self, relation: BaseRelation) -> RelationEntry | None:
+    def _find(self, relation: SiltRelation) -> RelationEntry | None:
         return self.connections.catalog.find(relation.relation_name(self._own_database))
 
-    def _snapshot(self, relation: BaseRelation) -> Snapshot:
+    def _snapshot(self, relation: SiltRelation) -> Snapshot:
         return self.connections.catalog.table(relation.relation_name(self._own_database)).snapshot()
 
-    def _on_files(self, relation: BaseRelation) -> BaseRelation | None:
+    def _on_files(self, relation: BaseRelation) -> SiltRelation | None:
         """The source of this name that is on files: a unit test asks for a source's columns by the name alone."""
         for source in getattr(self._macro_resolver, "sources", {}).values():
             found = self.Relation.create_from(self.config, source)
@@ -343,7 +347,7 @@ def _include_path() -> Path:
 
 
 Plugin = AdapterPlugin(
-    adapter=SiltAdapter,
+    adapter=SiltAdapter,  # type: ignore[arg-type]  # its protocol names the classes of dbt's own adapter
     credentials=SiltCredentials,
     include_path=str(_include_path()),
     project_name="dbt_silt",

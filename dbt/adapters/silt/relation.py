@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from dbt.adapters.base.relation import BaseRelation, InformationSchema, Policy
-from dbt.adapters.contracts.relation import ComponentName, HasQuoting, RelationConfig, RelationType
+from dbt.adapters.base.relation import BaseRelation, InformationSchema
+from dbt.adapters.contracts.relation import ComponentName, HasQuoting, Policy, RelationConfig, RelationType
 from dbt.adapters.spark.relation import SparkRelation
 
 from dbt.adapters.silt.engine.catalog.names import RelationName, normalize
@@ -85,12 +85,14 @@ class SiltRelation(SparkRelation):
     def incorporate(self, **kwargs: Any) -> SiltRelation:
         """A relation like this one; with another name, it is no longer the one on files."""
         like = self.replace(external=None, external_location=None, external_format=None) if "path" in kwargs else self
-        return BaseRelation.incorporate(like, **kwargs)
+        changed: SiltRelation = BaseRelation.incorporate(like, **kwargs)  # type: ignore[no-untyped-call]
+        return changed
 
     def information_schema(self, view_name: Any = None) -> SiltInformationSchema:
         """That of the relation's database; `view_name` is one of its relations, or undefined in a macro."""
         schema = SiltInformationSchema.from_relation(self, view_name if isinstance(view_name, str) else None)
-        return schema.incorporate(path={"schema": None})
+        whole: SiltInformationSchema = schema.incorporate(path={"schema": None})  # type: ignore[no-untyped-call]
+        return whole
 
     def quoted(self, identifier: str) -> str:
         return quote(identifier)

@@ -49,7 +49,7 @@ def test_a_programs_own_command_line_is_not_taken_for_dbts(monkeypatch: pytest.M
     assert typed.line.endswith("dbt run -s orders")
 
 
-def test_a_retry_is_known_with_its_own_state(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_retry_is_known_with_its_own_state() -> None:
     seen = {"dbt_runner_command_args": ["retry", "--state", "old"], "flags": Namespace(STATE=Path("old"))}
     with click.Context(click.Command("retry"), info_name="retry", obj=seen):
         typed = DbtCommand.current("build")

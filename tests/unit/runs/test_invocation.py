@@ -47,7 +47,7 @@ def config(project: Path, which: str = "run", **fields: Any) -> SimpleNamespace:
 
 
 def invocation(given: SimpleNamespace) -> Invocation:
-    return Invocation(given, lambda previous: None)
+    return Invocation(given, lambda _: None)
 
 
 def entered(project: Path) -> list[tuple[str, bool]]:
@@ -92,15 +92,15 @@ def info(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_run_is_entered_and_shown_when_it_starts_and_marked_when_it_ends(tmp_path: Path, info: list[str]) -> None:
     run = invocation(config(tmp_path))
     assert run.run_id is None
-    run.connect()
-    run.connect()
+    run.on_connection()
+    run.on_connection()
     assert entered(tmp_path) == [(get_invocation_id(), False)]
     assert info == [f"Run id {get_invocation_id()} (dbt's invocation id)"]
     assert run.run_id == get_invocation_id()
     reset_invocation_id()  # the next dbt command in this process begins before the last one's connections are closed
     run.finish()
     run.finish()
-    run.connect()
+    run.on_connection()
     assert [finished for _, finished in entered(tmp_path)] == [True]
 
 
@@ -159,12 +159,12 @@ def test_a_run_whose_end_cannot_be_marked_fails_no_more_for_it(tmp_path: Path, m
 
 def test_an_operation_is_a_run_from_its_first_statement_that_changes_something(tmp_path: Path, info: list[str]) -> None:
     operation = invocation(config(tmp_path, "run-operation", run_id="R1"))
-    operation.connect()
+    operation.on_connection()
     for looking in ("select 1", "describe history main.orders", "show tables", "vacuum main.orders dry run"):
-        operation.reach(looking)
+        operation.on_statement(looking)
     assert (info, entered(tmp_path), operation.run_id) == ([], [], None)
-    operation.reach("optimize main.orders")
-    operation.reach("vacuum main.orders")
+    operation.on_statement("optimize main.orders")
+    operation.on_statement("vacuum main.orders")
     assert info == ["Run id R1 (the profile's run_id)"]
     assert entered(tmp_path) == [("R1", False)]
 
@@ -172,8 +172,8 @@ def test_an_operation_is_a_run_from_its_first_statement_that_changes_something(t
 @pytest.mark.parametrize("which", ["test", "compile", "show", "generate"])
 def test_a_command_that_builds_nothing_is_no_run(tmp_path: Path, which: str) -> None:
     command = invocation(config(tmp_path, which))
-    command.connect()
-    command.reach("insert into main.orders values (1)")
+    command.on_connection()
+    command.on_statement("insert into main.orders values (1)")
     command.start()
     command.finish()
     assert not command.writes
@@ -202,8 +202,9 @@ def test_a_plain_rerun_says_first_what_it_continues(tmp_path: Path, info: list[s
     assert info[1] == f"Run id {first} (a run that did not finish)"
 
 
+@pytest.mark.usefixtures("retry")
 def test_a_retry_works_under_the_id_of_what_it_repeats_and_says_that_the_profiles_is_not_taken(
-    tmp_path: Path, retry: None, info: list[str]
+    tmp_path: Path, info: list[str]
 ) -> None:
     enter(tmp_path, "I1", "R1", "dbt run", LONG_AGO)
     write_results(tmp_path, "I1")
@@ -214,7 +215,8 @@ def test_a_retry_works_under_the_id_of_what_it_repeats_and_says_that_the_profile
     assert (entry.run_id, entry.command, entry.repeats) == ("R1", "dbt run", "I1")
 
 
-def test_a_retry_after_a_kill_is_refused_with_the_command_that_continues(tmp_path: Path, retry: None) -> None:
+@pytest.mark.usefixtures("retry")
+def test_a_retry_after_a_kill_is_refused_with_the_command_that_continues(tmp_path: Path) -> None:
     enter(tmp_path, "I1", "R1", "dbt run", "2019-12-31T00:00:00+00:00")
     enter(tmp_path, "I2", "R2", "dbt run -s orders", KILLED, finished=False)
     write_results(tmp_path, "I1")

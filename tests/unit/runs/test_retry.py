@@ -35,7 +35,7 @@ def check(given: Retry, *entries: RunEntry) -> None:
 
 
 def found(given: Retry, entries: Sequence[RunEntry] = (), commits: str | None = None) -> str:
-    return given.run_id(entries, lambda previous: commits)
+    return given.run_id(entries, lambda _: commits)
 
 
 class TestRunId:

@@ -1,4 +1,4 @@
-"""Statements of a text, and where a profile's warehouse is."""
+"""The handle of a connection: tags of its jobs, and cancelling."""
 
 from __future__ import annotations
 
@@ -10,54 +10,11 @@ import pytest
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.credentials import SiltCredentials
-from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse
+from dbt.adapters.silt.records.units import Unit
 from dbt.adapters.silt.runs.response import SiltResponse
-from dbt.adapters.silt.session.handle import SiltHandle, environment_of, split_statements
+from dbt.adapters.silt.session.handle import SiltHandle, Submission
 from dbt.adapters.silt.session.spark import SessionPool, SessionSettings
-
-
-@pytest.mark.parametrize(
-    ("text", "statements"),
-    [
-        ("select 1", ["select 1"]),
-        ("select 1;", ["select 1"]),
-        ('/* {"app": "dbt;"} */\nselect 1;\n-- ;\nselect \';\' as `a;b`;', ["select 1", "select ';' as `a;b`"]),
-        ("set a = 1;\n\n;select 2 -- the end", ["set a = 1", "select 2"]),
-        ("-- nothing\n;", []),
-        ("", []),
-        ("begin select 1; select 2; end", ["begin select 1; select 2; end"]),
-    ],
-)
-def test_a_text_is_split_at_its_semicolons_and_nowhere_else(text: str, statements: list[str]) -> None:
-    assert split_statements(text) == statements
-
-
-def test_a_text_that_breaks_off_is_an_error() -> None:
-    with pytest.raises(StatementSyntaxError):
-        split_statements("select 'a; select 2")
-
-
-def test_the_same_profile_has_one_environment_in_a_process(tmp_path: Path) -> None:
-    first = environment_of(SiltCredentials(run_id="R1"), tmp_path)
-    assert environment_of(SiltCredentials(run_id="R2"), tmp_path) is first
-    assert environment_of(SiltCredentials(schema="other"), tmp_path) is not first
-    assert environment_of(SiltCredentials(), tmp_path / "elsewhere") is not first
-
-
-def test_names_are_answered_without_spark_and_without_making_anything(tmp_path: Path) -> None:
-    environment = environment_of(SiltCredentials(databases={"raw": str(tmp_path / "raw")}), tmp_path)
-    assert environment.catalog.databases() == ["raw", "silt"]
-    assert environment.catalog.schemas("silt") == []
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_every_databases_folder_is_relative_to_the_project(tmp_path: Path) -> None:
-    environment = environment_of(SiltCredentials(warehouse="own", databases={"raw": "landing/raw"}), tmp_path)
-    for database, folder in (("silt", "own"), ("raw", "landing/raw")):
-        environment.catalog.create_schema(database, "main")
-        assert (tmp_path / folder / "main").is_dir()
 
 
 @pytest.mark.connect
@@ -86,17 +43,51 @@ def test_a_connection_that_is_cancelled_stops_its_jobs_and_runs_nothing_more(
         handle.cursor().execute("select 1")
 
 
+def test_what_is_submitted_is_run_as_it_was_given_whatever_dbt_logs_of_it() -> None:
+    runner = RememberingRunner()
+    cursor = SiltHandle(SessionPool(SessionSettings()), None, None, runner).cursor()
+    unit = Unit("silt/shop/model.shop.orders/R1/main", 1, "R1")
+    given = Submission("set a = 1; begin select 1; end", unit, replace_tables=True)
+    cursor.execute(f"/* opens /* another */\n{given.text}", given)
+    assert runner.ran == [("set a = 1", unit, True), ("begin select 1", unit, True), ("end", unit, True)]
+    cursor.execute("begin select 1; end")
+    assert runner.ran[3:] == [("begin select 1; end", None, False)]
+
+
+def test_values_that_a_statement_would_be_bound_to_are_refused() -> None:
+    runner = RememberingRunner()
+    with pytest.raises(DbtRuntimeError, match="no bindings"):
+        SiltHandle(SessionPool(SessionSettings()), None, None, runner).cursor().execute("select ?", (1,))
+    assert runner.ran == []
+
+
+class RememberingRunner:
+    """Runs nothing, and remembers what it was given."""
+
+    def __init__(self) -> None:
+        self.ran: list[tuple[str, Unit | None, bool]] = []
+
+    def run(
+        self, _warehouse: Warehouse, text: str, own_unit: Unit | None = None, *, replace_tables: bool = False
+    ) -> tuple[Result, SiltResponse]:
+        self.ran.append((text, own_unit, replace_tables))
+        return Result(), SiltResponse("OK", code="OK")
+
+    def job_tags(self) -> tuple[str, ...]:
+        return ()
+
+
 @dataclass(frozen=True)
 class TaggedRunner:
-    """A manager of connections whose statements have these tags."""
+    """Runs statements whose jobs have these tags."""
 
     tags: tuple[str, ...]
 
-    def run(self, warehouse: Warehouse, statement: str) -> tuple[Result, SiltResponse]:
-        return warehouse.execute(statement), SiltResponse("OK", code="OK")
-
-    def without_comment(self, sql: str) -> str:
-        return sql
+    def run(
+        self, warehouse: Warehouse, text: str, own_unit: Unit | None = None, *, replace_tables: bool = False
+    ) -> tuple[Result, SiltResponse]:
+        result = warehouse.execute(text, own_unit and own_unit.txn, replace_tables=replace_tables)
+        return result, SiltResponse("OK", code="OK")
 
     def job_tags(self) -> tuple[str, ...]:
         return self.tags

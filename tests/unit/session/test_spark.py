@@ -37,7 +37,8 @@ def run(code: str, folder: Path, **environment: str) -> subprocess.CompletedProc
     )
 
 
-def test_each_session_has_its_own_views_variables_and_settings(spark: SparkSession) -> None:
+@pytest.mark.usefixtures("spark")
+def test_each_session_has_its_own_views_variables_and_settings() -> None:
     pool = SessionPool(SETTINGS)
     first = pool.acquire()
     first.range(1).createOrReplaceTempView("mine")
@@ -53,14 +54,16 @@ def test_each_session_has_its_own_views_variables_and_settings(spark: SparkSessi
     assert second.conf.get("spark.sql.session.timeZone") != "Asia/Tokyo"
 
 
-def test_every_session_has_the_settings_that_correctness_rests_on(spark: SparkSession) -> None:
+@pytest.mark.usefixtures("spark")
+def test_every_session_has_the_settings_that_correctness_rests_on() -> None:
     session = open_session(SETTINGS)
     assert {key: session.conf.get(key) for key in required_settings.required()} == required_settings.required()
     session.conf.set("spark.sql.files.ignoreMissingFiles", "true")
     assert open_session(SETTINGS).conf.get("spark.sql.files.ignoreMissingFiles") == "false"
 
 
-def test_the_users_settings_win_over_the_defaults(spark: SparkSession) -> None:
+@pytest.mark.usefixtures("spark")
+def test_the_users_settings_win_over_the_defaults() -> None:
     conf = {"spark.sql.shuffle.partitions": "3", "spark.sql.sources.parallelPartitionDiscovery.threshold": "9"}
     session = open_session(SessionSettings(master="local[2]", spark_conf=conf))
     assert {key: session.conf.get(key) for key in conf} == conf
@@ -71,18 +74,21 @@ def test_a_setting_that_would_make_tables_wrong_is_refused() -> None:
         open_session(SessionSettings(spark_conf={"spark.sql.files.ignoreMissingFiles": "true"}))
 
 
-def test_a_setting_may_repeat_what_is_required(spark: SparkSession) -> None:
+@pytest.mark.usefixtures("spark")
+def test_a_setting_may_repeat_what_is_required() -> None:
     # Passes where nothing is raised.
     open_session(SessionSettings(master="local[2]", spark_conf={"spark.sql.caseSensitive": "False"}))
 
 
-def test_a_setting_that_only_a_new_spark_can_have_is_refused_where_one_runs(spark: SparkSession) -> None:
+@pytest.mark.usefixtures("spark")
+def test_a_setting_that_only_a_new_spark_can_have_is_refused_where_one_runs() -> None:
     conf = {"spark.driver.memory": "17g"}
     with pytest.raises(InvalidSettingError, match=r"sets spark\.driver\.memory to 17g, and the Spark that runs"):
         open_session(SessionSettings(master="local[2]", spark_conf=conf))
 
 
-def test_threads_get_sessions_of_their_own(spark: SparkSession) -> None:
+@pytest.mark.usefixtures("spark")
+def test_threads_get_sessions_of_their_own() -> None:
     pool = SessionPool(SETTINGS)
     found: list[SparkSession] = []
     threads = [threading.Thread(target=lambda: found.append(pool.acquire())) for _ in range(4)]
@@ -93,7 +99,8 @@ def test_threads_get_sessions_of_their_own(spark: SparkSession) -> None:
     assert len({id(session) for session in found}) == 4
 
 
-def test_a_failing_statement_prints_nothing(spark: SparkSession, capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.usefixtures("spark")
+def test_a_failing_statement_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(AnalysisException):
         open_session(SETTINGS).sql("select nothing_of_that_name")
     assert capfd.readouterr() == ("", "")

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from dbt.adapters.silt.cli.lazily import lazily
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.places import place_of, table_of
 from dbt.adapters.silt.cli.rendering import Answer, Block, Rows, number_of, show, size
@@ -19,7 +18,7 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance.file_check import check_files
 from dbt.adapters.silt.engine.kernel.maintenance.log_check import check_log
 from dbt.adapters.silt.engine.kernel.maintenance.problems import Problem, ProblemKind
-from dbt.adapters.silt.records.run_history import table_names
+from dbt.adapters.silt.records.lazily import lazily
 
 progress = lazily("dbt.adapters.silt.cli.progress")
 
@@ -100,7 +99,7 @@ def answer(checked: list[Checked]) -> Answer:
 
 
 def _all(catalog: Catalog, bars: Any) -> Iterator[Checked]:
-    for name in bars.over(table_names(catalog)):
+    for name in bars.over(list(catalog.all_tables())):
         try:
             yield check(catalog.table(name), bars.of_table(str(name)))
         except SiltError as error:

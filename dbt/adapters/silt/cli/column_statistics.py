@@ -95,31 +95,31 @@ def _sum(counts: pa.Array) -> int | None:
 
 def _ends(bounds: Bounds | None, data_type: DataType) -> tuple[Any, Any]:
     """The least and the greatest bound over the files that may have a value."""
-    if bounds is None or bounds.domain is None:
+    if bounds is None or bounds.order is None:
         return None, None
     may = bounds.may_be_value
     wanted = may if isinstance(may, pa.Array) else pa.array([may.as_py()] * len(bounds.minimum), pa.bool_())
     low, high = bounds.minimum.filter(wanted), bounds.maximum.filter(wanted)
     least = None if low.null_count else pc.min(low).as_py()
     greatest = None if high.null_count else pc.max(high).as_py()
-    return _value(least, bounds.domain, data_type), _value(greatest, bounds.domain, data_type)
+    return _value(least, bounds.order, data_type), _value(greatest, bounds.order, data_type)
 
 
-def _value(form: Any, domain: ValueOrder, data_type: DataType) -> Any:
-    """A value in its domain's form as JSON has it: a decimal, a day and a time as their texts."""
+def _value(form: Any, order: ValueOrder, data_type: DataType) -> Any:
+    """The value that its comparable form stands for, as JSON has it: a decimal, a day and a time as text."""
     if form is None:
         return None
-    if isinstance(domain, Doubles):
+    if isinstance(order, Doubles):
         return form if math.isfinite(form) else str(form)
-    if isinstance(domain, Booleans):
+    if isinstance(order, Booleans):
         return bool(form)
-    if isinstance(domain, Decimals) and isinstance(data_type, DecimalType):
+    if isinstance(order, Decimals) and isinstance(data_type, DecimalType):
         return str(Decimal(form).quantize(Decimal(1).scaleb(-data_type.scale)))
-    if isinstance(domain, Dates):
+    if isinstance(order, Dates):
         day = _EPOCH.toordinal() + form
         return date.fromordinal(day).isoformat() if 1 <= day <= date.max.toordinal() else None
-    if isinstance(domain, Timestamps):
-        return _moment(form, domain.zoned)
+    if isinstance(order, Timestamps):
+        return _moment(form, order.zoned)
     return form
 
 

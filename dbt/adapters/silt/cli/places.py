@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dbt.adapters.silt.cli import profile
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.layout import local_folder
+from dbt.adapters.silt.engine.catalog.layout import local_folder, local_path, local_stores
 from dbt.adapters.silt.engine.catalog.names import RelationName, name_parts
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, InvalidStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -78,8 +78,9 @@ def place_of(arguments: Namespace) -> Place:
     project = profile.find_project(arguments)
     if project is not None:
         found = profile.warehouse_of(project, arguments)
-        _check_there(found.database, found.locations[found.database])
-        return Place(_catalog(found.locations), found.locations, found.database, found.schema, project.target_path)
+        catalog = Catalog(local_stores(found.locations))
+        _check_there(found.locations[found.database])
+        return Place(catalog, found.locations, found.database, found.schema, project.target_path)
     for folder in (Path.cwd() / profile_places.WAREHOUSE, Path.cwd()):
         if _is_warehouse(folder):
             return _folder_place(folder, arguments)
@@ -144,27 +145,15 @@ def _folder_place(folder: Path, arguments: Namespace) -> Place:
     location = local_folder(str(folder))
     if not os.path.isdir(location):
         raise InvalidSettingError(f"there is no folder {location}", remedy=_NO_WAREHOUSE)
-    locations = {profile_places.DATABASE: location}
+    database, schema = profile_places.DATABASE, profile_places.SCHEMA
+    locations = {database: location}
     target_path = None if arguments.target_path is None else Path(arguments.target_path)
-    return Place(_catalog(locations), locations, profile_places.DATABASE, profile_places.SCHEMA, target_path)
+    return Place(Catalog(local_stores(locations)), locations, database, schema, target_path)
 
 
-def _catalog(locations: Mapping[str, str]) -> Catalog:
-    return Catalog({name: LocalStore(_local(name, place)) for name, place in locations.items()})
-
-
-def _local(name: str, location: str) -> str:
-    if "://" in location and not location.startswith("file://"):
-        raise InvalidSettingError(
-            f"the database {name} at `{location}` is in no local or mounted file system: only such ones can be read",
-            remedy="Give the path of a folder",
-        )
-    return location.removeprefix("file://")
-
-
-def _check_there(database: str, location: str) -> None:
+def _check_there(location: str) -> None:
     """A warehouse that is not there has no table, which must not read as if all were well."""
-    if not os.path.isdir(_local(database, location)):
+    if not os.path.isdir(local_path(location)):
         raise InvalidSettingError(
             f"the profile's warehouse {location} is not there yet",
             remedy=f"Build something with dbt first. {_NO_WAREHOUSE}",
@@ -173,5 +162,5 @@ def _check_there(database: str, location: str) -> None:
 
 def _is_warehouse(folder: Path) -> bool:
     """Whether there are schemas in the folder."""
-    catalog = _catalog({profile_places.DATABASE: str(folder)})
+    catalog = Catalog({profile_places.DATABASE: LocalStore(folder)})
     return bool(catalog.schemas(profile_places.DATABASE))

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dbt.adapters.silt.cli.lazily import lazily
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.records import locations as profile_places
+from dbt.adapters.silt.records.lazily import lazily
 
 yaml = lazily("yaml")
 jinja = lazily("dbt.adapters.silt.cli.jinja")

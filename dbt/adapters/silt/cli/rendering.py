@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any, TextIO, TypeAlias
 
-from dbt.adapters.silt.cli.lazily import lazily
+from dbt.adapters.silt.records.lazily import lazily
 
 terminal = lazily("dbt.adapters.silt.cli.terminal")
 

@@ -14,7 +14,8 @@ from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.rollback import PutBack, Rollback
 from dbt.adapters.silt.engine.kernel.errors import RollbackRefusedError
 from dbt.adapters.silt.engine.kernel.log.history import Commit
-from dbt.adapters.silt.records.rollback import ProjectRecords, RollbackRequest, RunRollback, author, roll_back_run
+from dbt.adapters.silt.records.project_records import ProjectRecords
+from dbt.adapters.silt.records.rollback import RollbackRequest, RunRollback, author, roll_back_run
 from dbt.adapters.silt.records.run_registry import RUN_ID_VARIABLE
 
 _COLUMNS = ("table", "#from version", "#to version", "#new version", "#rows", "#discarded commits")
@@ -50,9 +51,8 @@ def run(arguments: Namespace) -> int:
         arguments.drop_created,
         frozenset(map(place.name, arguments.exclude)),
     )
-    records = ProjectRecords() if place.target_path is None else ProjectRecords.of(place.target_path)
     try:
-        found = roll_back_run(place.catalog, request, records)
+        found = roll_back_run(place.catalog, request, ProjectRecords.of(place.target_path))
     except RollbackRefusedError as error:
         print(f"silt: {error}", file=sys.stderr)
         return show(Answer(_refused_json(request, error), (), 1), arguments.json)

@@ -8,11 +8,11 @@ from typing import Any
 from dbt.adapters.silt.cli.commits import commit_json, counts, rows_json
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.places import place_of
-from dbt.adapters.silt.cli.records import Records, read_records
 from dbt.adapters.silt.cli.rendering import UNKNOWN, UTC, Answer, Block, Facts, Rows, count, iso, show, utc
 from dbt.adapters.silt.cli.runs import complain
 from dbt.adapters.silt.engine.kernel.errors import RunNotFoundError
 from dbt.adapters.silt.records.journal import JournalEntry
+from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import LoggedCommit, Run, TableHistory, histories, runs
 
 _COMMITS = (
@@ -45,7 +45,7 @@ def run(arguments: Namespace) -> int:
     place = place_of(arguments)
     found = histories(place.catalog)
     chosen = find_run(arguments.run, runs(found))
-    code = show(answer(chosen, found, read_records(place.target_path)), arguments.json)
+    code = show(answer(chosen, found, ProjectRecords.of(place.target_path)), arguments.json)
     return max(code, complain(found))
 
 
@@ -65,13 +65,13 @@ def find_run(text: str, made: list[Run]) -> Run:
     raise RunNotFoundError(f"no commit of a run `{text}` is in a table of this warehouse")
 
 
-def answer(chosen: Run, found: list[TableHistory], records: Records) -> Answer:
+def answer(chosen: Run, found: list[TableHistory], records: ProjectRecords) -> Answer:
     """The run's commits, the work that was skipped, and what is rolled back."""
     undone = {(str(each.table), version): restore for each in found for version, restore in each.undone_by().items()}
     skipped = records.skipped(chosen.run_id)
     document = {
         "run_id": chosen.run_id,
-        "started_at": records.started(chosen),
+        "started_at": records.started_at(chosen.run_id),
         "first_commit_at": iso(chosen.first_ms),
         "last_commit_at": iso(chosen.last_ms),
         "invocations": chosen.invocations,
@@ -87,7 +87,7 @@ def answer(chosen: Run, found: list[TableHistory], records: Records) -> Answer:
     return Answer(document, blocks)
 
 
-def _facts(chosen: Run, records: Records, rows: list[list[str]]) -> Facts:
+def _facts(chosen: Run, records: ProjectRecords, rows: list[list[str]]) -> Facts:
     changed = zip(counts(chosen.rows), ("inserted", "updated", "deleted"), strict=True)
     skipped = records.skipped(chosen.run_id)
     undone = sum(row[-1] != UNKNOWN for row in rows)

@@ -10,8 +10,8 @@ from typing import Any
 from dbt.adapters.silt.cli.commits import counts, rows_json
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.places import place_of
-from dbt.adapters.silt.cli.records import Records, read_records
 from dbt.adapters.silt.cli.rendering import UTC, Answer, Rows, count, iso, show, utc
+from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import Run, TableHistory, histories, runs
 
 _COLUMNS = (
@@ -46,7 +46,7 @@ def run(arguments: Namespace) -> int:
     found = histories(place.catalog)
     made = runs(found)
     shown = made if arguments.limit is None else made[: max(arguments.limit, 0)]
-    code = show(answer(shown, found, read_records(place.target_path)), arguments.json)
+    code = show(answer(shown, found, ProjectRecords.of(place.target_path)), arguments.json)
     return max(code, complain(found))
 
 
@@ -58,7 +58,7 @@ def complain(found: Sequence[TableHistory]) -> int:
     return 1 if problems else 0
 
 
-def answer(shown: Sequence[Run], found: Sequence[TableHistory], records: Records) -> Answer:
+def answer(shown: Sequence[Run], found: Sequence[TableHistory], records: ProjectRecords) -> Answer:
     """The runs, in the order given."""
     document = {
         "runs": [_json(each, records) for each in shown],
@@ -68,7 +68,7 @@ def answer(shown: Sequence[Run], found: Sequence[TableHistory], records: Records
     return Answer(document, [Rows(_COLUMNS, rows, empty="no run has changed a table of this warehouse")])
 
 
-def _row(each: Run, records: Records) -> list[str]:
+def _row(each: Run, records: ProjectRecords) -> list[str]:
     skipped = records.skipped(each.run_id)
     return [
         each.run_id,
@@ -84,11 +84,11 @@ def _row(each: Run, records: Records) -> list[str]:
     ]
 
 
-def _json(each: Run, records: Records) -> dict[str, Any]:
+def _json(each: Run, records: ProjectRecords) -> dict[str, Any]:
     skipped = records.skipped(each.run_id)
     return {
         "run_id": each.run_id,
-        "started_at": records.started(each),
+        "started_at": records.started_at(each.run_id),
         "first_commit_at": iso(each.first_ms),
         "last_commit_at": iso(each.last_ms),
         "invocations": each.invocations,

@@ -30,6 +30,7 @@ Each table records its own application ids. Skipped writes are named in the log 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -37,29 +38,29 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.layout import local_stores
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.spark import errors, frame_source
 from dbt.adapters.silt.engine.commands.spark.required_settings import configure
 from dbt.adapters.silt.engine.commands.spark.shared_storage import SharedStorage
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings, never
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
-from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from dbt.adapters.silt.engine.sql.ast import Query, Statement, is_path
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.engine.statements.conflict_retry import ConflictRetry
-from dbt.adapters.silt.engine.statements.execute import dataframe_write, skips
-from dbt.adapters.silt.engine.statements.execute.context import Context, Result
-from dbt.adapters.silt.engine.statements.execute.written import Written, effect_of, name_of
+from dbt.adapters.silt.engine.statements.execute import dataframe_write
+from dbt.adapters.silt.engine.statements.execute.written import Written
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 from dbt.adapters.silt.engine.statements.resolve.reads import ReadHistory
 from dbt.adapters.silt.engine.statements.resolve.resolve import Resolver
 from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
 from dbt.adapters.silt.engine.statements.retry_queue import RetryQueue
+from dbt.adapters.silt.engine.statements.steps import skips
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -132,13 +133,12 @@ class Warehouse:
         settings: WarehouseSettings | None = None,
     ) -> None:
         self.settings = settings or WarehouseSettings()
-        places = {database: location, **(databases or {})}
-        stores = {name: LocalStore(_local(place)) for name, place in places.items()}
+        stores = local_stores({database: location, **(databases or {})})
         catalog = Catalog(stores, self.settings.clock)
         catalog.create_schema(database, schema, if_not_exists=True)
         self._storage = SharedStorage(tuple(stores.values()))
         self._retry_queue = RetryQueue()
-        self._open(spark, Namespace(spark, catalog, database, schema))
+        self._open(Namespace(spark, catalog, database, schema), None)
 
     def for_session(self, spark: SparkSession, one_cut: bool = False) -> Warehouse:
         """The same warehouse, with its caches, seen by another session, such as that of a stream's micro-batch.
@@ -151,14 +151,7 @@ class Warehouse:
             >>> warehouse.for_session(spark.newSession()).table("orders").count()
             2
         """
-        other = object.__new__(type(self))
-        other.settings = self.settings
-        other._storage = self._storage
-        other._retry_queue = self._retry_queue
-        first = self._first
-        other._open(spark, Namespace(spark, self.catalog, first.database, first.schema))
-        other._read_history = ReadHistory() if one_cut else None
-        return other
+        return self._seen_by(spark, ReadHistory() if one_cut else None)
 
     @property
     def catalog(self) -> Catalog:
@@ -224,7 +217,8 @@ class Warehouse:
         view = f"__silt_rows_{self.settings.clock.new_id()}"
         statement = dataframe_write.statement(table, view, mode, options)
         settings = self._write_settings(statement, txn, options.get("user_metadata"))
-        house = self if df.sparkSession is self.spark else self._beside(df.sparkSession)
+        same = df.sparkSession is self.spark
+        house = self if same else self._seen_by(df.sparkSession, self._read_history)
         with frame_source.view(df, view):
             outcome = house._run(statement, settings).outcome
         assert outcome is not None
@@ -276,7 +270,7 @@ class Warehouse:
 
     def execute(
         self,
-        text: str,
+        statement: str | Statement,
         txn: tuple[str, int] | None = None,
         *,
         commit_info: Mapping[str, Any] | None = None,
@@ -287,6 +281,7 @@ class Warehouse:
         """As `sql`, giving the result as a value: a query's rows, not yet computed, or the outcome of a change.
 
         Args:
+            statement: its text, or what `parse` made of it.
             commit_info: further fields of the commit's `commitInfo`.
             isolation_level: of this statement's commit; None takes the warehouse's setting, then the table's.
             user_metadata: see `sql`.
@@ -297,27 +292,28 @@ class Warehouse:
             >>> outcome.operation, outcome.version, outcome.rows_updated
             ('UPDATE', 2, 1)
         """
-        statement = parse(text)
-        settings = self._write_settings(statement, txn, user_metadata)
+        parsed = parse(statement) if isinstance(statement, str) else statement
+        settings = self._write_settings(parsed, txn, user_metadata)
         commit = replace(
             settings.commit,
             isolation_level=isolation_level or self.settings.isolation_level,
             commit_info=dict(commit_info or {}),
         )
-        return self._run(statement, replace(settings, commit=commit, replace_tables=replace_tables))
+        return self._run(parsed, replace(settings, commit=commit, replace_tables=replace_tables))
 
-    def written(self, text: str) -> Written | None:
-        """The table of ours that a statement would leave something in; None where it would in none. Nothing is run.
+    def written(self, statement: Statement) -> Written | None:
+        """The table of the warehouse that a statement would change; None where it would change none. Runs nothing.
 
         Raises:
-            StatementSyntaxError, InvalidNameError: as the statement would.
+            InvalidNameError: as the statement would.
         """
-        statement = parse(text)
-        effect, name = effect_of(statement), name_of(statement)
-        if effect is None or is_path(name):
-            return None if effect is None else Written(None, effect)
+        name = statement.changed_table
+        if name is None or statement.effect is None:
+            return None
+        if is_path(name):
+            return Written(None, statement.effect)
         table = self._namespace.name_in_warehouse(name)
-        return None if table is None else Written(table, effect)
+        return None if table is None else Written(table, statement.effect)
 
     def schema_of(self, query: str) -> StructType:
         """The schema of a query, without running it.
@@ -343,20 +339,19 @@ class Warehouse:
         if self._read_history is not None:
             self._read_history.forget(self.catalog.table(name))
 
-    def _open(self, spark: SparkSession, namespace: Namespace) -> None:
-        configure(spark)
-        self._storage.check(spark)
-        self.spark = spark
-        self._first = namespace
+    def _open(self, namespace: Namespace, read_history: ReadHistory | None) -> None:
+        """Sets what belongs to one session: what its names mean, its views, and what it has read."""
+        configure(namespace.spark)
+        self._storage.check(namespace.spark)
+        self.spark = namespace.spark
         self._namespace = namespace
-        self._snapshot_views = SnapshotViews(spark)
-        self._read_history: ReadHistory | None = None
+        self._snapshot_views = SnapshotViews(namespace.spark)
+        self._read_history = read_history
 
-    def _beside(self, spark: SparkSession) -> Warehouse:
-        """As it is, seen by another session: names mean what they mean here."""
-        other = self.for_session(spark)
-        other._read_history = self._read_history
-        other._namespace.database, other._namespace.schema = self._namespace.database, self._namespace.schema
+    def _seen_by(self, spark: SparkSession, read_history: ReadHistory | None) -> Warehouse:
+        """The same warehouse, seen by another session: names mean what they mean here."""
+        here, other = self._namespace, copy(self)
+        other._open(Namespace(spark, here.catalog, here.database, here.schema), read_history)
         return other
 
     def _write_settings(
@@ -388,15 +383,3 @@ class Warehouse:
     def _run(self, statement: Statement, settings: WriteSettings) -> Result:
         retry = ConflictRetry(self.settings.statement_attempts, self.settings.clock, self._retry_queue)
         return retry.run(statement, settings, self._context)
-
-
-def _local(location: str) -> str:
-    scheme, colon, rest = location.partition("://")
-    if not colon:
-        return location
-    if scheme == "file":
-        return rest
-    raise InvalidSettingError(
-        f"a warehouse at `{location}` is not supported: only folders of a local or mounted file system are",
-        remedy="Give the path of a folder",
-    )

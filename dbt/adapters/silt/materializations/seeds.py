@@ -87,7 +87,7 @@ def stage(session: SparkSession, name: str, view: str, table: agate.Table, types
 
 def seed_file(model: Mapping[str, Any]) -> Path:
     """The file of a seed."""
-    return Path(model["root_path"] or ".") / model["original_file_path"]
+    return Path(model["root_path"] or ".", model["original_file_path"])
 
 
 def check_file(model: Mapping[str, Any]) -> None:

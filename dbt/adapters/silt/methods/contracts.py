@@ -28,22 +28,22 @@ class ContractMethods(metaclass=AdapterMeta):
         ConstraintType.foreign_key: ConstraintSupport.NOT_ENFORCED,
     }
 
-    @available.parse(lambda *a, **k: [])
+    @available.parse(lambda *_, **__: [])
     def documentable_names(self, columns: list[SiltColumn]) -> list[str]:
         """The names of columns, and the dotted paths of the fields inside of them."""
         return list(all_comments(columns))
 
-    @available.parse(lambda *a, **k: {})
+    @available.parse(lambda *_, **__: {})
     def documented_comments(self, columns: list[SiltColumn], documented: Documented) -> dict[str, str]:
         """What is documented of columns, by name."""
         return documented_comments(columns, documented)
 
-    @available.parse(lambda *a, **k: [])
+    @available.parse(lambda *_, **__: [])
     def comment_changes(self, columns: list[SiltColumn], documented: Documented) -> list[str]:
         """What there is to alter for a table's comments to be the documented ones."""
         return comment_changes(columns, documented)
 
-    @available.parse(lambda *a, **k: [])
+    @available.parse(lambda *_, **__: [])
     def table_elements(self, model: Mapping[str, Any], with_comments: bool) -> list[str]:
         """The columns and constraints of a model's contract, as CREATE TABLE takes them."""
         render: Callable[[dict[str, Any]], str | None] = self.render_raw_model_constraint  # type: ignore[attr-defined]
@@ -65,7 +65,7 @@ class ContractMethods(metaclass=AdapterMeta):
             warn_or_error(ConstraintNotEnforced(constraint="primary_key, foreign_key and unique", adapter="silt"))
         return render_func(parsed_constraint)
 
-    @available.parse(lambda *a, **k: False)
+    @available.parse(lambda *_, **__: False)
     def first_time(self, subject: str) -> bool:
         """Whether this command says something of the subject for the first time."""
         return first_time(subject)

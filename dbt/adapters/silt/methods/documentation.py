@@ -61,7 +61,9 @@ class DocumentationMethods(metaclass=AdapterMeta):
         return self.get_catalog_by_relations(used_schemas, relations)
 
     def get_catalog_by_relations(
-        self, used_schemas: frozenset[tuple[str, str]], relations: Iterable[SiltRelation]
+        self,
+        used_schemas: frozenset[tuple[str, str]],  # noqa: ARG002 - dbt's signature
+        relations: Iterable[SiltRelation],
     ) -> tuple[agate.Table, list[Exception]]:
         """What the documentation shows of relations; one that cannot be described is told of, and hides no other."""
         found: list[RelationDocs | None] = []
@@ -79,7 +81,9 @@ class DocumentationMethods(metaclass=AdapterMeta):
         return None if described is None else described.catalog_table()
 
     def calculate_freshness_from_metadata_batch(
-        self, sources: list[SiltRelation], macro_resolver: Any = None
+        self,
+        sources: list[SiltRelation],
+        macro_resolver: Any = None,  # noqa: ARG002 - dbt's signature
     ) -> tuple[list[AdapterResponse | None], dict[SiltRelation, FreshnessResponse]]:
         """When rows of each source table last changed, from its log; a source without an answer is left out."""
         found = {}
@@ -91,7 +95,9 @@ class DocumentationMethods(metaclass=AdapterMeta):
         return [SiltResponse("OK", code="OK")], found
 
     def calculate_freshness_from_metadata(
-        self, source: SiltRelation, macro_resolver: Any = None
+        self,
+        source: SiltRelation,
+        macro_resolver: Any = None,  # noqa: ARG002 - dbt's signature
     ) -> tuple[AdapterResponse | None, FreshnessResponse]:
         """When rows of a source table last changed.
 

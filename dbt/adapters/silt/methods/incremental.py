@@ -30,7 +30,7 @@ class IncrementalMethods(metaclass=AdapterMeta):
     def valid_incremental_strategies(self) -> list[str]:
         return ["append", "merge", "delete+insert", "insert_overwrite", "replace_where", "microbatch"]
 
-    @available.parse(lambda *a, **k: {"any": False, "added": [], "removed": [], "retyped": []})
+    @available.parse(lambda *_, **__: {"any": False, "added": [], "removed": [], "retyped": []})
     def schema_changes(self, source: list[SiltColumn], target: list[SiltColumn]) -> dict[str, Any]:
         """How a query's columns differ from its table's: `added`, `removed`, and `retyped` with the query's type."""
         ours, theirs = ({each.name.lower(): each for each in columns} for columns in (target, source))
@@ -63,7 +63,7 @@ class IncrementalMethods(metaclass=AdapterMeta):
         """A condition of the configuration, the bare names of these columns in it qualified by an alias."""
         return qualify_condition(condition, [each.name for each in columns], alias)
 
-    @available.parse(lambda *a, **k: "true")
+    @available.parse(lambda *_, **__: "true")
     def batch_window(self, model: Mapping[str, Any], columns: list[SiltColumn], query: str) -> str:
         """The condition that is true for the rows of a microbatch's window."""
         return batch_window(model, columns, self.get_column_schema_from_query, query)

@@ -11,7 +11,8 @@ from dbt.adapters.silt.cli import rendering
 from dbt.adapters.silt.cli.places import Place
 from dbt.adapters.silt.cli.rollback import answer
 from dbt.adapters.silt.connections import SiltConnectionManager
-from dbt.adapters.silt.records.rollback import ProjectRecords, RollbackRequest, roll_back_run
+from dbt.adapters.silt.records.project_records import ProjectRecords
+from dbt.adapters.silt.records.rollback import RollbackRequest, roll_back_run
 
 
 class RollbackMethods(metaclass=AdapterMeta):
@@ -20,7 +21,7 @@ class RollbackMethods(metaclass=AdapterMeta):
     config: Any
     connections: SiltConnectionManager
 
-    @available.parse(lambda *a, **k: "")
+    @available.parse(lambda *_, **__: "")
     def roll_back(
         self,
         run_id: str,

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import agate
-from dbt.adapters.base import BaseRelation
 from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtDatabaseError
@@ -14,6 +13,7 @@ from dbt_common.exceptions import DbtDatabaseError
 from dbt.adapters.silt.connections import SiltConnectionManager
 from dbt.adapters.silt.materializations.seeds import StagedSeed, check_file, stage
 from dbt.adapters.silt.records.units import Unit
+from dbt.adapters.silt.relation import SiltRelation
 
 
 class SeedMethods(metaclass=AdapterMeta):
@@ -30,13 +30,13 @@ class SeedMethods(metaclass=AdapterMeta):
 
     @available.parse_none
     def stage_seed(
-        self, name: str, table: agate.Table, relation: BaseRelation, types: Mapping[str, str] | None
+        self, name: str, table: agate.Table, relation: SiltRelation, types: Mapping[str, str] | None
     ) -> StagedSeed:
         """Register a seed's rows as a temporary view of the session."""
         with self.connections.exception_handler(f"stage {relation}"):
             return stage(self.connections.handle.session, name, relation.render(), table, types or {})
 
-    @available.parse(lambda *a, **k: None)
+    @available.parse(lambda *_, **__: None)
     def write_seed(self, sql: str, unit: Unit | None, seed: StagedSeed) -> AdapterResponse:
         """Run a seed's own write as its unit of work; where that fails for a value, say which."""
         try:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import agate
-from dbt.adapters.base import BaseRelation
 from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtDatabaseError
@@ -17,14 +15,17 @@ from dbt.adapters.silt.connections import SiltConnectionManager
 from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, ReplaceWhereMismatchError
-from dbt.adapters.silt.engine.statements.execute.written import Effect, Written
+from dbt.adapters.silt.engine.sql.ast import Effect
+from dbt.adapters.silt.engine.sql.grammar.parse import parse
+from dbt.adapters.silt.engine.sql.split import split_statements
+from dbt.adapters.silt.engine.statements.execute.written import Written
 from dbt.adapters.silt.materializations.incremental.microbatch import REMEDY
 from dbt.adapters.silt.materializations.seeds import seed_file
 from dbt.adapters.silt.records.units import Unit, clone_unit, main_unit, model_hook_scope
+from dbt.adapters.silt.relation import SiltRelation
 from dbt.adapters.silt.runs.node_context import is_rebuilt, table_of
 from dbt.adapters.silt.runs.response import SiltResponse
 from dbt.adapters.silt.runs.skips import skipped
-from dbt.adapters.silt.session.handle import split_statements
 
 
 class UnitMethods(metaclass=AdapterMeta):
@@ -32,10 +33,9 @@ class UnitMethods(metaclass=AdapterMeta):
 
     config: Any
     connections: SiltConnectionManager
-    execute: Callable[[str], tuple[AdapterResponse, agate.Table]]
 
     @abstractmethod
-    def _find(self, relation: BaseRelation) -> RelationEntry | None:
+    def _find(self, relation: SiltRelation) -> RelationEntry | None:
         """The table or view of that name."""
 
     @available.parse_none
@@ -53,7 +53,7 @@ class UnitMethods(metaclass=AdapterMeta):
             return clone_unit(self.connections.invocation.context, model, full_refresh)
 
     @available.parse_none
-    def earlier_result(self, unit: Unit | None, relation: BaseRelation) -> SiltResponse | None:
+    def earlier_result(self, unit: Unit | None, relation: SiltRelation) -> SiltResponse | None:
         """What is reported of a unit of work that the table holds already; None if it is still to be done."""
         if unit is None:
             return None
@@ -64,50 +64,46 @@ class UnitMethods(metaclass=AdapterMeta):
             response = skipped(self.connections.catalog.table(entry.name), unit)
         if response is not None:
             self.connections.handle.warehouse.forget_reads(entry.name)
-            self.connections.note_skip(response, unit)
+            self.connections.runner.note_skip(response, unit)
         return response
 
-    @available.parse(lambda *a, **k: None)
+    @available.parse(lambda *_, **__: None)
     def write_unit(self, sql: str, unit: Unit | None) -> AdapterResponse:
         """Run a node's own write as its unit of work; of several statements, the last is the unit, the others parts."""
         if unit is None:
-            return self.execute(sql)[0]
+            return self.connections.execute(sql)[0]
         *earlier, last = split_statements(sql) or [sql]
         for number, statement in enumerate(earlier, 1):
             self._write(statement, unit.part(number))
         return self._write(last, unit)
 
     def _write(self, sql: str, unit: Unit) -> AdapterResponse:
-        with self.connections.doing(unit):
-            try:
-                return self.execute(sql)[0]
-            except DbtDatabaseError as error:
-                if isinstance(error.__cause__, RelationExistsError):
-                    raise DbtDatabaseError(_made_meanwhile(error.__cause__)) from error.__cause__
-                if isinstance(error.__cause__, ReplaceWhereMismatchError) and unit.is_batch:
-                    raise DbtDatabaseError(f"{error.msg.rstrip('.')}. {REMEDY}") from error.__cause__
-                raise
+        try:
+            return self.connections.execute(sql, unit=unit)[0]
+        except DbtDatabaseError as error:
+            if isinstance(error.__cause__, RelationExistsError):
+                raise DbtDatabaseError(_made_meanwhile(error.__cause__)) from error.__cause__
+            if isinstance(error.__cause__, ReplaceWhereMismatchError) and unit.is_batch:
+                raise DbtDatabaseError(f"{error.msg.rstrip('.')}. {REMEDY}") from error.__cause__
+            raise
 
-    @available.parse(lambda *a, **k: None)
-    def write_view(self, sql: str, existing: BaseRelation | None) -> AdapterResponse:
+    @available.parse(lambda *_, **__: None)
+    def write_view(self, sql: str, existing: SiltRelation | None) -> AdapterResponse:
         """Make a view, in one step also in the place of the table that the run saw there."""
-        if existing is None or not existing.is_table:
-            return self.execute(sql)[0]
-        with self.connections.replacing_tables():
-            return self.execute(sql)[0]
+        return self.connections.execute(sql, replace_tables=existing is not None and existing.is_table)[0]
 
     @available.parse_none
-    def enter_hook(self, model: Mapping[str, Any], role: str, relation: BaseRelation, full_refresh: bool) -> None:
+    def enter_hook(self, model: Mapping[str, Any], role: str, relation: SiltRelation, full_refresh: bool) -> None:
         """From here to `leave_hook`, each statement is a unit of work of the node's hook."""
         if self.connections.invocation.writes:
             context = self.connections.invocation.context
             name = ".".join(part for part in (relation.database, relation.schema, relation.identifier) if part)
             rebuilt = full_refresh and model["resource_type"] != "snapshot"
-            self.connections.work.scope = model_hook_scope(context, model, role, name, rebuilt)
+            self.connections.node.context.scope = model_hook_scope(context, model, role, name, rebuilt)
 
     @available.parse_none
     def leave_hook(self) -> None:
-        self.connections.work.scope = None
+        self.connections.node.context.scope = None
 
     @available.parse_none
     def enter_main(self, sql: str) -> None:
@@ -115,11 +111,11 @@ class UnitMethods(metaclass=AdapterMeta):
 
         Of several statements, the last that writes the node's table is the write, or else the last that writes any.
         """
-        work = self.connections.work
+        work = self.connections.node.context
         if not self.connections.invocation.writes or not work.is_writing_node or work.has_own_materialization:
             return
         with self.connections.exception_handler(sql):
-            statements = split_statements(sql)
+            statements = [parse(each) for each in split_statements(sql)]
             written = [self.connections.handle.warehouse.written(each) for each in statements]
             place = _place_of_write(written, table_of(work.node, self.config.credentials.database))
         if place is not None and work.scope is None:
@@ -129,18 +125,18 @@ class UnitMethods(metaclass=AdapterMeta):
 
     @available.parse_none
     def leave_main(self) -> None:
-        self.connections.work.named = []
+        self.connections.node.context.named = []
 
     @available.parse_none
     def begin_own_materialization(self) -> None:
         """The node is run by a materialization of this adapter, which names its write itself."""
-        self.connections.work.has_own_materialization = True
+        self.connections.node.context.has_own_materialization = True
 
     def pre_model_hook(self, config: Any) -> None:
-        self.connections.begin_node(config)
+        self.connections.node.begin(config)
 
-    def post_model_hook(self, config: Any, context: Any) -> None:
-        self.connections.leave_node()
+    def post_model_hook(self, config: Any, context: Any) -> None:  # noqa: ARG002 - dbt's signature
+        self.connections.node.leave()
 
 
 def _place_of_write(written: Sequence[Written | None], table: RelationName) -> int | None:

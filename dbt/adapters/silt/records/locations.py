@@ -31,3 +31,8 @@ def locations(database: str, warehouse: str, databases: Mapping[str, str], proje
 
 def _location(place: str, project_root: Path) -> str:
     return place if "://" in place else str((project_root / Path(place).expanduser()).resolve())
+
+
+def local_path(location: str) -> str:
+    """The path of a local location, without `file://`."""
+    return location.removeprefix("file://")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from dbt.adapters.silt.engine.catalog import rollback, rollback_plan
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
@@ -18,9 +17,10 @@ from dbt.adapters.silt.engine.catalog.rollback_plan import RollbackScope
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, RelationNotFoundError, RunNotFoundError
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.records.commit_facts import CommitFacts
-from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
+from dbt.adapters.silt.records.journal import JournalEntry
+from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import TableHistory, histories
-from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry
+from dbt.adapters.silt.records.run_registry import RunEntry
 from dbt.adapters.silt.records.units import run_id_of
 
 _TEMPORARY = "__dbt_"
@@ -56,24 +56,6 @@ class RollbackRequest:
 
 
 @dataclass(frozen=True)
-class ProjectRecords:
-    """What a dbt project keeps of its runs; nothing where there is no project.
-
-    Attributes:
-        entries: its runs.
-        journal: what they committed.
-    """
-
-    entries: Sequence[RunEntry] = ()
-    journal: Sequence[JournalEntry] = ()
-
-    @classmethod
-    def of(cls, target_path: Path) -> ProjectRecords:
-        """Read from the project's folder of artifacts."""
-        return cls(RunRegistry(target_path).entries(), CommitJournal(target_path).read().entries)
-
-
-@dataclass(frozen=True)
 class RunRollback:
     """What the rollback of a run did, or would do.
 
@@ -99,7 +81,7 @@ def roll_back_run(catalog: Catalog, request: RollbackRequest, records: ProjectRe
         RollbackRefusedError: a table cannot go back, or others have changed one since; nothing was changed.
     """
     run_id = request.run_id
-    _check_not_running(request, records.entries)
+    _check_not_running(request, records.commands)
     _check_excluded(catalog, request.exclude)
     found = histories(catalog)
     searched = [each.table for each in found if each.table not in request.exclude and _may_hold(each, run_id)]
@@ -112,7 +94,7 @@ def roll_back_run(catalog: Catalog, request: RollbackRequest, records: ProjectRe
         done = rollback.planned(findings, settings)
     else:
         done = rollback.roll_back(catalog, findings, work, settings)
-    return RunRollback(done, _not_found(found, run_id, records.journal), _command(records.entries, run_id))
+    return RunRollback(done, _not_found(found, run_id, records.journal), _command(records.commands, run_id))
 
 
 def work_of(run_id: str) -> RollbackScope:

@@ -12,17 +12,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Final
 
-from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationKind
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, RelationNotFoundError, SchemaNotFoundError, SiltError
 from dbt.adapters.silt.engine.kernel.log.commit_heads import CommitHead, read_heads
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.table.actions import Json
 from dbt.adapters.silt.engine.kernel.table.operation_metrics import RowsChanged
-from dbt.adapters.silt.engine.kernel.transaction.changes import RESTORE_OPERATION
+from dbt.adapters.silt.engine.kernel.transaction import lineage
 from dbt.adapters.silt.records.commit_facts import CommitFacts
 
 _READERS: Final = 8
@@ -41,7 +39,7 @@ class LoggedCommit:
         facts: of the dbt command that made it; None where another writer did.
         user_metadata: the writer's note on it.
         engine: the writer's program, as it names itself.
-        parameters: of the operation.
+        back_to: the version that a RESTORE put the table back to; None where the commit undid no other one.
         commit_attempts: how often the commit was tried; None where the writer does not say.
         statement_attempts: how often the whole statement was run; likewise.
         read_versions: of each table that the statement read, by its name, the versions.
@@ -55,7 +53,7 @@ class LoggedCommit:
     facts: CommitFacts | None
     user_metadata: str | None = None
     engine: str | None = None
-    parameters: Mapping[str, Json] = field(default_factory=dict)
+    back_to: int | None = None
     commit_attempts: int | None = None
     statement_attempts: int | None = None
     read_versions: Mapping[str, Sequence[int]] = field(default_factory=dict)
@@ -83,33 +81,16 @@ class TableHistory:
         """The commits of a run, oldest first."""
         return tuple(commit for commit in self.commits if commit.run_id == run_id)
 
-    def after(self, version: int) -> tuple[LoggedCommit, ...]:
-        """The commits after a version, oldest first."""
-        return tuple(commit for commit in self.commits if commit.version > version)
-
     def undone_by(self) -> dict[int, LoggedCommit]:
         """By version, of those that the newest one holds nothing of any more: the RESTORE that put the table back."""
         undone: dict[int, LoggedCommit] = {}
-        left: int | None = None
         restore: LoggedCommit | None = None
         for commit in reversed(self.commits):
-            if restore is not None and left is not None and commit.version > left:
+            if restore is not None and restore.back_to is not None and commit.version > restore.back_to:
                 undone[commit.version] = restore
-            elif (back_to := self._restored(commit)) is not None:
-                left, restore = back_to, commit
+            elif commit.back_to is not None:
+                restore = commit
         return undone
-
-    def _restored(self, commit: LoggedCommit) -> int | None:
-        """The version that a commit put the table back to; None where it is no RESTORE, or the log does not say."""
-        if commit.operation != RESTORE_OPERATION:
-            return None
-        version, time = commit.parameters.get("version"), commit.parameters.get("timestamp")
-        if isinstance(version, int):
-            return version
-        moment = _moment_ms(time)
-        earlier = [each.version for each in self.commits if each.version < commit.version]
-        times = {each.version: each.timestamp_ms for each in self.commits}
-        return max((each for each in earlier if moment is not None and times[each] <= moment), default=None)
 
 
 @dataclass(frozen=True)
@@ -168,19 +149,13 @@ class Run:
         return _distinct(commit.facts.target for commit in self.commits if commit.facts)
 
 
-def table_history(catalog: Catalog, table: RelationName) -> TableHistory:
-    """The commits of one table.
+def log_history(log: DeltaLog) -> list[LoggedCommit]:
+    """The commits that a table's log still has, oldest first.
 
     Raises:
-        RelationNotFoundError, SchemaNotFoundError: there is no such table.
-        NotATableError, TableDamagedError, StorageError: its log cannot be read.
+        NotATableError, TableDamagedError, StorageError: the log cannot be read.
     """
-    return TableHistory(table, tuple(log_history(catalog.table(table))))
-
-
-def log_history(log: DeltaLog) -> list[LoggedCommit]:
-    """The commits that a table's log still has, oldest first; raises as `table_history`."""
-    return [_commit(log.name, head) for head in read_heads(log.store, log.name)]
+    return [_commit(log, head) for head in read_heads(log.store, log.name)]
 
 
 def histories(catalog: Catalog) -> list[TableHistory]:
@@ -189,21 +164,9 @@ def histories(catalog: Catalog) -> list[TableHistory]:
     Raises:
         StorageError: the storage failed.
     """
-    names = table_names(catalog)
     with ThreadPoolExecutor(_READERS) as pool:
-        found = pool.map(functools.partial(_history, catalog), names)
+        found = pool.map(functools.partial(_history, catalog), catalog.all_tables())
         return [history for history in found if history is not None]
-
-
-def table_names(catalog: Catalog) -> list[RelationName]:
-    """The names of every table of every database, sorted."""
-    return [
-        entry.name
-        for database in catalog.databases()
-        for schema in catalog.schemas(database)
-        for entry in catalog.relations(database, schema)
-        if entry.kind is RelationKind.TABLE
-    ]
 
 
 def runs(found: Iterable[TableHistory]) -> list[Run]:
@@ -219,7 +182,7 @@ def runs(found: Iterable[TableHistory]) -> list[Run]:
 
 def _history(catalog: Catalog, table: RelationName) -> TableHistory | None:
     try:
-        return table_history(catalog, table)
+        return TableHistory(table, tuple(log_history(catalog.table(table))))
     except (RelationNotFoundError, SchemaNotFoundError):
         return None
     except SiltError as error:
@@ -227,9 +190,9 @@ def _history(catalog: Catalog, table: RelationName) -> TableHistory | None:
         return None if gone else TableHistory(table, problem=error)
 
 
-def _commit(table: str, head: CommitHead) -> LoggedCommit:
+def _commit(log: DeltaLog, head: CommitHead) -> LoggedCommit:
     return LoggedCommit(
-        table,
+        log.name,
         head.version,
         head.timestamp_ms,
         head.info.operation,
@@ -237,19 +200,11 @@ def _commit(table: str, head: CommitHead) -> LoggedCommit:
         CommitFacts.of_info(head.info),
         head.info.user_metadata,
         head.info.engine_info,
-        head.info.operation_parameters,
+        lineage.restored_version(log, head.version, head.info),
         head.info.commit_attempts,
         head.info.statement_attempts,
         head.info.read_versions or {},
     )
-
-
-def _moment_ms(text: Json) -> int | None:
-    """A time as RESTORE writes it down, in milliseconds since 1970-01-01 UTC."""
-    try:
-        return round(datetime.fromisoformat(str(text)).timestamp() * 1000)
-    except ValueError:
-        return None
 
 
 def _when(commit: LoggedCommit) -> tuple[int, str, int]:

@@ -221,7 +221,7 @@ def parse_time(text: str) -> datetime:
     return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(yaml.SafeDumper):  # type: ignore[misc]  # PyYAML has no types
     """Keeps a text on one line; a value of a type that YAML does not have, as a program may give it, becomes text."""
 
 

@@ -22,7 +22,7 @@ from dbt_common.invocation import get_invocation_id, get_invocation_started_at
 
 from dbt import selected_resources
 from dbt.adapters.silt.engine.kernel.errors import SiltError
-from dbt.adapters.silt.engine.statements.execute.effects import changes_something
+from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry, variables_text
 from dbt.adapters.silt.records.units import RunContext
 from dbt.adapters.silt.runs.dbt_command import RETRY, DbtCommand
@@ -64,7 +64,8 @@ class Invocation:
         self._is_over = False
         self._around = sys.exc_info()[1]
         # `dbt debug` knows the project by its flag alone.
-        given = getattr(config, "project_root", None) or getattr(get_flags(), "PROJECT_DIR", None)
+        flags = get_flags()  # type: ignore[no-untyped-call]
+        given = getattr(config, "project_root", None) or getattr(flags, "PROJECT_DIR", None)
         self.project_root = Path(given or os.getcwd())
         self.target_path = Path(getattr(config, "project_target_path", None) or self.project_root / "target")
         self._registry = RunRegistry(self.target_path)
@@ -87,7 +88,7 @@ class Invocation:
     @property
     def is_operation(self) -> bool:
         """Whether this is `dbt run-operation`, which may also only look at something."""
-        return self._flag("which") == OPERATION
+        return str(self._flag("which")) == OPERATION
 
     @property
     def operation(self) -> str | None:
@@ -147,7 +148,7 @@ class Invocation:
 
     def on_statement(self, statement: str) -> None:
         """A statement is about to be run: an operation is a run from the first that changes something."""
-        if self.is_operation and not self._entered and changes_something(statement):
+        if self.is_operation and not self._entered and parse(statement).changes_something:
             self.start()
 
     def start(self) -> None:

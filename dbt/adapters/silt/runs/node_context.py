@@ -11,7 +11,8 @@ from typing import Any
 from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.statements.execute.written import Effect, Written
+from dbt.adapters.silt.engine.sql.ast import Effect
+from dbt.adapters.silt.engine.statements.execute.written import Written
 from dbt.adapters.silt.records.units import RunContext, StatementScope, Unit, node_scope
 from dbt.adapters.silt.runs.committed_work import CommittedWork
 
@@ -24,12 +25,10 @@ class NodeContext:
 
     Attributes:
         node: what dbt runs or compiles; None between nodes, in hooks of a run and in operations.
-        unit: the unit of work that each next statement is.
         named: of each of the next statements, in order, the unit of work that it is by name, or None.
         scope: the hook whose statements are units of their own.
         has_own_materialization: whether one of this adapter runs the node. It names its write itself, and what it
             changes of the table's shape follows from how the table is, so that it may be done again.
-        replace_tables: whether the view that the next statement makes may take the place of a table.
         committed: the units of work that it has done so far.
         tags: the node's.
         batch_id: of the batch, where the node is one of a microbatch model.
@@ -37,11 +36,9 @@ class NodeContext:
     """
 
     node: Any = None
-    unit: Unit | None = None
     named: list[Unit | None] = field(default_factory=list)
     scope: StatementScope | None = None
     has_own_materialization: bool = False
-    replace_tables: bool = False
     committed: CommittedWork = field(default_factory=CommittedWork)
     tags: tuple[str, ...] = ()
     batch_id: str | None = None

@@ -1,8 +1,8 @@
-"""dbt's query comment and what else is known of a node's statements, as commits and Spark's jobs carry it.
+"""The tags of a node's Spark jobs: the node, its own tags, and dbt's query comment.
 
 The comment is the user's own text. It goes to dbt's log with the statement, into the commit and to the jobs, and never
-to the parser: a `/*` in it would open a second comment, and its text, which differs from run to run, is no part of the
-work that a statement is.
+to the parser: a `/*` in it would open a second comment, and its text, which differs from run to run, would make each
+statement a new unit of work.
 """
 
 from __future__ import annotations
@@ -10,20 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from typing import Any
-
-
-def without_comment(sql: str, comment: str | None) -> str:
-    """The text that dbt wrote this comment before, or after."""
-    if not comment:
-        return sql
-    written = f"/* {comment.strip()} */"
-    if sql.startswith(f"{written}\n"):
-        return sql[len(written) + 1 :]
-    for end in (f"\n{written};", f"\n{written}"):
-        if sql.endswith(end):
-            return sql[: -len(end)]
-    return sql
-
 
 QUERY_TAGS = ("query_tag", "query_tags")
 """Configs by which projects for other adapters name a node's statements."""

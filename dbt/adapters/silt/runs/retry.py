@@ -8,17 +8,26 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
+from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationKind
+from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.sql.tokens import identifiers
+from dbt.adapters.silt.records.commit_facts import find_run_id
 from dbt.adapters.silt.records.run_registry import REGISTRY_FILE, RUN_ID_VARIABLE, RunEntry, parse_time
 from dbt.adapters.silt.runs.run_id import run_id_text
 
 RESULTS_FILE = "run_results.json"
+_CLOCKS_DIFFER_BY = timedelta(hours=1)
+"""At most, those of the machine that ran dbt and of the one that looks at its commits."""
+
 _REPEATED = frozenset(("error", "fail", "skipped", "runtime error", "partial success"))
 
 
@@ -65,6 +74,20 @@ class PreviousResults:
             return cls.of(json.loads((folder / RESULTS_FILE).read_text(encoding="utf-8")))
         except FileNotFoundError:
             return None
+
+
+def run_id_of_commits(catalog: Catalog, previous: PreviousResults) -> str | None:
+    """The run id in the commits of the tables that the results name, else of any other table of the warehouse."""
+    since = previous.started_at - _CLOCKS_DIFFER_BY
+    return find_run_id(_logs(catalog, previous.relations), previous.invocation_id, since)
+
+
+def _logs(catalog: Catalog, first: tuple[str, ...]) -> Iterator[DeltaLog]:
+    """The tables of the warehouse, the named ones first: hooks and operations write to others than a node's own."""
+    named = [RelationName(*parts) for parts in map(identifiers, first) if len(parts) == 3]
+    found = (catalog.find(name) for name in named)
+    first_tables = (entry.name for entry in found if entry is not None and entry.kind is RelationKind.TABLE)
+    yield from map(catalog.table, chain(first_tables, catalog.all_tables()))
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,6 @@ def _rendered(names: list[str], lines: list[list[str]]) -> str:
     for line in lines:
         table.add_row(*map(Text, line))
     width = max(_LEAST_WIDTH, shutil.get_terminal_size().columns)
-    console = Console(file=io.StringIO(), width=width, color_system=None)
-    console.print(table)
-    return console.file.getvalue().rstrip()
+    printed = io.StringIO()
+    Console(file=printed, width=width, color_system=None).print(table)
+    return printed.getvalue().rstrip()

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel.errors import StorageError
+from dbt.adapters.silt.records.locations import local_path
 
 _JAVA = "select java_method('java.lang.System', 'getProperty', 'java.version')"
 
@@ -31,7 +32,7 @@ def diagnose(
     yield "time zone", str(session.conf.get("spark.sql.session.timeZone"))
     for name, location in locations.items():
         try:
-            check_writable(location.removeprefix("file://"))
+            check_writable(local_path(location))
             state = "writable"
         except StorageError as error:
             if name == database:

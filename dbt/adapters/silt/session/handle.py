@@ -1,12 +1,11 @@
-"""What a dbt connection holds: a Spark session of its own over one warehouse that all connections share."""
+"""The handle and the cursor of a dbt connection: a Spark session of its own over one warehouse that all share."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import agate
@@ -17,29 +16,21 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.silt.column import rows_of, to_agate
-from dbt.adapters.silt.credentials import SiltCredentials
-from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.kernel.errors import SiltError
-from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
-from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize
-from dbt.adapters.silt.engine.warehouse import Result, Warehouse, WarehouseSettings
-from dbt.adapters.silt.records import locations as profile_places
-from dbt.adapters.silt.records.units import is_forgotten_on_replace
+from dbt.adapters.silt.engine.sql.split import split_statements
+from dbt.adapters.silt.engine.warehouse import Result, Warehouse
+from dbt.adapters.silt.records.units import Unit
 from dbt.adapters.silt.runs.response import SiltResponse
 from dbt.adapters.silt.session.fetch import fetchable
-from dbt.adapters.silt.session.spark import SessionPool, SessionSettings
+from dbt.adapters.silt.session.spark import SessionPool
 
 
 class Runner(Protocol):
-    """What a cursor asks of its connection's manager."""
+    """What a cursor needs of a `StatementRunner`."""
 
-    def run(self, warehouse: Warehouse, statement: str) -> tuple[Result, SiltResponse]:
-        """Run one statement, and say what came of it."""
-        ...
-
-    def without_comment(self, sql: str) -> str:
-        """The text without dbt's query comment."""
+    def run(
+        self, warehouse: Warehouse, text: str, own_unit: Unit | None = None, *, replace_tables: bool = False
+    ) -> tuple[Result, SiltResponse]:
+        """Runs one statement; its rows, and what it did."""
         ...
 
     def job_tags(self) -> tuple[str, ...]:
@@ -47,103 +38,19 @@ class Runner(Protocol):
         ...
 
 
-class Environment:
-    """One warehouse in this process. Questions about names need no Spark; it starts with the first connection.
+@dataclass(frozen=True)
+class Submission:
+    """A text as it is to be run: what dbt logs of it has the query comment, too.
 
-    Args:
-        credentials: the profile.
-        locations: the folders of the databases by name, absolute; the profile's own is among them.
+    Attributes:
+        text: its statements.
+        unit: where the text is a node's own write, its unit of work.
+        replace_tables: whether a view that is made may take the place of a table.
     """
 
-    def __init__(self, credentials: SiltCredentials, locations: Mapping[str, str]) -> None:
-        self._credentials = credentials
-        self._locations = locations
-        self._lock = threading.Lock()
-        self._pool: SessionPool | None = None
-        self._warehouse: Warehouse | None = None
-        self.folders = [place.removeprefix("file://") for place in locations.values()]
-        self._catalog = Catalog({name: LocalStore(place.removeprefix("file://")) for name, place in locations.items()})
-
-    @property
-    def locations(self) -> Mapping[str, str]:
-        """The folders of the databases by name, absolute."""
-        return self._locations
-
-    @property
-    def catalog(self) -> Catalog:
-        """The relations of the warehouse; once Spark runs, with the caches that its statements use."""
-        return self._catalog if self._warehouse is None else self._warehouse.catalog
-
-    def open(self, runner: Runner) -> SiltHandle:
-        """A handle on a session of its own; starts Spark if it does not run yet.
-
-        Raises:
-            SiltError: Spark cannot be had, or the warehouse cannot be used.
-        """
-        pool = self._started()
-        session = pool.acquire()
-        assert self._warehouse is not None
-        return SiltHandle(pool, session, self._warehouse.for_session(session, one_cut=True), runner)
-
-    def warm_up(self) -> None:
-        """Start Spark in the background: it takes as long as dbt takes to read a project, and needs nothing of it."""
-        threading.Thread(target=self._try_to_start, name="silt-spark-start", daemon=True).start()
-
-    def _try_to_start(self) -> None:
-        with contextlib.suppress(SiltError):  # the first connection meets the same error, and reports it
-            self._started()
-
-    def _started(self) -> SessionPool:
-        with self._lock:
-            if self._pool is None:
-                pool = SessionPool(self._session_settings())
-                session = pool.acquire()
-                self._warehouse = self._open_warehouse(session)
-                pool.release(session)
-                self._pool = pool
-            return self._pool
-
-    def _session_settings(self) -> SessionSettings:
-        given = self._credentials
-        conf = {name: str(value) for name, value in given.spark_conf.items()}
-        if given.remote:
-            return SessionSettings(remote=given.remote, spark_conf=conf)
-        return SessionSettings(master=given.master, spark_conf=conf)
-
-    def _open_warehouse(self, session: SparkSession) -> Warehouse:
-        given = self._credentials
-        return Warehouse(
-            session,
-            self._locations[given.database],
-            database=given.database,
-            schema=given.schema,
-            databases={name: place for name, place in self._locations.items() if name != given.database},
-            settings=WarehouseSettings(
-                isolation_level=IsolationLevel(given.isolation_level) if given.isolation_level else None,
-                max_commit_attempts=given.max_commit_attempts,
-                statement_attempts=given.statement_attempts,
-                is_forgotten_on_replace=is_forgotten_on_replace,
-                python_functions=given.python_functions,
-                log_skips=False,  # dbt's own log and results say it
-            ),
-        )
-
-
-_environments: dict[str, Environment] = {}
-_environments_lock = threading.Lock()
-
-
-def environment_of(credentials: SiltCredentials, project_root: Path) -> Environment:
-    """The environment of a profile: the same one for every adapter of this process with the same settings."""
-    locations = profile_places.locations(
-        credentials.database, credentials.warehouse, credentials.databases, project_root
-    )
-    settings = {name: value for name, value in credentials.to_dict().items() if name not in ("run_id", "resume")}
-    key = json.dumps([locations, settings], sort_keys=True, default=str)
-    with _environments_lock:
-        if key not in _environments:
-            _environments[key] = Environment(credentials, locations)
-        return _environments[key]
+    text: str
+    unit: Unit | None = None
+    replace_tables: bool = False
 
 
 class SiltHandle:
@@ -228,18 +135,25 @@ class SiltCursor:
         self.response = SiltResponse("OK", code="OK")
 
     def execute(self, sql: str, bindings: Any = None) -> None:
-        """Run each statement of a text.
+        """Runs each statement of a text.
+
+        Args:
+            sql: the text, where it does not come with `bindings`.
+            bindings: a Submission, which is then run in the place of `sql`: dbt hands its bindings on as they are.
 
         Raises:
-            DbtRuntimeError: bindings were given.
+            DbtRuntimeError: bindings in DB-API's sense were given.
             SiltError: see the warehouse.
         """
-        if bindings:
+        if bindings and not isinstance(bindings, Submission):
             raise DbtRuntimeError("silt takes no bindings: write the values into the statement")
-        for statement in split_statements(self._handle.runner.without_comment(sql)):
+        given = bindings or Submission(sql)
+        for statement in split_statements(given.text):
             self.drain()
             with self._handle.busy():
-                result, self.response = self._handle.runner.run(self._handle.warehouse, statement)
+                result, self.response = self._handle.runner.run(
+                    self._handle.warehouse, statement, given.unit, replace_tables=given.replace_tables
+                )
             self._frame = result.dataframe
 
     def drain(self) -> None:
@@ -282,23 +196,3 @@ class SiltCursor:
         if self._rows is None:
             self._rows = iter(rows_of(self.arrow()))
         return self._rows
-
-
-def split_statements(text: str) -> list[str]:
-    """The statements of a text, without the comments and semicolons between them.
-
-    Raises:
-        StatementSyntaxError: a string, a quoted name or a comment is not closed.
-    """
-    tokens = tokenize(text)
-    if tokens[0].word == "BEGIN":
-        return [text]
-    statements, first = [], None
-    for index, token in enumerate(tokens):
-        if token.word == ";" or token.kind is Kind.END:
-            if first is not None:
-                statements.append(text[first : tokens[index - 1].end])
-            first = None
-        elif first is None:
-            first = token.start
-    return statements

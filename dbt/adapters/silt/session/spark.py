@@ -59,7 +59,7 @@ def open_session(settings: SessionSettings) -> SparkSession:
             a new one can have.
         SparkUnavailableError: there is no Java that will do, Spark does not start, or the server cannot be reached.
     """
-    required_settings.check(settings.spark_conf)
+    required_settings.check({name: str(value) for name, value in settings.spark_conf.items()})
     _silence_query_contexts()
     with _lock:
         session = _connect(settings.remote) if settings.remote else _embedded(settings).newSession()
@@ -159,7 +159,9 @@ def _start(settings: SessionSettings) -> _Running:
     try:
         if SparkContext._gateway is None:
             with log.open("wb") as output:
-                started = launch_gateway(conf, popen_kwargs=_java_output(settings, output))
+                started = launch_gateway(  # type: ignore[no-untyped-call]
+                    conf, popen_kwargs=_java_output(settings, output)
+                )
         context = SparkContext(conf=conf, gateway=started)
         return _Running(settings, context, None if started is None else started.proc, temporary)
     except (PySparkException, Py4JError) as error:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationEntry, RelationKind
-from dbt.adapters.silt.engine.catalog.documents import Function, FunctionParameter, View
+from dbt.adapters.silt.engine.catalog.documents import Function, View
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -26,6 +26,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
+from dbt.adapters.silt.engine.sql.ast import Parameter
 from tests.unit.engine.catalog.conftest import commit_first, named
 
 Create = Callable[..., DeltaLog]
@@ -368,7 +369,7 @@ def test_a_view_needs_its_schema(catalog: Catalog) -> None:
 
 def test_a_function_shares_its_name_with_a_table(catalog: Catalog, create: Create) -> None:
     create(ORDERS)
-    function = Function(ORDERS, (FunctionParameter("x", "int"),), "x + 1", returns="int")
+    function = Function(ORDERS, (Parameter("x", "int"),), "x + 1", returns="int")
     catalog.put_function(function)
     with pytest.raises(RelationExistsError):
         catalog.put_function(function)
@@ -403,3 +404,16 @@ def test_a_catalog_over_memory_makes_renames_and_drops_alike() -> None:
     assert entries(catalog) == {"daily": "view"}
     catalog.drop_schema("silt", "main", cascade=True)
     assert catalog.schemas("silt") == []
+
+
+def test_every_table_of_every_database_is_listed_by_name(tmp_path: Path) -> None:
+    catalog = Catalog({name: LocalStore(tmp_path / name) for name in ("silt", "raw", "empty")})
+    for name in ("silt.main.b", "silt.main.a", "silt.early.c", "raw.main.d"):
+        database, schema, identifier = name.split(".")
+        catalog.create_schema(database, schema, if_not_exists=True)
+        commit_first(catalog.new_table(RelationName(database, schema, identifier)))
+    catalog.put_view(View(RelationName("silt", "main", "aa"), "select 1"))
+    assert list(map(str, catalog.all_tables())) == ["raw.main.d", "silt.early.c", "silt.main.a", "silt.main.b"]
+    kinds = {str(entry.name): entry.kind.value for entry in catalog.all_relations("silt")}
+    assert list(kinds) == ["silt.early.c", "silt.main.a", "silt.main.aa", "silt.main.b"]
+    assert kinds["silt.main.aa"] == "view"

@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 
 from dbt.adapters.silt.engine.catalog.documents import (
     Function,
-    FunctionParameter,
     View,
-    ViewColumn,
     parse_function,
     parse_view,
     serialize_function,
@@ -20,6 +18,7 @@ from dbt.adapters.silt.engine.catalog.documents import (
 )
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import TableDamagedError, UnsupportedFeatureError
+from dbt.adapters.silt.engine.sql.ast import Parameter, ViewColumn
 
 NAME = RelationName("silt", "main", "daily")
 texts = st.text(alphabet=st.characters(exclude_categories=("Cs",)))
@@ -39,7 +38,7 @@ views = st.builds(
 functions = st.builds(
     Function,
     name=st.just(NAME),
-    parameters=st.lists(st.builds(FunctionParameter, name=texts, type=texts, default=maybe)).map(tuple),
+    parameters=st.lists(st.builds(Parameter, name=texts, type=texts, default=maybe)).map(tuple),
     body=texts,
     returns=maybe,
     comment=maybe,

@@ -26,7 +26,8 @@ from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.kernel.transaction import restore
-from dbt.adapters.silt.engine.kernel.transaction.commit import ENGINE_INFO, CommitSettings
+from dbt.adapters.silt.engine.kernel.transaction.changes import ENGINE_INFO
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint
 from tests.unit.engine.catalog.works import Works, named, settings_of, work_of
 

@@ -16,13 +16,15 @@ from dbt.adapters.silt.engine.commands.insert import insert
 from dbt.adapters.silt.engine.commands.insert.placement import Placement
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.tables import create
-from dbt.adapters.silt.engine.commands.tables.create import CreateMode, Definition, Place
+from dbt.adapters.silt.engine.commands.tables.create import Definition
+from dbt.adapters.silt.engine.commands.tables.creation import Place
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
+from dbt.adapters.silt.engine.sql.ast import CreateMode
 
 PLAIN = WriteSettings()
 VECTORS = {"delta.enableDeletionVectors": "true"}
@@ -54,7 +56,7 @@ class Tables:
         return log
 
     def append(self, log: DeltaLog, query: str, settings: WriteSettings = PLAIN, **placement: Any) -> Outcome:
-        return insert.append(self.spark, self.target(log), self.spark.sql(query), Placement(**placement), settings)
+        return insert.append(self.target(log), self.spark.sql(query), Placement(**placement), settings)
 
     def others(self, name: str) -> Path:
         """Where another writer may make a table; delta-rs does not write into folders with odd names."""

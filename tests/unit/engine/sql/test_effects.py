@@ -1,10 +1,11 @@
-"""Which statements may leave something behind them."""
+"""What statements change: which may leave something behind, and which table each records itself in."""
 
 from __future__ import annotations
 
 import pytest
 
-from dbt.adapters.silt.engine.statements.execute.effects import changes_something
+from dbt.adapters.silt.engine.sql.ast import Effect
+from dbt.adapters.silt.engine.sql.grammar.parse import parse
 
 
 @pytest.mark.parametrize(
@@ -24,7 +25,7 @@ from dbt.adapters.silt.engine.statements.execute.effects import changes_somethin
     ],
 )
 def test_looking_changes_nothing(text: str) -> None:
-    assert not changes_something(text)
+    assert not parse(text).changes_something
 
 
 @pytest.mark.parametrize(
@@ -44,4 +45,68 @@ def test_looking_changes_nothing(text: str) -> None:
     ],
 )
 def test_what_writes_or_is_not_known_may_change_something(text: str) -> None:
-    assert changes_something(text)
+    assert parse(text).changes_something
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "create table a.b (id bigint)",
+        "create table if not exists a.b as select 1 as id",
+        "create or replace table a.b as select 1 as id",
+        "create table a.b like a.c",
+        "create or replace table a.b shallow clone a.c",
+        "insert into a.b values (1)",
+        "with c as (select 1) insert overwrite a.b select * from c",
+        "insert into a.b replace where id = 1 select 1",
+        "delete from a.b",
+        "update a.b set id = 1",
+        "merge into a.b as t using a.c as s on t.id = s.id when matched then delete",
+        "truncate table a.b",
+        "restore table a.b to version as of 1",
+    ],
+)
+def test_rows_and_the_making_of_a_table(text: str) -> None:
+    statement = parse(text)
+    assert (statement.effect, statement.changed_table) == (Effect.ROWS, ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "alter table a.b add columns (c int)",
+        "alter table a.b drop columns (c)",
+        "alter table a.b rename column c to d",
+        "alter table a.b add constraint some check (id > 0)",
+        "alter table a.b drop constraint some",
+        "alter table a.b set tblproperties ('k' = 'v')",
+        "comment on table a.b is 'text'",
+        "comment on column a.b.c is 'text'",
+    ],
+)
+def test_the_metadata_of_a_table(text: str) -> None:
+    statement = parse(text)
+    assert (statement.effect, statement.changed_table) == (Effect.METADATA, ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select * from a.b",
+        "describe history a.b",
+        "create or replace view a.b as select 1 as id",
+        "alter view a.b set tblproperties ('k' = 'v')",
+        "create or replace temporary view b as select 1 as id",
+        "create schema if not exists a",
+        "comment on schema a is 'text'",
+        "create function a.f() returns int return 1",
+        "optimize a.b",
+        "vacuum a.b",
+        "drop table a.b",
+        "alter table a.b rename to a.c",
+        "set spark.sql.shuffle.partitions = 2",
+        "use a",
+    ],
+)
+def test_neither(text: str) -> None:
+    assert parse(text).changed_table is None

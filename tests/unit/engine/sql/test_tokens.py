@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbt.adapters.silt.engine.kernel.errors import SiltError, StatementSyntaxError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.engine.sql.query.references import table_references
-from dbt.adapters.silt.engine.sql.tokens import Kind, is_exact_string, quoted, string_value, tokenize
+from dbt.adapters.silt.engine.sql.tokens import Kind, is_exact_string, string_value, tokenize
 from tests.unit.engine.sql.sql_soup import soups
 
 
@@ -87,7 +88,7 @@ def test_a_keyword_is_a_word_without_quotes() -> None:
 
 @given(st.text(min_size=1))
 def test_a_quoted_identifier_reads_back_as_itself(name: str) -> None:
-    token = tokenize(quoted(name))[0]
+    token = tokenize(quote(name))[0]
     assert (token.kind, token.identifier) == (Kind.QUOTED, name)
 
 

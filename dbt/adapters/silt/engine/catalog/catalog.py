@@ -1,21 +1,21 @@
-"""What there is: databases, schemas, tables, views and functions.
+"""The catalog: databases, schemas, tables, views and functions.
 
-A database is a store, laid out as `places` shows. Folders whose names are no names of ours (hidden ones, upper case)
-are not looked at. Absence is always definite: a listing that fails is an error, never an empty answer.
+A database is a store, laid out as `layout` shows. Folders whose names cannot be names of relations (hidden ones, upper
+case) are skipped. Absence is always definite: a listing that fails is an error, never an empty answer.
 
-Where a table and a view's document have the same name, the name is the table's. So each takes the other's place in one
-step: a table by its first commit, whereupon the document is deleted; a view by the end of the table's log, before which
-its document is put.
+Where a table and a view's document have the same name, the name is the table's. So each replaces the other in one step:
+a table by its first commit, after which the document is deleted; a view by the end of the table's log, before which its
+document is written.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from dbt.adapters.silt.engine.catalog import layout
+from dbt.adapters.silt.engine.catalog import layout, renames
 from dbt.adapters.silt.engine.catalog.documents import (
     FUNCTION_SUFFIX,
     VIEW_SUFFIX,
@@ -27,14 +27,7 @@ from dbt.adapters.silt.engine.catalog.documents import (
     serialize_view,
 )
 from dbt.adapters.silt.engine.catalog.locks import exclusive
-from dbt.adapters.silt.engine.catalog.name_conflicts import (
-    check_no_table,
-    check_no_view,
-    has_view,
-    no_table,
-    rename_table,
-    rename_view,
-)
+from dbt.adapters.silt.engine.catalog.name_conflicts import check_no_table, check_no_view, has_view, no_table
 from dbt.adapters.silt.engine.catalog.names import RelationName, check_identifier, is_identifier
 from dbt.adapters.silt.engine.catalog.tables import Tables
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
@@ -51,7 +44,7 @@ from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
 
 
 class RelationKind(enum.Enum):
-    """What a name stands for."""
+    """Whether a relation is a table or a view."""
 
     TABLE = "table"
     VIEW = "view"
@@ -59,7 +52,7 @@ class RelationKind(enum.Enum):
 
 @dataclass(frozen=True)
 class RelationEntry:
-    """A table or view that is there."""
+    """A table or view that exists."""
 
     name: RelationName
     kind: RelationKind
@@ -73,7 +66,7 @@ class Catalog:
 
     Args:
         databases: the store of each database, by its name.
-        clock: where time and ids come from.
+        clock: gives the time and new ids.
         open_store: the store of a table that is named by its path.
     """
 
@@ -97,7 +90,7 @@ class Catalog:
         self._store(database)
 
     def schemas(self, database: str) -> list[str]:
-        """The names of the database's schemas, sorted; none where its root is not there yet."""
+        """The names of the database's schemas, sorted; none where its root does not exist yet."""
         store = self._store(database)
         try:
             folders = store.list_folders("")
@@ -111,7 +104,7 @@ class Catalog:
         return store is not None and layout.is_schema(store, check_identifier(schema, "schema"))
 
     def create_schema(self, database: str, schema: str, if_not_exists: bool = False) -> None:
-        """Makes a schema, and the warehouse's root where it is not there.
+        """Makes a schema, and the warehouse's root where it does not exist.
 
         Raises:
             RelationExistsError: there is such a schema, and `if_not_exists` is False.
@@ -126,7 +119,7 @@ class Catalog:
     def drop_schema(self, database: str, schema: str, cascade: bool = False, if_exists: bool = False) -> None:
         """Drops a schema; with `cascade`, all that is in it, its tables as `drop_table` does.
 
-        A drop that is cut off leaves the schema there, with the tables that it had not come to.
+        A drop that is cut off leaves the schema, with the tables that were not dropped yet.
 
         Raises:
             RelationExistsError: the schema is not empty, and `cascade` is False.
@@ -147,13 +140,23 @@ class Catalog:
     def relations(self, database: str, schema: str) -> list[RelationEntry]:
         """The tables and views of a schema, sorted by name."""
         store, folder = self._schema(database, schema)
-        # Before and after the tables: what changes its kind meanwhile is in one of the three listings.
+        # Before and after the tables: a relation that changes its kind meanwhile is in one of the three listings.
         views = set(layout.document_names(database, store, folder, VIEW_SUFFIX))
         tables = self._tables.names(store, database, folder)
         views.update(layout.document_names(database, store, folder, VIEW_SUFFIX))
         entries = [RelationEntry(name, RelationKind.TABLE) for name in tables]
         entries += [RelationEntry(name, RelationKind.VIEW) for name in views.difference(tables)]
         return sorted(entries, key=lambda entry: entry.name)
+
+    def all_relations(self, database: str) -> Iterator[RelationEntry]:
+        """The tables and views of a database, sorted by name; each schema is listed when its turn comes."""
+        for schema in self.schemas(database):
+            yield from self.relations(database, schema)
+
+    def all_tables(self) -> Iterator[RelationName]:
+        """The names of every table of every database, sorted; each schema is listed when its turn comes."""
+        for database in self.databases():
+            yield from (entry.name for entry in self.all_relations(database) if entry.kind is RelationKind.TABLE)
 
     def find(self, name: RelationName) -> RelationEntry | None:
         """The table or view of that name, or None where there definitely is none, nor such a schema or database."""
@@ -164,14 +167,14 @@ class Catalog:
             return RelationEntry(name, RelationKind.TABLE)
         if has_view(store, name):
             return RelationEntry(name, RelationKind.VIEW)
-        # A table may have taken the place of the view between the two looks.
+        # A table may have replaced the view between the two looks.
         return RelationEntry(name, RelationKind.TABLE) if self._tables.has(store, name) else None
 
     def rename(self, name: RelationName, new_name: RelationName) -> None:
-        """Gives a table or view another name in the same database, with all it is.
+        """Renames a table or view within its database.
 
-        A table moves in one step. A view is under both names for an instant; where the rename is cut off then,
-        repeating it finishes it.
+        A table moves in one step. A view has both names for an instant; where the rename is cut off then, repeating it
+        finishes it.
 
         Raises:
             RelationNotFoundError: there is no such table or view.
@@ -188,16 +191,10 @@ class Catalog:
         with ExitStack() as held:
             for schema in sorted({name.schema, new_name.schema}):
                 held.enter_context(layout.locked_schema(store, schema, self._clock))
-            is_table = self._tables.has(store, name)
-            if not is_table and not has_view(store, name):
-                raise RelationNotFoundError("there is no such table or view", table=str(name))
-            if is_table:
-                rename_table(self._tables, store, name, new_name)
-            else:
-                rename_view(self._tables, store, self.view(name), new_name)
+            renames.rename(self._tables, store, name, new_name)
 
     def table(self, name: RelationName) -> DeltaLog:
-        """The open handle of a table.
+        """Returns the open handle of a table.
 
         Raises:
             RelationNotFoundError: there is no such table, or a view has the name.
@@ -209,9 +206,9 @@ class Catalog:
         raise no_table(store, name)
 
     def table_at(self, path: str) -> DeltaLog:
-        """The handle of the table in any folder: an absolute path, a path from the working directory, or a `file:` URI.
+        """Returns the handle of the table in any folder: an absolute or relative path, or a `file:` URI.
 
-        Whether there is a table is seen by the handle's `snapshot`, which raises NotATableError.
+        Whether the folder holds a table is not checked; the handle's `snapshot` raises NotATableError.
 
         Raises:
             InvalidNameError: the path is empty, or of a storage that cannot be reached by path.
@@ -219,13 +216,14 @@ class Catalog:
         return self._tables.log(self._open_store(layout.local_folder(path)), f"delta.`{path}`")
 
     def new_table(self, name: RelationName, replace_view: bool = False) -> DeltaLog:
-        """Makes the folders of a table to be, and gives the handle to commit its version 0 with.
+        """Makes the folders of a new table, and returns the handle to commit its version 0 with.
 
-        Until that commit there is no table. Two that create the same table may both get here; one gets version 0.
+        Until that commit there is no table. Two writers that create the same table may both get here; one gets
+        version 0.
 
         Args:
-            replace_view: whether the table may take the place of a view, which is there until that commit; its document
-                is then to be deleted by `drop_hidden_view`.
+            replace_view: whether the table may replace a view, which exists until that commit; the caller then deletes
+                its document by `drop_hidden_view`.
 
         Raises:
             RelationExistsError: a table has the name; or a view, and `replace_view` is False.
@@ -250,7 +248,7 @@ class Catalog:
         is dropped as well.
 
         Args:
-            version: the newest version that the drop is meant for; None drops whatever is there.
+            version: drops the table only if this is its newest version; None drops any version.
 
         Raises:
             RelationNotFoundError: there is no such table, and `if_exists` is False, or a view has the name.
@@ -270,7 +268,7 @@ class Catalog:
         layout.empty_trash(store, schema)
 
     def view(self, name: RelationName) -> View:
-        """The view of that name.
+        """Returns the view of that name.
 
         Raises:
             RelationNotFoundError: there is none.
@@ -279,18 +277,17 @@ class Catalog:
         return parse_view(self._document(name, VIEW_SUFFIX, "view"), name)
 
     def put_view(self, view: View, replace: bool = False, replace_table: bool = False) -> None:
-        """Makes a view; with `replace`, in place of the one that is there.
+        """Makes a view; with `replace`, replaces the existing one.
 
-        Where it takes the place of a table, readers see the whole table or the view. The table's log ends as a drop
-        ends it, so that every concurrent writer loses; its files stay, for the statements that are reading them, until
-        the view is made anew or dropped.
+        Where it replaces a table, readers see the whole table or the view. The table's log ends as a drop ends it, so
+        that every concurrent writer loses; its files stay, for the statements that are reading them, until the view is
+        replaced or dropped.
 
         Args:
-            replace_table: whether `replace` is meant for a table, too.
+            replace_table: whether `replace` also replaces a table.
 
         Raises:
-            RelationExistsError: a table has the name and is not to be replaced, or a view has it, and `replace` is
-                False.
+            RelationExistsError: a table has the name and may not be replaced, or a view has it, and `replace` is False.
         """
         name = view.name
         store, schema = self._schema(name.database, name.schema)
@@ -326,7 +323,7 @@ class Catalog:
             layout.empty_trash(store, schema)
 
     def drop_hidden_view(self, name: RelationName) -> None:
-        """Deletes the document of a view whose place a table has taken, if there is one."""
+        """Deletes the document of a view that a table has replaced, if there is one."""
         store, schema = self._schema(name.database, name.schema)
         if not has_view(store, name):
             return
@@ -346,11 +343,11 @@ class Catalog:
         return self._store(name.database).status(layout.document_path(name, FUNCTION_SUFFIX)) is not None
 
     def function(self, name: RelationName) -> Function:
-        """The function of that name; raises as `view` does."""
+        """Returns the function of that name; raises as `view` does."""
         return parse_function(self._document(name, FUNCTION_SUFFIX, "function"), name)
 
     def put_function(self, function: Function, replace: bool = False) -> None:
-        """Makes a function; with `replace`, in place of the one that is there.
+        """Makes a function; with `replace`, replaces the existing one.
 
         Raises:
             RelationExistsError: there is such a function, and `replace` is False.
@@ -384,7 +381,7 @@ class Catalog:
         return store
 
     def _schema(self, database: str, schema: str) -> tuple[Store, str]:
-        """The database's store and the schema's folder in it, which is there."""
+        """Returns the database's store and the schema's folder, which exists."""
         store, folder = self._store(database), check_identifier(schema, "schema")
         if not layout.is_schema(store, folder):
             raise layout.no_schema(f"{database}.{folder}")

@@ -1,4 +1,4 @@
-"""Views and functions: what the catalog keeps of them, one JSON document each, beside the tables."""
+"""Reads and writes the catalog's documents: a JSON file for each view, each function and each schema."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import TableDamagedError, UnsupportedFeatureError
+from dbt.adapters.silt.engine.sql.ast import Parameter, ViewColumn
 
 VIEW_SUFFIX = ".view.json"
 FUNCTION_SUFFIX = ".function.json"
@@ -17,21 +18,13 @@ _FORMAT = 1
 
 
 @dataclass(frozen=True)
-class ViewColumn:
-    """A column of a view, where the view's statement named its columns."""
-
-    name: str
-    comment: str | None = None
-
-
-@dataclass(frozen=True)
 class View:
     """A query under a name.
 
     Attributes:
         text: the query, as the user wrote it.
-        columns: the names and comments that the statement gave; empty where the query's own names hold.
-        current_database, current_schema: where unqualified names of the text are looked up.
+        columns: the names and comments that the statement gave; empty where the query's own names are used.
+        current_database, current_schema: where unqualified names in the text are resolved.
         created_at: milliseconds since 1970-01-01 UTC.
     """
 
@@ -46,18 +39,8 @@ class View:
 
 
 @dataclass(frozen=True)
-class FunctionParameter:
-    """A parameter of a function: its name, its SQL type and the SQL text of its default."""
-
-    name: str
-    type: str
-    default: str | None = None
-    comment: str | None = None
-
-
-@dataclass(frozen=True)
 class PythonHandler:
-    """What of a function's Python code is called, and what it needs: packages by name, and Python's version."""
+    """The entry point of a function's Python code, with the packages and the Python version that it needs."""
 
     name: str
     packages: tuple[str, ...] = ()
@@ -71,14 +54,14 @@ class Function:
     Attributes:
         body: the SQL expression or query that gives the value, or Python code, as the user wrote it.
         python: set where the body is Python code.
-        returns: the SQL type of the value, or `table (...)`; None where the body's own type holds.
-        deterministic: what the function's statement says of it; None where it says nothing.
-        current_database, current_schema: where unqualified names of the body are looked up.
+        returns: the SQL type of the value, or `table (...)`; None where it is the body's own type.
+        deterministic: as the function's statement declares it; None where it does not.
+        current_database, current_schema: where unqualified names in the body are resolved.
         created_at: milliseconds since 1970-01-01 UTC.
     """
 
     name: RelationName
-    parameters: tuple[FunctionParameter, ...]
+    parameters: tuple[Parameter, ...]
     body: str
     returns: str | None = None
     deterministic: bool | None = None
@@ -91,13 +74,13 @@ class Function:
 
 
 def serialize_view(view: View) -> bytes:
-    """The document of a view; its name is not in it, so that a rename moves the document as it is."""
+    """Returns the document of a view; without its name, so that a rename moves the document as it is."""
     columns = [{"name": column.name, "comment": column.comment} for column in view.columns]
     return _serialize("view", text=view.text, columns=columns, **_common(view))
 
 
 def parse_view(data: bytes, name: RelationName) -> View:
-    """The view of that name.
+    """Returns the view of that name, from its document.
 
     Raises:
         TableDamagedError: the document cannot be read.
@@ -107,7 +90,7 @@ def parse_view(data: bytes, name: RelationName) -> View:
 
 
 def serialize_function(function: Function) -> bytes:
-    """The document of a function, without its name."""
+    """Returns the document of a function, without its name."""
     parameters = [
         {"name": p.name, "type": p.type, "default": p.default, "comment": p.comment} for p in function.parameters
     ]
@@ -123,12 +106,12 @@ def serialize_function(function: Function) -> bytes:
 
 
 def parse_function(data: bytes, name: RelationName) -> Function:
-    """The function of that name; raises as `parse_view` does."""
+    """Returns the function of that name, from its document; raises as `parse_view` does."""
     return _parse(data, name, "function", _function)
 
 
 def serialize_schema(created_at: int) -> bytes:
-    """The marker that makes a folder a schema."""
+    """Returns the marker file that makes a folder a schema."""
     return _serialize("schema", createdAt=created_at)
 
 
@@ -141,9 +124,7 @@ def _view(body: Mapping[str, Any], name: RelationName) -> View:
 
 
 def _function(body: Mapping[str, Any], name: RelationName) -> Function:
-    parameters = tuple(
-        FunctionParameter(p["name"], p["type"], p.get("default"), p.get("comment")) for p in body["parameters"]
-    )
+    parameters = tuple(Parameter(p["name"], p["type"], p.get("default"), p.get("comment")) for p in body["parameters"])
     return Function(
         name=name,
         parameters=parameters,

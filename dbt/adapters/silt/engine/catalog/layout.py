@@ -1,17 +1,17 @@
-"""Where the catalog's things are below a database's root, and the steps that it takes there.
+"""The layout of a database's folder, and the single steps that change it.
 
 <schema>/_schema.json             the marker that makes a folder a schema
 <schema>/<table>/_delta_log/...
 <schema>/<name>.view.json
 <schema>/<name>.function.json
-.dropped-<id>/, <schema>/.dropped-<id>/   what was dropped and is not deleted yet
+.dropped-<id>/, <schema>/.dropped-<id>/   dropped, and not deleted yet
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from urllib.parse import unquote, urlsplit
 
@@ -21,10 +21,12 @@ from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidNameError,
+    InvalidSettingError,
     RelationExistsError,
     SchemaNotFoundError,
     StorageError,
 )
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectExists, ObjectMissing, PutResult, Store
 
 _logger = logging.getLogger(__name__)
@@ -46,7 +48,7 @@ def is_schema(store: Store, schema: str) -> bool:
 
 
 def make_schema(store: Store, schema: str, clock: Clock) -> PutResult:
-    """Makes the folder of a schema, and the root where it is not there.
+    """Makes the folder of a schema, and the root where it does not exist.
 
     Raises:
         StorageError: the root cannot be made or written.
@@ -68,10 +70,10 @@ def make_schema(store: Store, schema: str, clock: Clock) -> PutResult:
 
 @contextmanager
 def locked_schema(store: Store, schema: str, clock: Clock) -> Iterator[None]:
-    """Holds the names of a schema against other changes of them.
+    """Locks a schema, so that its names do not change.
 
     Raises:
-        SchemaNotFoundError: the schema is not there, or not any more.
+        SchemaNotFoundError: the schema does not exist, or no longer.
     """
     with ExitStack() as held:
         try:
@@ -88,22 +90,22 @@ def no_schema(schema: str) -> SchemaNotFoundError:
 
 
 def is_occupied(store: Store, schema: str) -> bool:
-    """Whether anything but the marker and hidden files is in the folder of a schema."""
+    """Whether the folder of a schema holds anything but the marker and hidden files."""
     names = store.list_folders(schema) + [file.name for file in store.list_from(schema)]
     return any(name != _SCHEMA_MARKER and not name.startswith(".") for name in names)
 
 
 def move_to_trash(store: Store, folder: str, clock: Clock) -> None:
-    """Moves a folder out of sight, in one step."""
+    """Hides a folder from readers, by one rename."""
     above, _, _ = folder.rpartition("/")
     hidden = f"{_TRASH_PREFIX}{clock.new_id()}"
     store.rename_folder(folder, f"{above}/{hidden}" if above else hidden)
 
 
 def empty_trash(store: Store, folder: str) -> None:
-    """Deletes what this drop, or one that was cut off, moved out of sight.
+    """Deletes the folders that this drop, or one that was cut off, has hidden.
 
-    What was dropped is gone for every reader already, so a failure is only logged; the next drop tries again.
+    They are gone for every reader already, so a failure is only logged; the next drop tries again.
     """
     try:
         for name in store.list_folders(folder):
@@ -117,7 +119,7 @@ def document_names(database: str, store: Store, schema: str, suffix: str) -> lis
     """The names of the documents of one kind in a schema.
 
     Raises:
-        SchemaNotFoundError: the schema went away.
+        SchemaNotFoundError: the schema was dropped meanwhile.
     """
     try:
         files = store.list_from(schema)
@@ -128,11 +130,11 @@ def document_names(database: str, store: Store, schema: str, suffix: str) -> lis
 
 
 def put_document(store: Store, name: RelationName, suffix: str, data: bytes, replace: bool) -> None:
-    """Writes a document; of several that make the same one, all but one are told so.
+    """Writes a document; of several writers that create the same one, one succeeds.
 
     Raises:
-        RelationExistsError: the document is there, and `replace` is False.
-        SchemaNotFoundError: the schema went away.
+        RelationExistsError: the document exists, and `replace` is False.
+        SchemaNotFoundError: the schema was dropped meanwhile.
     """
     path = document_path(name, suffix)
     try:
@@ -144,8 +146,33 @@ def put_document(store: Store, name: RelationName, suffix: str, data: bytes, rep
         raise no_schema(f"{name.database}.{name.schema}") from error
 
 
+def local_path(location: str) -> str:
+    """The path of a local location, without `file://`."""
+    return location.removeprefix("file://")
+
+
+def is_local(location: str) -> bool:
+    """Whether a location is in a local or mounted file system: it is a path, or a `file://` URI."""
+    return "://" not in local_path(location)
+
+
+def local_stores(locations: Mapping[str, str]) -> dict[str, Store]:
+    """The store of each database, from its location.
+
+    Raises:
+        InvalidSettingError: a location is in no local or mounted file system.
+    """
+    for name, location in locations.items():
+        if not is_local(location):
+            raise InvalidSettingError(
+                f"the database {name} at `{location}` is in no local or mounted file system: only these are supported",
+                remedy="Give the path of a folder",
+            )
+    return {name: LocalStore(local_path(location)) for name, location in locations.items()}
+
+
 def local_folder(path: str) -> str:
-    """The absolute local path that a path of SQL text means: a path, or a `file:` URI.
+    """Returns the absolute local path for a path in SQL text: a path, or a `file:` URI.
 
     Raises:
         InvalidNameError: the path is empty, holds NUL, or is of another storage.

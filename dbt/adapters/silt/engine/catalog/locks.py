@@ -1,12 +1,13 @@
-"""One change of a schema's names at a time: dropping, renaming and making tables exclude one another.
+"""Locks a folder of the catalog, so that creating, renaming and dropping tables exclude one another.
 
-A drop ends a table's log and then moves its folder. Whoever made a table of that name anew between the two would have
-the new table moved away. A lock closes that gap among all processes that share a local file system; it goes with the
-process that holds it, so a crash never leaves it behind. Commits to tables do not take it.
+A drop ends a table's log and then moves its folder. A table of that name which is created between the two would be
+moved away. A lock closes that gap among all processes that share a local file system; it ends with the process that
+holds it, so a crash never leaves it behind. Commits to tables do not take it.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import threading
 from collections.abc import Iterator
@@ -15,11 +16,6 @@ from contextlib import contextmanager
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
-
-try:
-    import fcntl
-except ImportError:  # Windows: threads of this process exclude one another, processes do not
-    fcntl = None  # type: ignore[assignment]
 
 TIMEOUT_MS = 60_000
 _PAUSE_S = 0.02
@@ -30,7 +26,7 @@ _held_changed = threading.Condition()
 
 @contextmanager
 def exclusive(store: Store, folder: str, clock: Clock) -> Iterator[None]:
-    """Holds a folder of the store against every other holder.
+    """Locks a folder of the store against every other thread and process.
 
     Raises:
         ObjectMissing: there is no such folder.
@@ -56,7 +52,7 @@ def _among_threads(root: str, folder: str) -> Iterator[None]:
 
 @contextmanager
 def _among_processes(path: str | None, clock: Clock) -> Iterator[None]:
-    if path is None or "://" in path or fcntl is None:
+    if path is None or "://" in path:
         yield
         return
     descriptor = _locked_descriptor(path, clock)

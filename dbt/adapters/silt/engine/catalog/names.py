@@ -1,7 +1,7 @@
-"""The names of relations, and the rule that keeps every name inside the warehouse.
+"""Checks the names of relations, so that every name stays inside the warehouse.
 
-A name becomes a folder or a document below the warehouse's root. So a name is checked where it is made, and a
-`RelationName` that exists is one that is safe to join to a path.
+A name becomes a folder or a document below the warehouse's root. So it is checked when it is made: every
+`RelationName` is safe to join to a path.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import unicodedata
 from dataclasses import dataclass
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError
+from dbt.adapters.silt.engine.kernel.identifiers import unquote
 
 MAX_NAME_BYTES = 200
 """UTF-8 bytes: a file system takes 255 for a file's name, of which documents and their temporary files need some."""
@@ -20,7 +21,7 @@ MAX_NAME_BYTES = 200
 class RelationName:
     """The three parts of a table's, view's or function's name, checked, normalized and so comparable.
 
-    Names are case-insensitive: a part is kept in lower case and Unicode's composed form, whatever was given.
+    Names are case-insensitive: a part is kept in lower case and in Unicode's composed form.
 
     Raises:
         InvalidNameError: a part cannot be a name.
@@ -41,7 +42,7 @@ class RelationName:
 
     @property
     def quoted(self) -> str:
-        """The name as Spark SQL reads it: three parts in backquotes."""
+        """The name in Spark SQL: three parts in backquotes."""
         return f"`{self.database}`.`{self.schema}`.`{self.identifier}`"
 
     def sibling(self, identifier: str) -> RelationName:
@@ -50,15 +51,15 @@ class RelationName:
 
 
 def normalize(text: str) -> str:
-    """The form in which names are compared and stored: lower case, Unicode NFC."""
+    """Returns the form in which names are compared and stored: lower case, Unicode NFC."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
 
 
 def name_parts(text: str) -> list[str]:
-    """The parts of a dotted name, as a person writes it: a part in backquotes may hold a dot, and a backquote twice.
+    """Splits a dotted name, as a person writes it: a part in backquotes may hold a dot, and a doubled backquote.
 
     Raises:
-        InvalidNameError: it is no such name.
+        InvalidNameError: the text is not a name.
     """
     parts, position = [], 0
     while True:
@@ -67,24 +68,24 @@ def name_parts(text: str) -> list[str]:
             raise InvalidNameError(
                 f"`{_printable(text)}` is no name of a table", remedy="Write it `schema.table`, or give a folder's path"
             )
-        parts.append(part["plain"] if part["quoted"] is None else part["quoted"].replace("``", "`"))
+        parts.append(unquote(part.group()))
         if part.end() == len(text):
             return parts
         position = part.end() + 1
 
 
 def check_identifier(text: str, kind: str, relation: str | None = None) -> str:
-    """The normalized form of one part of a name.
+    """Returns the normalized form of one part of a name.
 
-    Letters of any script, digits, spaces, `_`, `-`, `$` and single dots are fine, and so are reserved words.
+    Letters of any script, digits, spaces, `_`, `-`, `$` and single dots are allowed, and so are reserved words.
 
     Args:
-        text: the part as the user wrote it, without its backquotes.
+        text: the part as the user wrote it, without backquotes.
         kind: what it names ("schema", "table or view"), for the message.
         relation: the whole name that it is a part of, for the message.
 
     Raises:
-        InvalidNameError: the part is empty, too long, or could mean another place than one folder of its own.
+        InvalidNameError: the part is empty, too long, or could name something else than one folder of its own.
     """
     name = normalize(text)
     reason = _why_not(name)
@@ -98,19 +99,19 @@ def check_identifier(text: str, kind: str, relation: str | None = None) -> str:
 
 
 def is_identifier(text: str) -> bool:
-    """Whether a folder of that name can be a schema or a table of ours: checked, and already in its stored form."""
+    """Whether a folder of that name can be a schema or a table: it passes the rules, and is in normalized form."""
     return normalize(text) == text and _why_not(text) is None
 
 
-_PART = re.compile(r"(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[^`.]+))(?=\.|\Z)")
-_FORBIDDEN = re.compile(r"""[/\\'"`*?\[\]{}:#%<>|]""")  # separators, quotes, and what Hadoop's paths give a meaning to
+_PART = re.compile(r"(?:`(?:[^`]|``)+`|[^`.]+)(?=\.|\Z)")
+_FORBIDDEN = re.compile(r"""[/\\'"`*?\[\]{}:#%<>|]""")  # separators, quotes, and what has a meaning in Hadoop's paths
 _VERSION_SUFFIX = re.compile(r"@v?\d+$")
 _UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, lone surrogates, line and paragraph separators
 _SHOWN_CHARACTERS = 60
 
 
 def _why_not(name: str) -> str | None:
-    """The first rule that a normalized name breaks, in words."""
+    """Returns the first rule that a normalized name breaks, in words; None where it breaks none."""
     if not name:
         return "it is empty"
     if any(unicodedata.category(character) in _UNPRINTABLE for character in name):
@@ -120,11 +121,11 @@ def _why_not(name: str) -> str | None:
     forbidden = _FORBIDDEN.search(name)
     if forbidden:
         return f"it holds the character {forbidden.group()}"
-    return _why_not_place(name)
+    return _why_reserved(name)
 
 
-def _why_not_place(name: str) -> str | None:
-    """The rules that keep a name apart from the folders and documents that the catalog and the format own."""
+def _why_reserved(name: str) -> str | None:
+    """Returns why a name could be confused with a file of the catalog or of the format; None where it could not."""
     if ".." in name or name.startswith(".") or name.endswith("."):
         return "it begins or ends with a dot, or holds two together"
     if name != name.strip():
@@ -139,6 +140,6 @@ def _why_not_place(name: str) -> str | None:
 
 
 def _printable(text: str) -> str:
-    """The text for a message: escaped where it cannot be printed, cut where it is long."""
+    """Returns the text for a message: escaped where it cannot be printed, cut where it is long."""
     shown = text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "..."
     return shown if shown.isprintable() else shown.encode("unicode_escape").decode("ascii")

@@ -1,7 +1,7 @@
-"""Undoing a piece of work in all the tables that it changed, each by a RESTORE of its own.
+"""Undoes the commits of a scope, such as a dbt run, in all tables that they changed: each by a RESTORE of its own.
 
-What stands in the way in any table is found before the first one is changed. A table that is back is recognised by its
-log alone, so that a rollback which was cut off is finished by asking for it again.
+All tables are checked before the first one is changed. A table that is restored is recognised by its log alone, so that
+a rollback which was cut off is finished by running it again.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 
 _CONVERT = "CONVERT"
 _DISCARD = (
-    "Roll back what came later first, or discard it, too: `--discard-later-commits` "
+    "Roll back the later commits first, or discard them, too: `--discard-later-commits` "
     "(for an operation `discard_later_commits: true`)"
 )
-_EXCLUDE = "Leave tables out that cannot go back: `--exclude` (for an operation `exclude: [...]`)"
-_AGAIN = "What is done stays: run it again, and it goes on, or says what stands in the way"
+_EXCLUDE = "Leave out the tables that cannot be restored: `--exclude` (for an operation `exclude: [...]`)"
+_AGAIN = "What is done stays done: run it again, and it goes on, or says what prevents it"
 
 
 @dataclass(frozen=True)
 class RollbackSettings:
-    """How to undo a piece of work.
+    """How to undo the commits of a scope.
 
     Attributes:
-        title: the work, as messages call it.
-        author: who made a commit, as messages call them.
-        discard_later_commits: whether what others have changed since is undone, too.
-        drop_created: whether the tables that the work made are dropped.
-        commit_info: fields of `commitInfo` of each commit that undoes it; by them `RollbackScope.undoes` knows it.
+        title: the scope, as messages call it.
+        author: names who made a commit, for messages.
+        discard_later_commits: whether the later changes of others are undone, too.
+        drop_created: whether the tables that the scope created are dropped.
+        commit_info: fields of `commitInfo` of each RESTORE; `RollbackScope.undoes` recognises it by them.
     """
 
     title: str
@@ -55,14 +55,14 @@ class RollbackSettings:
 
 @dataclass(frozen=True)
 class PutBack:
-    """A table that is as it was before the work.
+    """A table that was restored.
 
     Attributes:
-        from_version: the newest version before.
+        from_version: the newest version before the RESTORE.
         to_version: the version whose rows, schema and properties came back.
-        version: the new version that is as `to_version` was; None where it is only planned.
-        rows: in it; None where its files do not say.
-        discarded: the changes of others that were undone, too.
+        version: the version of the RESTORE; None where it is only planned.
+        rows: of `to_version`; None where its files do not say.
+        discarded: the commits of others that were undone, too.
     """
 
     name: RelationName
@@ -78,9 +78,9 @@ class Rollback:
     """What a rollback did.
 
     Attributes:
-        put_back: the tables that went back.
-        dropped: the tables that the work had made, and that are gone now.
-        kept: the tables that the work had made, and that are as they were.
+        put_back: the tables that were restored.
+        dropped: the tables that the scope had created, and that were dropped.
+        kept: the tables that the scope had created, and that were left as they were.
     """
 
     put_back: tuple[PutBack, ...] = ()
@@ -89,7 +89,7 @@ class Rollback:
 
 
 def check(findings: Findings, settings: RollbackSettings) -> None:
-    """Passes where all tables can go back.
+    """Passes where all tables can be restored.
 
     Raises:
         RollbackRefusedError: one cannot, or others have changed one since; names all of them.
@@ -102,7 +102,7 @@ def check(findings: Findings, settings: RollbackSettings) -> None:
 
 
 def planned(findings: Findings, settings: RollbackSettings) -> Rollback:
-    """What `roll_back` would do."""
+    """Returns what `roll_back` would do."""
     names = tuple(each.name for each in findings.created)
     return Rollback(
         tuple(_put_back(each, None) for each in findings.changed),
@@ -111,13 +111,13 @@ def planned(findings: Findings, settings: RollbackSettings) -> Rollback:
     )
 
 
-def roll_back(catalog: Catalog, findings: Findings, work: RollbackScope, settings: RollbackSettings) -> Rollback:
-    """Puts back the tables that were found, one after the other.
+def roll_back(catalog: Catalog, findings: Findings, scope: RollbackScope, settings: RollbackSettings) -> Rollback:
+    """Restores the tables that were found, one after the other.
 
     Raises:
         RollbackRefusedError: as `check`; nothing was changed.
-        ConcurrentModificationError: another writer changed a table since it was looked into, or the work went on
-            meanwhile; the tables before it are back, and asking again goes on.
+        ConcurrentModificationError: another writer changed a table since it was checked, or the scope committed
+            meanwhile; the tables before it are restored, and running it again goes on.
         SiltError: as above, for any other reason.
     """
     check(findings, settings)
@@ -131,12 +131,12 @@ def roll_back(catalog: Catalog, findings: Findings, work: RollbackScope, setting
     except SiltError as error:
         raise _stopped(error, planned(findings, settings), done, settings) from error
     put_back = tuple(each for each in done if isinstance(each, PutBack))
-    _check_ended(catalog, put_back, work, settings)
+    _check_ended(catalog, put_back, scope, settings)
     return replace(planned(findings, settings), put_back=put_back)
 
 
 def _restored(changed: ChangedTable, settings: RollbackSettings) -> PutBack:
-    """Looked into again, on the version that was checked: what is gone by now is not brought back."""
+    """Prepared again, from the version that was checked: files that are gone by now are not brought back."""
     prepared = restore.prepare(changed.log, changed.base, changed.point)
     committed = restore.commit(changed.log, prepared, CommitSettings(commit_info=settings.commit_info))
     return _put_back(changed, committed.version)
@@ -148,10 +148,10 @@ def _put_back(changed: ChangedTable, version: int | None) -> PutBack:
 
 
 def _check_ended(
-    catalog: Catalog, put_back: Iterable[PutBack], work: RollbackScope, settings: RollbackSettings
+    catalog: Catalog, put_back: Iterable[PutBack], scope: RollbackScope, settings: RollbackSettings
 ) -> None:
-    """Passes where the work did not go on behind the tables that are back."""
-    again = rollback_plan.find(catalog, (each.name for each in put_back), work).changed
+    """Passes where the scope has no new commit in the tables that were restored."""
+    again = rollback_plan.find(catalog, (each.name for each in put_back), scope).changed
     if again:
         raise ConcurrentModificationError(
             f"{settings.title} went on while it was rolled back, and has changed {_listed(again)} again",
@@ -170,7 +170,7 @@ def _why_not_dropped(created: ChangedTable) -> Iterator[Problem]:
 def _stopped(
     error: SiltError, plan: Rollback, done: Sequence[PutBack | RelationName], settings: RollbackSettings
 ) -> SiltError:
-    """The error, with what was done before it and what is still to be done."""
+    """Returns the error, with what was done before it and what is still to be done."""
     names = [*(each.name for each in plan.put_back), *plan.dropped]
     before = (
         f"of {settings.title}, {_names(names[: len(done)])} had been rolled back" if done else "nothing was changed"
@@ -198,7 +198,7 @@ def _refused(
         reasons.append(f"others have changed {_count(len(contested))} after it")
         remedies.append(_DISCARD)
     if problems:
-        reasons.append(f"{_count(len(problems))} cannot go back")
+        reasons.append(f"{_count(len(problems))} cannot be restored")
         remedies.append(_EXCLUDE)
     lines = [
         *(f"{name}@v{commit.version}: {_described(commit, settings)}" for name, commit in commits),

@@ -1,6 +1,6 @@
-"""What a piece of work has left in tables, and whether each can go back to what it was before.
+"""Finds the commits of a scope, such as a dbt run, in tables, and whether each table can be restored.
 
-Which commits are the work's is what the caller says: the engine does not know how work is named.
+The caller says which commits are in scope: the engine does not know how runs are named.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint
 
 @dataclass(frozen=True)
 class RollbackScope:
-    """A piece of work, as what it left in logs is told from all else.
+    """Which commits a rollback undoes.
 
     Attributes:
-        is_commit: whether a commit is one of it.
-        is_unit: whether a transaction identifier was recorded by it.
-        undoes: whether a commit has undone it before.
+        is_commit: whether a commit is in scope.
+        is_unit: whether a transaction identifier is that of a unit of work in scope.
+        undoes: whether a commit is an earlier rollback of the scope.
     """
 
     is_commit: Callable[[Commit], bool]
@@ -42,13 +42,13 @@ class RollbackScope:
 
 @dataclass(frozen=True)
 class ChangedTable:
-    """A table that holds changes of the work.
+    """A table that a commit in scope has changed.
 
     Attributes:
         base: its newest version.
-        first: the work's oldest commit that no RESTORE has undone.
-        later: what others have changed since `first`, oldest first.
-        rows: of the version before the work; None where its files do not say, or there is none.
+        first: the oldest commit in scope that no RESTORE has undone.
+        later: the commits of others since `first`, oldest first.
+        rows: of the version before `first`; None where its files do not say, or there is none.
     """
 
     name: RelationName
@@ -60,18 +60,18 @@ class ChangedTable:
 
     @property
     def is_created(self) -> bool:
-        """Whether the work has made the table: there is no version before it."""
+        """Whether `first` has created the table: there is no version before it."""
         return self.first.version == 0
 
     @property
     def point(self) -> RestorePoint:
-        """The version before the work."""
+        """The version before `first`."""
         return RestorePoint(self.first.version - 1)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Why a table cannot go back, or cannot be looked into."""
+    """Why a table cannot be restored, or cannot be read."""
 
     name: RelationName
     error: SiltError
@@ -79,13 +79,13 @@ class Problem:
 
 @dataclass(frozen=True)
 class Findings:
-    """What the work has left in the tables that were looked into.
+    """What was found in the tables.
 
     Attributes:
-        known: whether anything shows that there ever was such work.
-        changed: the tables that can go back.
-        created: the tables that it made.
-        problems: the tables that cannot go back.
+        known: whether there is a trace of the scope.
+        changed: the tables that can be restored.
+        created: the tables that a commit in scope created.
+        problems: the tables that cannot be restored.
     """
 
     known: bool = False
@@ -94,20 +94,20 @@ class Findings:
     problems: tuple[Problem, ...] = ()
 
 
-def find(catalog: Catalog, names: Iterable[RelationName], work: RollbackScope) -> Findings:
-    """Looks for the work in tables; changes nothing. A table that goes away meanwhile holds none."""
+def find(catalog: Catalog, names: Iterable[RelationName], scope: RollbackScope) -> Findings:
+    """Looks for commits in scope; changes nothing. A table that is dropped meanwhile has none."""
     known = False
     changed, created, problems = [], [], []
     for name in names:
         try:
-            traces = _traces(catalog, name, work)
+            traces = _traces(catalog, name, scope)
             known = known or traces.known
             if traces.changed is None:
                 continue
             if traces.changed.is_created:
                 created.append(traces.changed)
-            elif (tried := _tried_out(traces.changed, work)) is not None:
-                changed.append(tried)
+            elif (restorable := _prepared(traces.changed, scope)) is not None:
+                changed.append(restorable)
         except (RelationNotFoundError, SchemaNotFoundError, NotATableError):
             continue
         except SiltError as error:
@@ -121,16 +121,16 @@ class _Traces:
     changed: ChangedTable | None = None
 
 
-def _traces(catalog: Catalog, name: RelationName, work: RollbackScope) -> _Traces:
+def _traces(catalog: Catalog, name: RelationName, scope: RollbackScope) -> _Traces:
     log = catalog.table(name)
     base = log.snapshot()
-    known = any(map(work.is_unit, base.transactions))
+    known = any(map(scope.is_unit, base.transactions))
     found: ChangedTable | None = None
     others: list[Commit] = []
-    for ancestor in lineage.ancestors(log, base.version, work.is_commit):
+    for ancestor in lineage.ancestors(log, base.version, scope.is_commit):
         commit = ancestor.commit
-        is_own = work.is_commit(commit)
-        known = known or is_own or work.undoes(commit)
+        is_own = scope.is_commit(commit)
+        known = known or is_own or scope.undoes(commit)
         if ancestor.undone:
             continue
         if is_own and lineage.has_actions(commit):
@@ -138,32 +138,32 @@ def _traces(catalog: Catalog, name: RelationName, work: RollbackScope) -> _Trace
         elif not is_own and lineage.is_change(commit):
             others.append(commit)
     if found is None:
-        _check_none_lost(base, base, work)
+        _check_none_lost(base, base, scope)
     return _Traces(known, found)
 
 
-def _tried_out(changed: ChangedTable, work: RollbackScope) -> ChangedTable | None:
-    """The table with the rows that come back; None where it is as it was before the work."""
+def _prepared(changed: ChangedTable, scope: RollbackScope) -> ChangedTable | None:
+    """Returns the table with the rows that come back; None where a RESTORE would change nothing."""
     try:
         restoration = restore.prepare(changed.log, changed.base, changed.point)
     except VersionNotFoundError as error:
-        raise _lost(changed.base, f"version {changed.point.version}, from before the work, was") from error
-    _check_none_lost(restoration.back_to, changed.base, work)
+        raise _lost(changed.base, f"version {changed.point.version}, from before the run, was") from error
+    _check_none_lost(restoration.back_to, changed.base, scope)
     if not restoration.changes.actions():
         return None
     return replace(changed, rows=row_counts.row_count(restoration.back_to.files))
 
 
-def _check_none_lost(snapshot: Snapshot, base: Snapshot, work: RollbackScope) -> None:
-    """Passes where no unit of the work is known whose commit was not found: that commit's file is gone."""
-    if any(each.version >= 0 and work.is_unit(each.app_id) for each in snapshot.transactions.values()):
-        raise _lost(base, "commits of the work were")
+def _check_none_lost(snapshot: Snapshot, base: Snapshot, scope: RollbackScope) -> None:
+    """Passes where no unit of work in scope is recorded whose commit was not found: that commit's file is gone."""
+    if any(each.version >= 0 and scope.is_unit(each.app_id) for each in snapshot.transactions.values()):
+        raise _lost(base, "commits of the run were")
 
 
 def _lost(base: Snapshot, what: str) -> VersionNotFoundError:
     return VersionNotFoundError(
         f"{what} cleaned up from the log (`delta.logRetentionDuration`)",
-        remedy="Leave the table out, and put its rows right by hand",
+        remedy="Leave the table out, and correct its rows by hand",
         table=base.table,
         version=base.version,
     )

@@ -1,4 +1,4 @@
-"""Tables as places: which there are, open handles kept per folder, and how a table's log ends."""
+"""Lists tables, keeps an open handle for each folder, and ends the logs of dropped tables."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _DROP_MARKER = "_drop.json"
 
 
 class Tables:
-    """The open handles, by place. All methods may be called from several threads.
+    """The open handles, by folder. All methods may be called from several threads.
 
-    A handle keeps what it has read of its log, and notices by itself when another table has been made at its place.
+    A handle caches its log, and notices by itself when another table was created in its folder.
 
     Args:
         clock: given to each handle.
@@ -41,7 +41,7 @@ class Tables:
         self._guard = threading.Lock()
 
     def log(self, store: Store, name: str) -> DeltaLog:
-        """The handle of the table whose folder is the store's root; whether there is a table is not looked at."""
+        """Returns the handle of the table whose folder is the store's root; whether it exists is not checked."""
         with self._guard:
             held = self._open.get(store.root)
             if held is None or held.name != name:
@@ -49,12 +49,12 @@ class Tables:
             return held
 
     def forget(self, store: Store) -> None:
-        """Lets go of the handle of that place."""
+        """Drops the handle of that folder."""
         with self._guard:
             self._open.pop(store.root, None)
 
     def log_of(self, store: Store, name: RelationName) -> DeltaLog:
-        """The handle of a table of the database whose store is given; whether there is one is not looked at."""
+        """Returns the handle of a table of the database whose store is given; whether it exists is not checked."""
         return self.log(store.child(layout.table_folder(name)), str(name))
 
     def has(self, store: Store, name: RelationName) -> bool:
@@ -65,7 +65,7 @@ class Tables:
         """The names of a schema's tables.
 
         Raises:
-            SchemaNotFoundError: the schema went away.
+            SchemaNotFoundError: the schema was dropped meanwhile.
         """
         try:
             folders = store.list_folders(schema)
@@ -79,12 +79,12 @@ class Tables:
         end_log(self.log_of(store, name), self._clock)
 
     def drop(self, store: Store, name: RelationName, version: int | None = None) -> None:
-        """Ends a table, and that no view comes to light which it hides; `version` as in `end_log`."""
+        """Ends a table; deletes the view that it hides first, so that none appears. `version` as in `end_log`."""
         store.delete(layout.document_path(name, VIEW_SUFFIX))
         end_log(self.log_of(store, name), self._clock, version)
 
     def clear(self, store: Store, name: RelationName) -> bool:
-        """Moves away the folder of a table whose log has ended; whether there was one."""
+        """Moves away the folder of a table whose log has ended; returns whether there was one."""
         log = self.log_of(store, name)
         ended = log.exists() and is_dropped(log)
         if ended:
@@ -94,23 +94,23 @@ class Tables:
 
 
 def is_table(log: DeltaLog) -> bool:
-    """Whether there is a table, damaged or not, that was not dropped."""
+    """Whether there is a table that was not dropped, damaged or not."""
     has_log = log.store.status(commit_path(0)) is not None or log.exists()
     return has_log and not is_dropped(log)
 
 
 def end_log(log: DeltaLog, clock: Clock, version: int | None = None) -> None:
-    """Commits the version after which there is none: whoever commits after it loses to its change of the metadata.
+    """Commits the last version of a table: it changes the metadata, so every concurrent writer conflicts with it.
 
-    A drop conflicts with nothing, so it takes the next free version without a look at the others. It needs no snapshot:
-    a log that is damaged, or of a protocol that is not known here, is ended as well. A marker is put before the
-    commit, so that a drop that is cut off right after it is seen for what it is (`is_dropped`).
+    A drop conflicts with nothing, so it takes the next free version and does not look at other commits. It needs no
+    snapshot: a log that is damaged, or of an unknown protocol, is ended as well. A marker is written before the commit,
+    so that a drop that is cut off right after it is recognised (`is_dropped`).
 
     Args:
-        version: the newest version that is to be dropped; None drops whatever is there.
+        version: drops the table only if this is its newest version; None drops any version.
 
     Raises:
-        ConcurrentModificationError: there is another newest version; the table is as it was.
+        ConcurrentModificationError: the newest version is another one; the table is unchanged.
     """
     metadata = _readable_metadata(log)
     log.store.put(_DROP_MARKER, json.dumps({"readable": metadata is not None}).encode())
@@ -125,7 +125,7 @@ def end_log(log: DeltaLog, clock: Clock, version: int | None = None) -> None:
 
 
 def is_dropped(log: DeltaLog) -> bool:
-    """Whether a drop ended the log and was cut off before it moved the folder away."""
+    """Whether a drop has ended the log, and was cut off before it moved the folder away."""
     try:
         marker = json.loads(log.store.read(_DROP_MARKER))
     except ObjectMissing:
@@ -152,7 +152,7 @@ def _readable_metadata(log: DeltaLog) -> Metadata | None:
 
 
 def _newest_version(store: Store) -> int:
-    """The newest version that any file of the log is named after, damaged or not; -1 where there is none."""
+    """Returns the newest version that a file of the log is named after, damaged or not; -1 where there is none."""
     try:
         files = store.list_from(LOG_FOLDER)
     except ObjectMissing:

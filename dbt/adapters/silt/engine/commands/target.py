@@ -14,7 +14,7 @@ from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 
 
-def never(app_id: str) -> bool:
+def never(_: str) -> bool:
     """No transaction identifier goes with rows: replacing a table keeps all, as in the reference."""
     return False
 

@@ -75,3 +75,14 @@ class FixedClock:
 
     def jitter(self) -> float:
         return self._random.random()
+
+
+def back_off(clock: Clock, times: int, first: float, longest: float) -> None:
+    """Waits before another try: twice as long after each, less up to a half by chance, so that no two stay in step.
+
+    Args:
+        times: how often it was waited before.
+        first: the longest first wait, in seconds.
+        longest: the bound of every wait, in seconds.
+    """
+    clock.sleep(min(longest, first * 2**times) * (0.5 + clock.jitter() / 2))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 Name: TypeAlias = tuple[str, ...]
 
@@ -39,21 +39,98 @@ class ObjectKind(Enum):
     DATABASE = "database"
 
 
+class Effect(Enum):
+    """What a statement of one kind changes. ROWS and METADATA are changes of a table that the log records.
+
+    A program that repeats itself gives those a transaction identifier, because doing them once more would do them
+    twice; RESTORE, too, would undo what came after it. The others need none, or can have none: views, schemas and
+    functions are the same when they are made again; OPTIMIZE and VACUUM change no rows; DROP ends the log, and what it
+    would record; after RENAME the name is gone.
+    """
+
+    ROWS = "a table's rows, or whether it is there"
+    METADATA = "a table's columns, constraints, properties or comments"
+    OTHER = "something that needs no transaction identifier, or is not known"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """What all statements have: their text, without comments around it and without a closing semicolon."""
+    """What all statements have: their text, without comments around it and without a closing semicolon.
+
+    A kind of statement is a subclass that says its `effect`, None where it only reads or sets up the session, and has a
+    row in `statements.route`.
+    """
 
     text: str
     unsupported: tuple[str, ...] = ()
+    effect: ClassVar[Effect | None]
+
+    def __init_subclass__(cls, *, effect: Effect | None) -> None:
+        cls.effect = effect
+
+    @property
+    def changes_something(self) -> bool:
+        """Whether it may leave something behind; a statement that is not recognised may."""
+        return self.effect is not None
+
+    @property
+    def changed_table(self) -> Name | None:
+        """The table whose rows or metadata it changes, as it names it; None where it changes none."""
+        return None
+
+    @property
+    def accepts_existing_table(self) -> bool:
+        """Whether it makes a table, and may find one that is there already."""
+        return False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Query(Statement):
+class OnTable(Statement, effect=None):
+    """A statement about one table."""
+
+    table: Name
+
+    @property
+    def changed_table(self) -> Name | None:
+        return self.table if self.effect in (Effect.ROWS, Effect.METADATA) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MakesTable(OnTable, effect=None):
+    """A CREATE of a table."""
+
+    mode: CreateMode = CreateMode.CREATE
+
+    @property
+    def accepts_existing_table(self) -> bool:
+        return self.mode is not CreateMode.CREATE
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnObject(Statement, effect=None):
+    """A statement about what it calls a table, a view, a column or a schema; a column's name is the last part."""
+
+    kind: ObjectKind
+    name: Name
+
+    @property
+    def table(self) -> Name:
+        """The table or view; for a column the one that has it."""
+        return self.name[:-1] if self.kind is ObjectKind.COLUMN else self.name
+
+    @property
+    def changed_table(self) -> Name | None:
+        is_table = self.kind in (ObjectKind.TABLE, ObjectKind.COLUMN)
+        return self.table if is_table and self.effect in (Effect.ROWS, Effect.METADATA) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query(Statement, effect=None):
     """SELECT, WITH, VALUES, TABLE, FROM or a query in parentheses; `text` is the query."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unrecognised(Statement):
+class Unrecognised(Statement, effect=Effect.OTHER):
     """Any other statement.
 
     `mentions` holds every identifier and dotted name outside of strings and comments, keywords included: a statement
@@ -71,7 +148,7 @@ class ColumnDefinition:
     """One column of a table to be; `type` is None where a query gives it, `generated` the text inside AS (...)."""
 
     name: str
-    type: str | None
+    type: str | None = None
     nullable: bool = True
     comment: str | None = None
     default: str | None = None
@@ -129,14 +206,12 @@ class Position:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CreateTable(Statement):
+class CreateTable(MakesTable, effect=Effect.ROWS):
     """CREATE [OR REPLACE] TABLE, with or without a query.
 
     `columns` ends with the typed columns of PARTITIONED BY, as in Spark; `using` is lower-case.
     """
 
-    name: Name
-    mode: CreateMode = CreateMode.CREATE
     columns: tuple[ColumnDefinition, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     using: str | None = None
@@ -150,12 +225,10 @@ class CreateTable(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CreateTableLike(Statement):
+class CreateTableLike(MakesTable, effect=Effect.ROWS):
     """CREATE TABLE ... LIKE: an empty table with the schema of another."""
 
-    name: Name
     source: Name
-    mode: CreateMode = CreateMode.CREATE
     using: str | None = None
     location: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -174,7 +247,7 @@ class ViewColumn:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CreateView(Statement):
+class CreateView(Statement, effect=Effect.OTHER):
     """CREATE [OR REPLACE] [[GLOBAL] TEMPORARY] VIEW ... AS query."""
 
     name: Name
@@ -187,7 +260,7 @@ class CreateView(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CreateViewUsing(Statement):
+class CreateViewUsing(Statement, effect=Effect.OTHER):
     """CREATE TEMPORARY VIEW ... USING source OPTIONS (...): a view of files, which Spark reads itself."""
 
     name: Name
@@ -196,7 +269,7 @@ class CreateViewUsing(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlterViewQuery(Statement):
+class AlterViewQuery(Statement, effect=Effect.OTHER):
     """ALTER VIEW ... AS query."""
 
     name: Name
@@ -204,7 +277,7 @@ class AlterViewQuery(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CreateSchema(Statement):
+class CreateSchema(Statement, effect=Effect.OTHER):
     name: Name
     mode: CreateMode = CreateMode.CREATE
     comment: str | None = None
@@ -213,31 +286,28 @@ class CreateSchema(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DropSchema(Statement):
+class DropSchema(Statement, effect=Effect.OTHER):
     name: Name
     if_exists: bool = False
     cascade: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class DropTable(Statement):
-    name: Name
+class DropTable(OnTable, effect=Effect.OTHER):
     if_exists: bool = False
     purge: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class DropView(Statement):
+class DropView(Statement, effect=Effect.OTHER):
     name: Name
     if_exists: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rename(Statement):
+class Rename(OnObject, effect=Effect.OTHER):
     """ALTER TABLE | VIEW ... RENAME TO; `kind` is what the statement says, TABLE or VIEW."""
 
-    kind: ObjectKind
-    name: Name
     new_name: Name
 
 
@@ -262,7 +332,7 @@ class Language:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CreateFunction(Statement):
+class CreateFunction(Statement, effect=Effect.OTHER):
     """CREATE [TEMPORARY] FUNCTION.
 
     A SQL function has a `body` (the text after RETURN: an expression or a query) and the text of what it RETURNS, a
@@ -281,18 +351,16 @@ class CreateFunction(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DropFunction(Statement):
+class DropFunction(Statement, effect=Effect.OTHER):
     name: Name
     if_exists: bool = False
     temporary: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class CommentOn(Statement):
+class CommentOn(OnObject, effect=Effect.METADATA):
     """COMMENT ON; a comment of None removes it. For a column the last part of `name` is the column."""
 
-    kind: ObjectKind
-    name: Name
     comment: str | None
 
 
@@ -325,61 +393,49 @@ class ColumnChange:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AddColumns(Statement):
-    table: Name
+class AddColumns(OnTable, effect=Effect.METADATA):
     columns: tuple[NewColumn, ...]
     if_not_exists: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class DropColumns(Statement):
-    table: Name
+class DropColumns(OnTable, effect=Effect.METADATA):
     columns: tuple[Name, ...]
     if_exists: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlterColumns(Statement):
+class AlterColumns(OnTable, effect=Effect.METADATA):
     """ALTER | CHANGE | RENAME COLUMN."""
 
-    table: Name
     changes: tuple[ColumnChange, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SetProperties(Statement):
-    kind: ObjectKind
-    name: Name
+class SetProperties(OnObject, effect=Effect.METADATA):
     properties: Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnsetProperties(Statement):
-    kind: ObjectKind
-    name: Name
+class UnsetProperties(OnObject, effect=Effect.METADATA):
     keys: tuple[str, ...]
     if_exists: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class AddConstraint(Statement):
-    table: Name
+class AddConstraint(OnTable, effect=Effect.METADATA):
     constraint: Constraint
 
 
 @dataclass(frozen=True, kw_only=True)
-class DropConstraint(Statement):
-    table: Name
+class DropConstraint(OnTable, effect=Effect.METADATA):
     constraint: str
     if_exists: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlterOther(Statement):
+class AlterOther(OnObject, effect=Effect.OTHER):
     """Any other ALTER of a table or view; `unsupported` names the action."""
-
-    kind: ObjectKind
-    name: Name
 
 
 # Rows
@@ -402,13 +458,12 @@ class PartitionValue:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Insert(Statement):
+class Insert(OnTable, effect=Effect.ROWS):
     """INSERT; `query` is a query of its own (a leading WITH is part of it, VALUES and TABLE are queries too).
 
     `condition` belongs to REPLACE WHERE and REPLACE ON, `using` to REPLACE USING, `source_alias` to REPLACE ON.
     """
 
-    table: Name
     query: str
     mode: InsertMode = InsertMode.INTO
     alias: str | None = None
@@ -432,13 +487,12 @@ class SaveMode(Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WriteRows(Statement):
+class WriteRows(OnTable, effect=Effect.ROWS):
     """The rows of a temporary view into a table, which is made where there is none; `text` says so in words.
 
     `partition_by` is None where the table's own, or no partitions, will do.
     """
 
-    table: Name
     view: str
     mode: SaveMode
     partition_by: tuple[str, ...] | None = None
@@ -446,9 +500,13 @@ class WriteRows(Statement):
     overwrite_schema: bool = False
     replace_where: str | None = None
 
+    @property
+    def accepts_existing_table(self) -> bool:
+        return self.mode is not SaveMode.ERROR
+
 
 @dataclass(frozen=True, kw_only=True)
-class InsertDirectory(Statement):
+class InsertDirectory(Statement, effect=Effect.OTHER):
     """INSERT OVERWRITE DIRECTORY: `head` + a query, which Spark writes to files of no table."""
 
     head: str
@@ -456,15 +514,13 @@ class InsertDirectory(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Delete(Statement):
-    table: Name
+class Delete(OnTable, effect=Effect.ROWS):
     alias: str | None = None
     condition: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Update(Statement):
-    table: Name
+class Update(OnTable, effect=Effect.ROWS):
     assignments: tuple[Assignment, ...]
     alias: str | None = None
     condition: str | None = None
@@ -484,32 +540,52 @@ class MergeSource:
 
 
 class MatchKind(Enum):
+    """The pairs of rows that a clause of a MERGE is about."""
+
     MATCHED = "matched"
     NOT_MATCHED = "not matched"
     NOT_MATCHED_BY_SOURCE = "not matched by source"
 
+    @property
+    def sql(self) -> str:
+        return f"WHEN {self.value.upper()}"
+
+
+class RowVerb(Enum):
+    """What an action of a MERGE does with a row."""
+
+    UPDATE = "update"
+    INSERT = "insert"
+    DELETE = "delete"
+
 
 @dataclass(frozen=True)
 class UpdateAll:
-    """UPDATE SET *"""
+    """UPDATE SET *: every column from the source's of the same name."""
+
+    verb: ClassVar = RowVerb.UPDATE
 
 
 @dataclass(frozen=True)
 class UpdateSet:
     """UPDATE SET column = value, ..."""
 
+    verb: ClassVar = RowVerb.UPDATE
     assignments: tuple[Assignment, ...]
 
 
 @dataclass(frozen=True)
 class InsertAll:
-    """INSERT *"""
+    """INSERT *: every column from the source's of the same name."""
+
+    verb: ClassVar = RowVerb.INSERT
 
 
 @dataclass(frozen=True)
 class InsertValues:
     """INSERT (columns) VALUES (values); without columns: by position."""
 
+    verb: ClassVar = RowVerb.INSERT
     columns: tuple[Name, ...]
     values: tuple[str, ...]
 
@@ -517,6 +593,8 @@ class InsertValues:
 @dataclass(frozen=True)
 class DeleteRow:
     """DELETE"""
+
+    verb: ClassVar = RowVerb.DELETE
 
 
 MergeAction: TypeAlias = UpdateAll | UpdateSet | InsertAll | InsertValues | DeleteRow
@@ -530,10 +608,9 @@ class MergeClause:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Merge(Statement):
+class Merge(OnTable, effect=Effect.ROWS):
     """MERGE; `clauses` are in the order of the text, which decides which one a row takes."""
 
-    table: Name
     source: MergeSource
     condition: str
     clauses: tuple[MergeClause, ...]
@@ -542,8 +619,7 @@ class Merge(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Truncate(Statement):
-    table: Name
+class Truncate(OnTable, effect=Effect.ROWS):
     partition: tuple[PartitionValue, ...] = ()
 
 
@@ -551,38 +627,36 @@ class Truncate(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DescribeTable(Statement):
+class DescribeTable(OnTable, effect=None):
     """DESCRIBE [TABLE] [EXTENDED | FORMATTED] name [column] [AS JSON]."""
 
-    name: Name
     extended: bool = False
     column: Name | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class DescribeHistory(Statement):
-    table: Name
+class DescribeHistory(OnTable, effect=None):
     limit: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class DescribeDetail(Statement):
-    table: Name
+class DescribeDetail(OnTable, effect=None):
+    """DESCRIBE DETAIL name."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class DescribeQuery(Statement):
+class DescribeQuery(Statement, effect=None):
     query: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class DescribeSchema(Statement):
+class DescribeSchema(Statement, effect=None):
     name: Name
     extended: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class DescribeFunction(Statement):
+class DescribeFunction(Statement, effect=None):
     """DESCRIBE FUNCTION; `name` is empty for an operator."""
 
     name: Name
@@ -603,7 +677,7 @@ class ShowKind(Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Show(Statement):
+class Show(Statement, effect=None):
     """SHOW what [IN name] [LIKE pattern].
 
     `name` is the schema (TABLES, TABLE_EXTENDED, VIEWS, FUNCTIONS), the database (SCHEMAS) or the table (COLUMNS,
@@ -619,7 +693,7 @@ class Show(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explain(Statement):
+class Explain(Statement, effect=None):
     """EXPLAIN [mode] statement; `mode` is lower-case."""
 
     statement: Statement
@@ -630,7 +704,7 @@ class Explain(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Use(Statement):
+class Use(Statement, effect=None):
     """USE name, USE SCHEMA name, or SET CATALOG name; `kind` is None where the text does not say what the name is."""
 
     name: Name
@@ -638,7 +712,7 @@ class Use(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SetSetting(Statement):
+class SetSetting(Statement, effect=None):
     """SET key = value, SET TIME ZONE ...; a key alone (value None) or nothing (key None) asks for settings."""
 
     key: str | None = None
@@ -646,7 +720,7 @@ class SetSetting(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResetSetting(Statement):
+class ResetSetting(Statement, effect=None):
     key: str | None = None
 
 
@@ -654,29 +728,26 @@ class ResetSetting(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cache(Statement):
+class Cache(OnTable, effect=None):
     """CACHE TABLE name [AS query]."""
 
-    name: Name
     query: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Uncache(Statement):
-    """UNCACHE TABLE name, or CLEAR CACHE (`name` is None)."""
+class Uncache(Statement, effect=None):
+    """UNCACHE TABLE name, or CLEAR CACHE (`table` is None)."""
 
-    name: Name | None
+    table: Name | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Refresh(Statement):
+class Refresh(OnTable, effect=None):
     """REFRESH [TABLE] name."""
 
-    name: Name
-
 
 @dataclass(frozen=True, kw_only=True)
-class Analyze(Statement):
+class Analyze(Statement, effect=None):
     """ANALYZE TABLE name COMPUTE STATISTICS, or ANALYZE TABLES [IN schema] (`kind` SCHEMA, `name` may be None)."""
 
     kind: ObjectKind
@@ -684,44 +755,43 @@ class Analyze(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Optimize(Statement):
-    table: Name
+class Optimize(OnTable, effect=Effect.OTHER):
     condition: str | None = None
     zorder_by: tuple[Name, ...] = ()
     full: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Vacuum(Statement):
+class Vacuum(OnTable, effect=Effect.OTHER):
     """VACUUM table [LITE | FULL] [RETAIN n HOURS] [DRY RUN]; `retain_hours` is the number's text."""
 
-    table: Name
     retain_hours: str | None = None
     dry_run: bool = False
     lite: bool = False
 
+    @property
+    def changes_something(self) -> bool:
+        return not self.dry_run
+
 
 @dataclass(frozen=True, kw_only=True)
-class Restore(Statement):
-    table: Name
+class Restore(OnTable, effect=Effect.ROWS):
     to: TimeTravel
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clone(Statement):
+class Clone(MakesTable, effect=Effect.ROWS):
     """CREATE [OR REPLACE] TABLE name SHALLOW | DEEP CLONE source [time travel]."""
 
-    name: Name
     source: Name
     shallow: bool
-    mode: CreateMode = CreateMode.CREATE
     at: TimeTravel | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     location: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConvertToDelta(Statement):
+class ConvertToDelta(Statement, effect=Effect.OTHER):
     """CONVERT TO DELTA parquet.`path` [NO STATISTICS] [PARTITIONED BY (...)]."""
 
     source: Name
@@ -730,7 +800,7 @@ class ConvertToDelta(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call(Statement):
+class Call(Statement, effect=Effect.OTHER):
     """CALL procedure(...)."""
 
     procedure: Name

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from dbt.adapters.silt.engine.kernel.errors import InternalError, StatementSyntaxError
+from dbt.adapters.silt.engine.kernel.identifiers import unquote
 
 
 class Kind(Enum):
@@ -49,7 +50,7 @@ class Token(NamedTuple):
     @property
     def identifier(self) -> str:
         """The identifier's name, without backquotes."""
-        return self.text[1:-1].replace("``", "`") if self.kind is Kind.QUOTED else self.text
+        return unquote(self.text) if self.kind is Kind.QUOTED else self.text
 
 
 _LEXER = re.compile(
@@ -181,11 +182,6 @@ def identifiers(text: str) -> list[str]:
         StatementSyntaxError: as `tokenize`.
     """
     return [token.identifier for token in tokenize(text) if token.is_identifier]
-
-
-def quoted(identifier: str) -> str:
-    """The identifier in backquotes, as SQL text."""
-    return "`" + identifier.replace("`", "``") + "`"
 
 
 def is_exact_string(token: Token) -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 
 from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.commands.target import WriteSettings
-from dbt.adapters.silt.engine.kernel.clock import Clock
+from dbt.adapters.silt.engine.kernel.clock import Clock, back_off
 from dbt.adapters.silt.engine.kernel.errors import (
     CommitStateUnknownError,
     ConcurrentCreateError,
@@ -18,11 +18,10 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SiltError,
 )
 from dbt.adapters.silt.engine.sql.ast import Statement
-from dbt.adapters.silt.engine.statements.execute.context import Context, Result
-from dbt.adapters.silt.engine.statements.execute.create_target import accepts_existing_table
-from dbt.adapters.silt.engine.statements.execute.targets import is_applied
 from dbt.adapters.silt.engine.statements.retry_queue import RetryQueue
 from dbt.adapters.silt.engine.statements.route import route
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.table_change import is_applied
 
 _FIRST_WAIT_SECONDS: Final = 0.1
 _LONGEST_WAIT_SECONDS: Final = 5.0
@@ -65,7 +64,7 @@ class ConflictRetry:
                     if attempt > self.attempts or not is_applied(context, statement):
                         if not self._may_run_again(error, statement, context, attempt):
                             raise
-                        self._wait(attempt)
+                        back_off(self.clock, attempt, _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS)
                         if attempt == 1:
                             turn.enter_context(self.queue.of(error.table))
                     attempt += 1
@@ -75,13 +74,9 @@ class ConflictRetry:
     def _may_run_again(self, error: SiltError, statement: Statement, context: Context, attempt: int) -> bool:
         if not isinstance(error, ConcurrentModificationError) or isinstance(error, ConcurrentDropError):
             return False
-        if isinstance(error, ConcurrentCreateError) and not accepts_existing_table(statement):
+        if isinstance(error, ConcurrentCreateError) and not statement.accepts_existing_table:
             return False
         return attempt < self.attempts and not _rests_on_earlier_reads(context, error.table)
-
-    def _wait(self, attempt: int) -> None:
-        longest = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2**attempt)
-        self.clock.sleep(longest * self.clock.jitter())
 
 
 def _rests_on_earlier_reads(context: Context, table: str | None) -> bool:

@@ -16,16 +16,20 @@ from dbt.adapters.silt.engine.statements.execute import (
     alter,
     create_table,
     dataframe_write,
-    ddl,
     describe,
     dml,
-    foreign,
+    drop_rename,
     functions,
     insert,
     maintenance,
     restore_clone_convert,
+    schemas,
+    session,
+    show,
+    views,
 )
-from dbt.adapters.silt.engine.statements.execute.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps import foreign
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 
 
 def route(statement: Statement, context: Context) -> Result:
@@ -72,14 +76,14 @@ _ROUTES: Mapping[type[Statement], Callable[[Context, Any], Result]] = {
     # tables, views, schemas
     ast.CreateTable: create_table.create_table,
     ast.CreateTableLike: create_table.create_table_like,
-    ast.CreateView: ddl.create_view,
+    ast.CreateView: views.create_view,
     ast.CreateViewUsing: foreign.pass_to_spark,
-    ast.AlterViewQuery: ddl.alter_view_query,
-    ast.CreateSchema: ddl.create_schema,
-    ast.DropSchema: ddl.drop_schema,
-    ast.DropTable: ddl.drop_table,
-    ast.DropView: ddl.drop_view,
-    ast.Rename: ddl.rename,
+    ast.AlterViewQuery: views.alter_view_query,
+    ast.CreateSchema: schemas.create_schema,
+    ast.DropSchema: schemas.drop_schema,
+    ast.DropTable: drop_rename.drop_table,
+    ast.DropView: views.drop_view,
+    ast.Rename: drop_rename.rename,
     ast.CreateFunction: functions.create_function,
     ast.DropFunction: functions.drop_function,
     # what a table is
@@ -107,16 +111,16 @@ _ROUTES: Mapping[type[Statement], Callable[[Context, Any], Result]] = {
     ast.DescribeQuery: describe.describe_query,
     ast.DescribeSchema: describe.describe_schema,
     ast.DescribeFunction: functions.describe_function,
-    ast.Show: describe.show,
+    ast.Show: show.show,
     # the session
-    ast.Use: ddl.use,
-    ast.SetSetting: ddl.set_setting,
-    ast.ResetSetting: ddl.reset_setting,
+    ast.Use: session.use,
+    ast.SetSetting: session.set_setting,
+    ast.ResetSetting: session.reset_setting,
     # upkeep
-    ast.Cache: _not_yet("CACHE TABLE", lambda s: s.name),
-    ast.Uncache: _not_yet("UNCACHE TABLE", lambda s: s.name or ()),
-    ast.Refresh: describe.nothing_to_do,
-    ast.Analyze: describe.nothing_to_do,
+    ast.Cache: _not_yet("CACHE TABLE", lambda s: s.table),
+    ast.Uncache: _not_yet("UNCACHE TABLE", lambda s: s.table or ()),
+    ast.Refresh: maintenance.refresh,
+    ast.Analyze: maintenance.analyze,
     ast.Optimize: maintenance.optimize,
     ast.Vacuum: maintenance.vacuum,
     ast.Restore: restore_clone_convert.restore,

@@ -23,6 +23,7 @@ from pyspark.sql import DataFrame, DataFrameWriter, Observation
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.column import SiltColumn
+from dbt.adapters.silt.engine.catalog.layout import is_local, local_path
 from dbt.adapters.silt.engine.catalog.locks import exclusive
 from dbt.adapters.silt.engine.commands.spark.file_formats import compression_of, format_of
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
@@ -139,8 +140,8 @@ def _alone(folder: Path) -> Iterator[None]:
 def _path(location: str, project_root: str, taken: list[str]) -> Path:
     if not location:
         raise DbtRuntimeError("the materialization `external` needs a `location`: the file or folder to write")
-    plain = location.removeprefix("file://")
-    if "://" in plain:
+    plain = local_path(location)
+    if not is_local(location):
         raise DbtRuntimeError(
             f"`location: {location}` cannot be written all at once; give a path of a local or mounted file system"
         )

@@ -25,6 +25,7 @@ from typing import Any
 from dbt.adapters.contracts.relation import RelationConfig
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.silt.engine.catalog.layout import local_path
 from dbt.adapters.silt.engine.commands.spark.file_formats import format_of
 from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
 
@@ -117,7 +118,7 @@ def _absolute(location: str, project_root: str) -> str:
 
 
 def _delta(location: str) -> str:
-    return "delta." + quote(location.removeprefix("file://"))
+    return "delta." + quote(local_path(location))
 
 
 def _defaults(file_format: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.silt.engine.commands.merge.scope import Scope
 from dbt.adapters.silt.engine.kernel.identifiers import quote, unquote
+from dbt.adapters.silt.engine.sql.query.qualify import Scope
 
 
 def column_named(text: str, columns: Iterable[str]) -> str | None:

@@ -38,7 +38,7 @@ def using(tables: Tables, target: Target, query: str, *columns: str) -> Outcome:
 
 
 def partitions(tables: Tables, target: Target, query: str) -> Outcome:
-    return replace.overwrite_partitions(tables.spark, target, tables.spark.sql(query), Placement(), PLAIN)
+    return replace.overwrite_partitions(target, tables.spark.sql(query), Placement(), PLAIN)
 
 
 def test_replace_where_deletes_the_matching_rows_and_inserts_the_new(tables: Tables) -> None:

@@ -9,41 +9,43 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from dbt.adapters.silt.engine.commands.merge import merge as command
-from dbt.adapters.silt.engine.commands.merge.plan import (
-    Action,
-    Clause,
-    Delete,
-    Insert,
-    KeyEquality,
-    Match,
-    MergePlan,
-    Update,
-)
+from dbt.adapters.silt.engine.commands.merge.plan import KeyEquality, MergePlan
 from dbt.adapters.silt.engine.commands.rows.row_changes import Limits
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.expressions import Column
+from dbt.adapters.silt.engine.sql.ast import (
+    Assignment,
+    DeleteRow,
+    InsertAll,
+    InsertValues,
+    MatchKind,
+    MergeAction,
+    MergeClause,
+    UpdateAll,
+    UpdateSet,
+)
 from tests.unit.engine.commands.spark_tables import PLAIN, Tables
 
 STEP_BY_STEP = Limits(direct=-1, at_once=-1, single_task=-1, single_task_rows=-1)
 """Every step that rules files out is taken, however small the table is."""
 
-UPSERT = (Clause(Match.MATCHED, Update()), Clause(Match.NOT_MATCHED, Insert()))
+UPSERT = (MergeClause(MatchKind.MATCHED, UpdateAll()), MergeClause(MatchKind.NOT_MATCHED, InsertAll()))
 BY_ID = (KeyEquality(Column.of("id"), "s.id"),)
 
 Row = Mapping[str, Any]
 
 
-def plan(condition: str, *clauses: Clause, **more: Any) -> MergePlan:
+def plan(condition: str, *clauses: MergeClause, **more: Any) -> MergePlan:
     return MergePlan("t", "s", condition, clauses, **more)
 
 
-def sets(**values: str) -> Update:
-    return Update(tuple(((name,), value) for name, value in values.items()))
+def sets(**values: str) -> UpdateSet:
+    return UpdateSet(tuple(Assignment((name,), value) for name, value in values.items()))
 
 
-def inserts(**values: str) -> Insert:
-    return Insert(tuple(((name,), value) for name, value in values.items()))
+def inserts(**values: str) -> InsertValues:
+    return InsertValues(tuple((name,) for name in values), tuple(values.values()))
 
 
 def merge(
@@ -63,15 +65,15 @@ def merge(
 class When:
     """A clause in SQL and in Python. `truth` gives SQL's three outcomes; `result` the new row, None where it goes."""
 
-    match: Match
-    action: Action
+    match: MatchKind
+    action: MergeAction
     condition: str | None
     truth: Callable[[Row | None, Row | None], bool | None]
     result: Callable[[Row | None, Row | None], Row | None]
 
     @property
-    def clause(self) -> Clause:
-        return Clause(self.match, self.action, self.condition)
+    def clause(self) -> MergeClause:
+        return MergeClause(self.match, self.action, self.condition)
 
 
 class Ambiguous(Exception):
@@ -82,8 +84,8 @@ def merged(
     target: Sequence[Row], source: Sequence[Row], on: Callable[[Row, Row], bool | None], whens: Sequence[When]
 ) -> list[Row]:
     """What a table holds after a MERGE, by the definition of the statement, row by row."""
-    matched, not_matched, by_source = ([w for w in whens if w.match is match] for match in Match)
-    always_deletes = [(type(w.action), w.condition) for w in matched] == [(Delete, None)]
+    matched, not_matched, by_source = ([w for w in whens if w.match is match] for match in MatchKind)
+    always_deletes = [(type(w.action), w.condition) for w in matched] == [(DeleteRow, None)]
     rows: list[Row] = []
     for row in target:
         matches = [each for each in source if on(row, each) is True]
@@ -117,8 +119,6 @@ __all__ = [
     "STEP_BY_STEP",
     "UPSERT",
     "Ambiguous",
-    "Delete",
-    "Match",
     "When",
     "inserts",
     "merge",

@@ -8,9 +8,8 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands.merge.plan import Clause, Delete, Insert, KeyEquality, Match, Update
+from dbt.adapters.silt.engine.commands.merge.plan import KeyEquality
 from dbt.adapters.silt.engine.commands.rows.row_changes import Limits
-from dbt.adapters.silt.engine.commands.tables.create import ColumnSpec
 from dbt.adapters.silt.engine.commands.target import WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import (
     CheckViolationError,
@@ -24,6 +23,17 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ValueNotCastableError,
 )
 from dbt.adapters.silt.engine.kernel.table.expressions import Column, Comparison
+from dbt.adapters.silt.engine.sql.ast import (
+    Assignment,
+    ColumnDefinition,
+    DeleteRow,
+    InsertAll,
+    InsertValues,
+    MatchKind,
+    MergeClause,
+    UpdateAll,
+    UpdateSet,
+)
 from tests.unit.engine.commands.merge.merging import BY_ID, STEP_BY_STEP, UPSERT, inserts, merge, plan, sets
 from tests.unit.engine.commands.spark_tables import BOTH_KINDS, VECTORS, Tables
 
@@ -62,11 +72,11 @@ def test_update_and_insert_by_star(tables: Tables, limits: Limits) -> None:
 def test_the_first_clause_whose_condition_is_true_is_taken(tables: Tables) -> None:
     log = tables.made("select id, 'old' name from range(4)")
     clauses = (
-        Clause(Match.MATCHED, Delete(), "s.id = 0"),
-        Clause(Match.MATCHED, sets(name="s.name"), "s.id <= 1 -- and 0 too"),
-        Clause(Match.NOT_MATCHED, inserts(ID="s.id"), "s.name is null"),
-        Clause(Match.NOT_MATCHED, Insert()),
-        Clause(Match.NOT_MATCHED_BY_SOURCE, Delete(), "t.id = 3"),
+        MergeClause(MatchKind.MATCHED, DeleteRow(), "s.id = 0"),
+        MergeClause(MatchKind.MATCHED, sets(name="s.name"), "s.id <= 1 -- and 0 too"),
+        MergeClause(MatchKind.NOT_MATCHED, inserts(ID="s.id"), "s.name is null"),
+        MergeClause(MatchKind.NOT_MATCHED, InsertAll()),
+        MergeClause(MatchKind.NOT_MATCHED_BY_SOURCE, DeleteRow(), "t.id = 3"),
     )
     source = "select * from values (0L, 'x'), (1L, 'x'), (2L, 'x'), (7L, null), (8L, 'x') as v(id, name)"
     outcome = merge(tables, log, source, plan("t.id = s.id", *clauses))
@@ -94,14 +104,14 @@ def test_two_source_rows_for_one_row_are_refused_with_an_example_and_nothing_is_
 def test_rows_that_are_matched_twice_may_be_deleted_or_left_as_they_are(tables: Tables, limits: Limits) -> None:
     twice = "select * from values (2, 'x'), (2, 'y'), (9, 'z'), (9, 'z') as x(id, name)"
     deleted, kept, unseen = tables.made(ROWS, "deleted"), tables.made(ROWS, "kept"), tables.made(ROWS, "unseen")
-    delete, insert = Clause(Match.MATCHED, Delete()), Clause(Match.NOT_MATCHED, Insert())
+    delete, insert = MergeClause(MatchKind.MATCHED, DeleteRow()), MergeClause(MatchKind.NOT_MATCHED, InsertAll())
     outcome = merge(tables, deleted, twice, plan("t.id = s.id", delete, insert), limits=limits)
     assert tables.rows(deleted) == [(1, "a"), (9, "z"), (9, "z"), (None, "n")]
     assert (outcome.rows_deleted, outcome.rows_inserted) == (1, 2)
-    never = Clause(Match.MATCHED, Update(), "s.name > 'zz'")
+    never = MergeClause(MatchKind.MATCHED, UpdateAll(), "s.name > 'zz'")
     merge(tables, kept, twice, plan("t.id = s.id", never, insert), limits=limits)
     assert tables.rows(kept) == [(1, "a"), (2, "b"), (9, "z"), (9, "z"), (None, "n")]
-    by_source = Clause(Match.NOT_MATCHED_BY_SOURCE, sets(name="upper(name)"))
+    by_source = MergeClause(MatchKind.NOT_MATCHED_BY_SOURCE, sets(name="upper(name)"))
     merge(tables, unseen, twice, plan("t.id = s.id", by_source), limits=limits)
     assert tables.rows(unseen) == [(1, "A"), (2, "b"), (None, "N")]
 
@@ -110,7 +120,7 @@ def test_rows_that_are_matched_twice_may_be_deleted_or_left_as_they_are(tables: 
 def test_an_insert_only_merge_rewrites_no_file(tables: Tables, limits: Limits) -> None:
     log = tables.made("select id, 'a' name from range(0, 4, 1, 1)")
     before = {add.path for add in log.snapshot().add_files()}
-    insert = Clause(Match.NOT_MATCHED, Insert(), "name <> 'no'")
+    insert = MergeClause(MatchKind.NOT_MATCHED, InsertAll(), "name <> 'no'")
     source = "select * from values (3L, 'b'), (4L, 'b'), (5L, 'no'), (null, 'b') as x(id, name)"
     outcome = merge(tables, log, source, plan("t.id = s.id", insert, keys=BY_ID), limits=limits)
     assert (outcome.rows_inserted, outcome.files_removed) == (2, 0)
@@ -174,7 +184,7 @@ def test_empty_sources_and_empty_targets(tables: Tables, limits: Limits) -> None
     assert merge(tables, log, "select 1 id, 'a' name", statement, limits=limits).rows_inserted == 1
     outcome = merge(tables, log, nothing, statement, limits=limits)
     assert (outcome.version, outcome.rows_updated, outcome.rows_inserted) == (1, 0, 0)
-    clear = plan("t.id = s.id", Clause(Match.NOT_MATCHED_BY_SOURCE, Delete()))
+    clear = plan("t.id = s.id", MergeClause(MatchKind.NOT_MATCHED_BY_SOURCE, DeleteRow()))
     assert merge(tables, log, nothing, clear, limits=limits).rows_deleted == 1
     assert tables.rows(log) == []
 
@@ -185,7 +195,7 @@ def test_a_merge_that_changes_nothing_commits_with_a_transaction_and_leaves_no_f
 ) -> None:
     log = tables.made(ROWS)
     files = tables.data_files(log)
-    statement = plan("t.id = s.id", Clause(Match.MATCHED, Update(), "s.name < t.name and s.id = 99"))
+    statement = plan("t.id = s.id", MergeClause(MatchKind.MATCHED, UpdateAll(), "s.name < t.name and s.id = 99"))
     assert merge(tables, log, NEW, statement, limits=limits).version == 0
     outcome = merge(tables, log, NEW, statement, WriteSettings(txn=("silt/x", 1)), limits)
     assert (outcome.version, outcome.files_added, outcome.files_removed) == (1, 0, 0)
@@ -205,7 +215,10 @@ def test_a_source_that_differs_each_time_is_computed_once(tables: Tables, limits
 @BOTH_KINDS
 def test_all_rows_of_a_partitioned_table_can_be_deleted(tables: Tables) -> None:
     log = tables.made("select id, id % 2 part from range(4)", partition_columns=("part",))
-    clauses = (Clause(Match.MATCHED, Delete(), "s.id < 9"), Clause(Match.NOT_MATCHED_BY_SOURCE, Delete()))
+    clauses = (
+        MergeClause(MatchKind.MATCHED, DeleteRow(), "s.id < 9"),
+        MergeClause(MatchKind.NOT_MATCHED_BY_SOURCE, DeleteRow()),
+    )
     outcome = merge(tables, log, "select 1L id", plan("t.id = s.id", *clauses))
     assert (outcome.rows_deleted, outcome.files_added) == (4, 0)
     assert tables.rows(log) == []
@@ -221,7 +234,9 @@ def test_partitioned_targets_are_pruned_and_rows_move(tables: Tables, limits: Li
     if limits is STEP_BY_STEP:
         assert {dict(add.partition_values)["part"] for add in log.snapshot().add_files()} == {"0", "1", "2", "4"}
         assert outcome.files_skipped > 0
-    merge(tables, log, "select 1L id", plan("t.id = s.id", Clause(Match.MATCHED, sets(part="5"))), limits=limits)
+    merge(
+        tables, log, "select 1L id", plan("t.id = s.id", MergeClause(MatchKind.MATCHED, sets(part="5"))), limits=limits
+    )
     assert tables.read(log).filter("id = 1").select("part", "name").collect() == [(5, "b")]
 
 
@@ -231,8 +246,8 @@ def test_names_are_found_in_any_case_and_with_any_characters(tables: Tables) -> 
     statement = plan("t.`order` = s.`order`", *UPSERT, keys=(KeyEquality(Column.of("ORDER"), "s.`order`"),))
     merge(tables, log, source, statement)
     assert tables.rows(log) == [(1, "b", 3), (2, "c", 4)]
-    values = Insert(((("ORDER",), "`Order` + 10"), (("t", "select"), "s.`select`")))
-    merge(tables, log, source, plan("false", Clause(Match.NOT_MATCHED, values, "`select` = 4")))
+    values = InsertValues((("ORDER",), ("t", "select")), ("`Order` + 10", "s.`select`"))
+    merge(tables, log, source, plan("false", MergeClause(MatchKind.NOT_MATCHED, values, "`select` = 4")))
     assert (12, None, 4) in tables.rows(log)
 
 
@@ -240,13 +255,13 @@ def test_names_are_found_in_any_case_and_with_any_characters(tables: Tables) -> 
 def test_bare_names_in_an_insert_are_the_sources_and_by_source_the_targets(tables: Tables) -> None:
     log = tables.made(ROWS)
     clauses = (
-        Clause(Match.NOT_MATCHED, inserts(id="id", name="concat(name, '+', NAME)"), "id is not null"),
-        Clause(Match.NOT_MATCHED_BY_SOURCE, sets(name="concat(name, '-')"), "name <> 'n'"),
+        MergeClause(MatchKind.NOT_MATCHED, inserts(id="id", name="concat(name, '+', NAME)"), "id is not null"),
+        MergeClause(MatchKind.NOT_MATCHED_BY_SOURCE, sets(name="concat(name, '-')"), "name <> 'n'"),
     )
     merge(tables, log, NEW, plan("t.id = s.id", *clauses))
     assert tables.rows(log) == [(1, "a-"), (2, "b"), (3, "C+C"), (None, "n")]
     with pytest.raises(ColumnNotFoundError, match="NOT MATCHED cannot refer to"):
-        merge(tables, log, NEW, plan("t.id = s.id", Clause(Match.NOT_MATCHED, inserts(id="t.id + 1"))))
+        merge(tables, log, NEW, plan("t.id = s.id", MergeClause(MatchKind.NOT_MATCHED, inserts(id="t.id + 1"))))
 
 
 @BOTH_KINDS
@@ -254,8 +269,10 @@ def test_conditions_may_hold_subqueries(tables: Tables) -> None:
     log = tables.made(ROWS)
     tables.spark.sql("select 2 id").createOrReplaceTempView("`main.allowed@v1`")
     clauses = (
-        Clause(Match.MATCHED, Update(), "s.id in (select id from `main.allowed@v1`)"),
-        Clause(Match.NOT_MATCHED, Insert(), "not exists (select 1 from `main.allowed@v1` a where a.id = s.id - 1)"),
+        MergeClause(MatchKind.MATCHED, UpdateAll(), "s.id in (select id from `main.allowed@v1`)"),
+        MergeClause(
+            MatchKind.NOT_MATCHED, InsertAll(), "not exists (select 1 from `main.allowed@v1` a where a.id = s.id - 1)"
+        ),
     )
     merge(tables, log, NEW, plan("t.id = s.id and s.id > (select min(id) - 1 from `main.allowed@v1`)", *clauses))
     assert tables.rows(log) == [(1, "a"), (2, "B"), (None, "N"), (None, "n")]
@@ -265,7 +282,7 @@ def test_struct_columns_are_matched_set_and_converted(tables: Tables) -> None:
     log = tables.made("select named_struct('id', 1L, 'x', 'a') k, named_struct('n', 1L, 'm', 2L) v")
     source = "select named_struct('id', 1L) k, named_struct('M', 9, 'N', 8) v"
     keys = (KeyEquality(Column.of("k", "id"), "s.k.id"),)
-    update = Clause(Match.MATCHED, Update(((("v",), "s.v"), (("k", "x"), "'z'"))))
+    update = MergeClause(MatchKind.MATCHED, UpdateSet((Assignment(("v",), "s.v"), Assignment(("k", "x"), "'z'"))))
     merge(tables, log, source, plan("t.k.id = s.k.id", update, keys=keys), limits=STEP_BY_STEP)
     assert tables.rows(log) == [({"id": 1, "x": "z"}, {"n": 8, "m": 9})]
 
@@ -287,7 +304,7 @@ def test_schema_evolution_adds_the_sources_columns_and_fields(tables: Tables, li
         (1, {"a": 2, "b": "new"}, "kept", 5),
         (2, {"a": 3, "b": "x"}, None, 6),
     ]
-    only_named = plan("t.id = s.id", Clause(Match.MATCHED, sets(more="s.more")), schema_evolution=True)
+    only_named = plan("t.id = s.id", MergeClause(MatchKind.MATCHED, sets(more="s.more")), schema_evolution=True)
     merge(tables, log, "select 1 id, 'm' more, 'n' unused", only_named, limits=limits)
     assert log.snapshot().schema.names == ("id", "s", "name", "extra", "more")
 
@@ -296,7 +313,7 @@ def test_schema_evolution_adds_the_sources_columns_and_fields(tables: Tables, li
 def test_values_go_through_store_assignment_and_constraints_are_held(tables: Tables) -> None:
     log = tables.made(
         "select 1 id, 'a' name",
-        columns=(ColumnSpec("id", nullable=False), ColumnSpec("name")),
+        columns=(ColumnDefinition("id", nullable=False), ColumnDefinition("name")),
         constraints={"short": "length(name) < 5"},
     )
     statement = plan("t.id = s.id", *UPSERT)
@@ -318,11 +335,11 @@ def test_clauses_that_make_no_sense_are_refused(tables: Tables) -> None:
     log = tables.made(ROWS)
     for clauses in (
         (),
-        (Clause(Match.MATCHED, Insert()),),
-        (Clause(Match.NOT_MATCHED, Delete()),),
-        (Clause(Match.MATCHED, Delete()), Clause(Match.MATCHED, Update())),
-        (Clause(Match.MATCHED, Update(((("id",), "1"), (("t", "ID"), "2")))),),
-        (Clause(Match.NOT_MATCHED, Insert((((), "1"),))),),
+        (MergeClause(MatchKind.MATCHED, InsertAll()),),
+        (MergeClause(MatchKind.NOT_MATCHED, DeleteRow()),),
+        (MergeClause(MatchKind.MATCHED, DeleteRow()), MergeClause(MatchKind.MATCHED, UpdateAll())),
+        (MergeClause(MatchKind.MATCHED, UpdateSet((Assignment(("id",), "1"), Assignment(("t", "ID"), "2")))),),
+        (MergeClause(MatchKind.NOT_MATCHED, InsertValues((), ("1",))),),
     ):
         with pytest.raises(InvalidStatementError):
             merge(tables, log, NEW, plan("t.id = s.id", *clauses))
@@ -332,7 +349,9 @@ def test_clauses_that_make_no_sense_are_refused(tables: Tables) -> None:
 
 def test_an_insert_without_columns_is_by_position(tables: Tables) -> None:
     log = tables.made(ROWS)
-    merge(tables, log, NEW, plan("false", Clause(Match.NOT_MATCHED, Insert((((), "7"), ((), "name"))), "id = 2")))
+    merge(
+        tables, log, NEW, plan("false", MergeClause(MatchKind.NOT_MATCHED, InsertValues((), ("7", "name")), "id = 2"))
+    )
     assert (7, "B") in tables.rows(log)
 
 

@@ -17,11 +17,10 @@ from dbt.adapters.silt.engine.commands.merge.plan import KeyEquality, MergePlan
 from dbt.adapters.silt.engine.commands.rows.row_changes import Limits
 from dbt.adapters.silt.engine.kernel.errors import MultipleSourceRowsError
 from dbt.adapters.silt.engine.kernel.table.expressions import Column
+from dbt.adapters.silt.engine.sql.ast import DeleteRow, MatchKind
 from tests.unit.engine.commands.merge.merging import (
     STEP_BY_STEP,
     Ambiguous,
-    Delete,
-    Match,
     Row,
     When,
     inserts,
@@ -67,7 +66,7 @@ ONS: list[tuple[str, On, tuple[KeyEquality, ...]]] = [
 
 ALWAYS = (None, lambda t, s: True)
 MATCHED = [
-    When(Match.MATCHED, action, *condition, result)
+    When(MatchKind.MATCHED, action, *condition, result)
     for condition in (
         ALWAYS,
         ("s.v > t.v", lambda t, s: _greater(s["v"], t["v"])),
@@ -76,11 +75,11 @@ MATCHED = [
     for action, result in (
         (sets(v="s.v"), lambda t, s: {**t, "v": s["v"]}),
         (sets(g="coalesce(t.g, 'x')", v="-1"), lambda t, s: {**t, "g": "x" if t["g"] is None else t["g"], "v": -1}),
-        (Delete(), lambda t, s: None),
+        (DeleteRow(), lambda t, s: None),
     )
 ]
 NOT_MATCHED = [
-    When(Match.NOT_MATCHED, action, *condition, result)
+    When(MatchKind.NOT_MATCHED, action, *condition, result)
     for condition in (ALWAYS, ("v > 1", lambda t, s: _greater(s["v"], 1)))
     for action, result in (
         (inserts(c="c", k="k", v="v", g="g"), lambda t, s: dict(s)),
@@ -88,11 +87,11 @@ NOT_MATCHED = [
     )
 ]
 BY_SOURCE = [
-    When(Match.NOT_MATCHED_BY_SOURCE, action, *condition, result)
+    When(MatchKind.NOT_MATCHED_BY_SOURCE, action, *condition, result)
     for condition in (ALWAYS, ("g = 'a'", lambda t, s: _equal(t["g"], "a")))
     for action, result in (
         (sets(v="v + 100"), lambda t, s: {**t, "v": None if t["v"] is None else t["v"] + 100}),
-        (Delete(), lambda t, s: None),
+        (DeleteRow(), lambda t, s: None),
     )
 ]
 

@@ -16,8 +16,8 @@ from dbt.adapters.silt.engine.commands.insert import insert
 from dbt.adapters.silt.engine.commands.insert.placement import Placement
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.tables import alter, alter_columns
-from dbt.adapters.silt.engine.commands.tables.alter_columns import ColumnChange, NewColumn
-from dbt.adapters.silt.engine.commands.tables.create import CreateMode, Definition, Place, create
+from dbt.adapters.silt.engine.commands.tables.create import Definition, create
+from dbt.adapters.silt.engine.commands.tables.creation import Place
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.commands.writing import files
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -31,6 +31,7 @@ from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table import expressions
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, Protocol, serialize
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
+from dbt.adapters.silt.engine.sql.ast import ColumnChange, CreateMode, NewColumn
 from tests.unit.engine.commands.spark_tables import PLAIN, Row, Tables, in_order
 
 BY_NAME = {"delta.columnMapping.mode": "name"}
@@ -153,7 +154,7 @@ def test_a_table_that_has_files_keeps_them_when_mapping_is_switched_on(tables: T
 def test_columns_that_an_insert_brings_are_mapped(tables: Tables) -> None:
     log = tables.made("select 1L as id, named_struct('x', 1) as s", properties=BY_NAME)
     query = tables.spark.sql("select 2L as id, named_struct('x', 2, 'y', 'z') as s, array(named_struct('w', 1)) as l")
-    insert.append(tables.spark, tables.target(log), query, Placement(by_name=True, schema_evolution=True), PLAIN)
+    insert.append(tables.target(log), query, Placement(by_name=True, schema_evolution=True), PLAIN)
     assert rows(tables, log) == [(1, {"x": 1, "y": None}, None), (2, {"x": 2, "y": "z"}, [{"w": 1}])]
 
 
@@ -162,11 +163,11 @@ def test_a_table_that_is_replaced_goes_on_with_new_ids(tables: Tables) -> None:
     old = log.snapshot()
     # A table made from a mapped one takes over its rows, not its mapping.
     place = Place(log, old)
-    create(tables.spark, place, Definition(properties=BY_NAME), tables.read(log), CreateMode.OR_REPLACE, PLAIN)
+    create(tables.spark, place, Definition(properties=BY_NAME), tables.read(log), CreateMode.CREATE_OR_REPLACE, PLAIN)
     new = log.snapshot()
     assert [member.metadata["delta.columnMapping.id"] for member in new.schema] == [3, 4]
     assert not {member.physical_name for member in new.schema} & {member.physical_name for member in old.schema}
-    create(tables.spark, Place(log, new), Definition(), tables.read(log), CreateMode.OR_REPLACE, PLAIN)
+    create(tables.spark, Place(log, new), Definition(), tables.read(log), CreateMode.CREATE_OR_REPLACE, PLAIN)
     assert not any(member.metadata for member in log.snapshot().schema)
     assert rows(tables, log) == [(1, "x")]
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from dbt.adapters.silt.engine.commands.tables import alter_columns
-from dbt.adapters.silt.engine.commands.tables.alter_columns import ColumnChange
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table.expressions import Column, Comparison
+from dbt.adapters.silt.engine.sql.ast import ColumnChange
 from tests.unit.engine.commands.spark_tables import PLAIN, Tables
 
 WIDENING = {"delta.enableTypeWidening": "true"}

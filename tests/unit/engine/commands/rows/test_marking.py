@@ -20,6 +20,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.expressions import UNKNOWN, Column, Comparison, Expression
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
+from dbt.adapters.silt.engine.sql.ast import Assignment
 from tests.unit.engine.commands.spark_tables import PLAIN, VECTORS, Tables
 
 LEVELS = (IsolationLevel.SERIALIZABLE, IsolationLevel.WRITE_SERIALIZABLE, IsolationLevel.SNAPSHOT)
@@ -40,8 +41,8 @@ def update(
     tables: Tables, target: DeltaLog | Target, condition: str | None, settings: WriteSettings = PLAIN, **values: str
 ) -> Outcome:
     pinned = tables.target(target) if isinstance(target, DeltaLog) else target
-    pairs = [((name,), value) for name, value in values.items()]
-    return update_command.update(tables.spark, pinned, pairs, Rows("t", condition, UNKNOWN), settings)
+    assignments = [Assignment((name,), value) for name, value in values.items()]
+    return update_command.update(tables.spark, pinned, assignments, Rows("t", condition, UNKNOWN), settings)
 
 
 def ids(tables: Tables, log: DeltaLog) -> list[int]:

@@ -14,7 +14,7 @@ def test_truncate_removes_every_row_without_reading_a_file(tables: Tables) -> No
     target = tables.target(log)
     for name in tables.data_files(log):
         (tables.folder / "orders" / name).rename(tables.folder / name.replace("/", "-"))
-    outcome = truncate(tables.spark, target, PLAIN)
+    outcome = truncate(target, PLAIN)
     assert (outcome.rows_deleted, outcome.version) == (5, 1)
     assert tables.rows(log) == []
     assert tables.last_commit(log).operation == "TRUNCATE"
@@ -25,5 +25,5 @@ def test_truncate_loses_to_rows_that_came_while_it_ran(tables: Tables) -> None:
     target = tables.target(log)
     tables.append(log, "select 9L")
     with pytest.raises(ConcurrentAppendError):
-        truncate(tables.spark, target, PLAIN)
+        truncate(target, PLAIN)
     assert len(tables.rows(log)) == 6

@@ -6,7 +6,6 @@ import pytest
 
 from dbt.adapters.silt.engine.commands.rows import update as command
 from dbt.adapters.silt.engine.commands.rows.row_changes import Limits, Rows
-from dbt.adapters.silt.engine.commands.tables.create import ColumnSpec
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import (
     CheckViolationError,
@@ -19,6 +18,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, UNKNOWN, Column, Comparison, Expression
+from dbt.adapters.silt.engine.sql.ast import Assignment, ColumnDefinition
 from tests.unit.engine.commands.spark_tables import PLAIN, Tables
 
 ROWS = "select * from values (1, 'a'), (2, 'b'), (null, 'n') as x(id, name)"
@@ -36,7 +36,8 @@ def update(
 ) -> Outcome:
     pinned = tables.target(target) if isinstance(target, DeltaLog) else target
     rows = Rows("t", condition, TRUE if condition is None else predicate)
-    return command.update(tables.spark, pinned, pairs, rows, settings, limits)
+    assignments = [Assignment(column, value) for column, value in pairs]
+    return command.update(tables.spark, pinned, assignments, rows, settings, limits)
 
 
 @pytest.mark.parametrize("limits", [None, SEARCH_FIRST])
@@ -103,7 +104,7 @@ def test_a_value_that_the_column_cannot_hold_is_refused_where_the_condition_is_t
 def test_constraints_hold_for_changed_rows(tables: Tables) -> None:
     log = tables.made(
         "select * from values (1, 'a'), (2, 'b') as x(id, name)",
-        columns=(ColumnSpec("id"), ColumnSpec("name", nullable=False)),
+        columns=(ColumnDefinition("id"), ColumnDefinition("name", nullable=False)),
         constraints={"positive": "id > 0"},
     )
     with pytest.raises(NotNullViolationError, match="`name`"):

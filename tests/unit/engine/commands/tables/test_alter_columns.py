@@ -10,9 +10,6 @@ from dbt.adapters.silt.engine.commands.insert import insert
 from dbt.adapters.silt.engine.commands.insert.placement import Placement
 from dbt.adapters.silt.engine.commands.tables.alter import add_constraint
 from dbt.adapters.silt.engine.commands.tables.alter_columns import (
-    FIRST,
-    ColumnChange,
-    NewColumn,
     add_columns,
     change_columns,
     drop_columns,
@@ -32,6 +29,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ValueNotCastableError,
 )
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.sql.ast import ColumnChange, NewColumn, Position
 from tests.unit.engine.commands.spark_tables import PLAIN, Tables
 
 NESTED = "select 1L as id, named_struct('a', 1, 'b', 'x') as s, array(named_struct('p', 1, 'q', 2)) as l"
@@ -57,7 +55,7 @@ def test_an_added_column_with_a_default_is_filled_in_old_rows_and_in_later_ones(
     log = tables.made("select 1L as id")
     add(tables, log, NewColumn(("kind",), "varchar(10)", default="'plain'"))
     assert tables.rows(log) == [(1, "plain")]
-    insert.append(tables.spark, tables.target(log), tables.spark.sql("select 2L"), Placement(columns=("id",)), PLAIN)
+    insert.append(tables.target(log), tables.spark.sql("select 2L"), Placement(columns=("id",)), PLAIN)
     assert tables.rows(log) == [(1, "plain"), (2, "plain")]
     assert "allowColumnDefaults" in (log.snapshot().protocol.writer_features or ())
 
@@ -75,14 +73,19 @@ def test_an_added_column_is_null_in_the_rows_that_are_there_and_touches_no_file(
 
 def test_columns_are_added_where_they_say(tables: Tables) -> None:
     log = tables.made("select 1L as id, 2L as n")
-    add(tables, log, NewColumn(("x",), "int", after=FIRST), NewColumn(("y",), "varchar(3)", after="ID"))
+    add(
+        tables,
+        log,
+        NewColumn(("x",), "int", position=Position()),
+        NewColumn(("y",), "varchar(3)", position=Position("ID")),
+    )
     assert log.snapshot().schema.names == ("x", "id", "y", "n")
     assert tables.rows(log) == [(None, 1, None, 2)]
 
 
 def test_a_member_is_added_to_a_struct_and_to_the_elements_of_an_array(tables: Tables) -> None:
     log = tables.made(NESTED)
-    add(tables, log, NewColumn(("s", "c"), "double"), NewColumn(("l", "element", "r"), "string", after=FIRST))
+    add(tables, log, NewColumn(("s", "c"), "double"), NewColumn(("l", "element", "r"), "string", position=Position()))
     assert tables.rows(log) == [(1, {"a": 1, "b": "x", "c": None}, [{"r": None, "p": 1, "q": 2}])]
 
 
@@ -100,7 +103,7 @@ def test_a_column_that_is_there_is_added_only_once(tables: Tables) -> None:
         (NewColumn(("x",), "no type"), StatementSyntaxError),
         (NewColumn(("x",), "void"), TypeMismatchError),
         (NewColumn(("__silt_x",), "int"), InvalidNameError),
-        (NewColumn(("x",), "int", after="nope"), ColumnNotFoundError),
+        (NewColumn(("x",), "int", position=Position("nope")), ColumnNotFoundError),
         (NewColumn(("nope", "x"), "int"), ColumnNotFoundError),
         (NewColumn(("id", "x"), "int"), ColumnNotFoundError),
         (NewColumn(("x",), "int", nullable=False), InvalidStatementError),
@@ -263,12 +266,12 @@ def test_an_equal_comment_with_a_txn_is_committed(tables: Tables) -> None:
 
 def test_columns_move_and_their_values_with_them(tables: Tables) -> None:
     log = tables.made("select 1L as a, 2L as b, 3L as c")
-    change(tables, log, "c", after=FIRST)
-    change(tables, log, "a", after="b")
+    change(tables, log, "c", position=Position())
+    change(tables, log, "a", position=Position("b"))
     assert log.snapshot().schema.names == ("c", "b", "a")
     assert tables.rows(log) == [(3, 2, 1)]
     with pytest.raises(InvalidStatementError, match="after itself"):
-        change(tables, log, "a", after="A")
+        change(tables, log, "a", position=Position("A"))
 
 
 def test_a_type_changes_with_the_values_that_fit(tables: Tables) -> None:
@@ -335,7 +338,7 @@ def test_several_changes_of_one_statement_are_one_commit(tables: Tables) -> None
     log = tables.made(MANY)
     changes = [
         ColumnChange(("id",), comment="key"),
-        ColumnChange(("amount",), new_name="sum", type="double", after="id"),
+        ColumnChange(("amount",), new_name="sum", type="double", position=Position("id")),
     ]
     change_columns(tables.spark, tables.target(log), changes, PLAIN)
     assert (log.snapshot().version, log.snapshot().schema.names) == (1, ("id", "sum", "grp"))

@@ -10,7 +10,7 @@ import pytest
 from pyroaring import BitMap64
 
 from dbt.adapters.silt.engine.commands.tables.clone import CloneOptions, CloneSource, clone
-from dbt.adapters.silt.engine.commands.tables.creation import CreateMode, Place
+from dbt.adapters.silt.engine.commands.tables.creation import Place
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import (
     DataFileMissingError,
@@ -25,6 +25,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, P
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, decode_path
 from dbt.adapters.silt.engine.kernel.transaction import commit as transaction
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.sql.ast import CreateMode
 from tests.simulation.rows_table import Writer
 
 SHALLOW, DEEP = CloneOptions(shallow=True), CloneOptions(shallow=False)
@@ -144,7 +145,7 @@ def test_modes_are_those_of_create(bank: Writer, tmp_path: Path) -> None:
     cloned(place(tmp_path), source(bank, 0), SHALLOW)
     with pytest.raises(RelationExistsError):
         cloned(place(tmp_path), source(bank), SHALLOW)
-    kept = cloned(place(tmp_path), source(bank), SHALLOW, CreateMode.IF_NOT_EXISTS)
+    kept = cloned(place(tmp_path), source(bank), SHALLOW, CreateMode.CREATE_IF_NOT_EXISTS)
     assert (kept.version, kept.attempts) == (0, 0)
 
 
@@ -152,7 +153,7 @@ def test_a_shallow_clone_made_anew_changes_only_what_differs(bank: Writer, tmp_p
     cloned(place(tmp_path), source(bank), SHALLOW)
     bank.append({4: 40})
     to = place(tmp_path)
-    outcome = cloned(to, source(bank), SHALLOW, CreateMode.OR_REPLACE)
+    outcome = cloned(to, source(bank), SHALLOW, CreateMode.CREATE_OR_REPLACE)
     assert (outcome.files_added, outcome.files_removed) == (1, 0)
     assert rows(to.log) == {1: 10, 2: 20, 3: 30, 4: 40}
 
@@ -167,7 +168,13 @@ def test_a_clone_in_the_place_of_another_table_has_only_its_sources_rows(
     other.append({7: 70}, SetTransaction("batch", 1))
     to = place(tmp_path)
     assert to.base is not None
-    cloned(to, source(bank), options, CreateMode.OR_REPLACE, is_forgotten_on_replace=lambda app_id: app_id == "batch")
+    cloned(
+        to,
+        source(bank),
+        options,
+        CreateMode.CREATE_OR_REPLACE,
+        is_forgotten_on_replace=lambda app_id: app_id == "batch",
+    )
     now = to.log.snapshot()
     assert rows(to.log) == {1: 10, 2: 20, 3: 30}
     assert now.metadata.id == to.base.metadata.id
@@ -176,7 +183,7 @@ def test_a_clone_in_the_place_of_another_table_has_only_its_sources_rows(
 
 def test_a_table_is_not_cloned_onto_itself(bank: Writer) -> None:
     with pytest.raises(UnsupportedStatementError, match="onto itself"):
-        cloned(Place(bank.log, bank.log.snapshot()), source(bank, 0), SHALLOW, CreateMode.OR_REPLACE)
+        cloned(Place(bank.log, bank.log.snapshot()), source(bank, 0), SHALLOW, CreateMode.CREATE_OR_REPLACE)
 
 
 def test_a_deep_clone_of_a_table_with_lost_files_leaves_nothing_behind(bank: Writer, tmp_path: Path) -> None:

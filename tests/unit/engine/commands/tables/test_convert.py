@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.commands.tables.clone import CloneOptions, CloneSource, clone
 from dbt.adapters.silt.engine.commands.tables.convert import convert
-from dbt.adapters.silt.engine.commands.tables.creation import CreateMode, Place
+from dbt.adapters.silt.engine.commands.tables.creation import Place
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, NotATableError, TypeMismatchError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -22,6 +22,7 @@ from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField
+from dbt.adapters.silt.engine.sql.ast import CreateMode
 
 NO_SPARK = cast(SparkSession, None)
 DAY = StructField("Day", PrimitiveType("date"))

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from dbt.adapters.silt.engine.commands.tables import create
-from dbt.adapters.silt.engine.commands.tables.create import ColumnSpec, CreateMode, Definition, Place
+from dbt.adapters.silt.engine.commands.tables.create import Definition
+from dbt.adapters.silt.engine.commands.tables.creation import Place
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel.errors import (
     CheckViolationError,
@@ -26,6 +27,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
+from dbt.adapters.silt.engine.sql.ast import ColumnDefinition, CreateMode
 from tests.unit.engine.commands.spark_tables import PLAIN, Tables
 
 
@@ -47,7 +49,10 @@ def metadata(log: DeltaLog) -> Metadata:
 
 def test_an_empty_table_has_the_declared_columns_and_no_file(tables: Tables) -> None:
     log = tables.log()
-    columns = (ColumnSpec("id", "bigint", nullable=False, comment="the key"), ColumnSpec("note", "varchar(5)"))
+    columns = (
+        ColumnDefinition("id", "bigint", nullable=False, comment="the key"),
+        ColumnDefinition("note", "varchar(5)"),
+    )
     outcome = run(tables, log, None, definition=Definition(columns, comment="orders"))
     assert tables.rows(log) == []
     schema = log.snapshot().schema
@@ -92,7 +97,7 @@ def test_create_as_select_is_one_commit_with_everything_in_it(tables: Tables) ->
 
 def test_a_query_with_declared_columns_is_matched_by_position(tables: Tables) -> None:
     log = tables.log()
-    definition = Definition((ColumnSpec("key", "int"), ColumnSpec("label")))
+    definition = Definition((ColumnDefinition("key", "int"), ColumnDefinition("label")))
     run(tables, log, "select '7' a, 'x' b", definition=definition)
     assert tables.rows(log) == [(7, "x")]
     assert log.snapshot().schema.names == ("key", "label")
@@ -100,7 +105,7 @@ def test_a_query_with_declared_columns_is_matched_by_position(tables: Tables) ->
 
 def test_the_columns_of_a_query_are_nullable_and_keep_comments_only(tables: Tables) -> None:
     source = tables.log("source")
-    columns = (ColumnSpec("id", "bigint", nullable=False, comment="the key"),)
+    columns = (ColumnDefinition("id", "bigint", nullable=False, comment="the key"),)
     run(tables, source, "select 1L", definition=Definition(columns))
     log = tables.log()
     frame = tables.read(source)
@@ -112,7 +117,7 @@ def test_the_columns_of_a_query_are_nullable_and_keep_comments_only(tables: Tabl
 def test_replace_swaps_schema_and_rows_in_one_commit_and_keeps_the_tables_identity(tables: Tables) -> None:
     log = tables.made("select id from range(3)", properties={"owner": "me"})
     old = metadata(log)
-    outcome = run(tables, log, "select 'a' name", CreateMode.OR_REPLACE)
+    outcome = run(tables, log, "select 'a' name", CreateMode.CREATE_OR_REPLACE)
     assert tables.rows(log) == [("a",)]
     assert (outcome.version, outcome.files_removed > 0) == (1, True)
     assert outcome.operation == "CREATE OR REPLACE TABLE AS SELECT"
@@ -124,7 +129,7 @@ def test_replace_swaps_schema_and_rows_in_one_commit_and_keeps_the_tables_identi
 def test_a_table_may_be_replaced_by_a_query_on_itself(tables: Tables) -> None:
     log = tables.made("select id from range(3)")
     frame = tables.read(log).selectExpr("id * 2 as id")
-    create.create(tables.spark, Place(log, log.snapshot()), Definition(), frame, CreateMode.OR_REPLACE, PLAIN)
+    create.create(tables.spark, Place(log, log.snapshot()), Definition(), frame, CreateMode.CREATE_OR_REPLACE, PLAIN)
     assert tables.rows(log) == [(0,), (2,), (4,)]
 
 
@@ -133,7 +138,9 @@ def test_replace_loses_to_rows_that_came_while_it_ran(tables: Tables) -> None:
     base = log.snapshot()
     tables.append(log, "select 3L")
     with pytest.raises(ConcurrentAppendError):
-        create.create(tables.spark, Place(log, base), Definition(), tables.spark.range(1), CreateMode.OR_REPLACE, PLAIN)
+        create.create(
+            tables.spark, Place(log, base), Definition(), tables.spark.range(1), CreateMode.CREATE_OR_REPLACE, PLAIN
+        )
     assert len(tables.rows(log)) == 4
 
 
@@ -145,7 +152,7 @@ def test_create_says_that_the_table_exists(tables: Tables) -> None:
 
 def test_create_if_not_exists_leaves_a_table_as_it_is(tables: Tables) -> None:
     log = tables.made("select 1 id")
-    outcome = run(tables, log, "select 2 id", CreateMode.IF_NOT_EXISTS)
+    outcome = run(tables, log, "select 2 id", CreateMode.CREATE_IF_NOT_EXISTS)
     assert (outcome.version, outcome.rows_inserted, outcome.attempts) == (0, 0, 0)
     assert tables.rows(log) == [(1,)]
 
@@ -160,7 +167,9 @@ def test_of_two_creators_one_loses_and_leaves_no_file(tables: Tables) -> None:
     run(tables, log, "select 1 id")
     before = tables.data_files(log)
     with pytest.raises(ConcurrentCreateError):
-        create.create(tables.spark, Place(log, None), Definition(), tables.spark.range(1), CreateMode.OR_REPLACE, PLAIN)
+        create.create(
+            tables.spark, Place(log, None), Definition(), tables.spark.range(1), CreateMode.CREATE_OR_REPLACE, PLAIN
+        )
     assert tables.data_files(log) == before
 
 
@@ -183,13 +192,18 @@ def test_rows_that_break_a_declared_constraint_make_no_table(tables: Tables) -> 
         ("select 1 id", Definition(partition_columns=("nosuch",)), ColumnNotFoundError, "nosuch"),
         ("select 1 id", Definition(partition_columns=("id",)), UnsupportedStatementError, "all columns"),
         ("select array(1) a, 1 b", Definition(partition_columns=("a",)), UnsupportedStatementError, "array<int>"),
-        ("select 1 id", Definition((ColumnSpec("a"), ColumnSpec("b"))), ColumnNotFoundError, "declares 2 columns"),
-        ("select 1 id", Definition((ColumnSpec("a", "nosuchtype"),)), StatementSyntaxError, "nosuchtype"),
+        (
+            "select 1 id",
+            Definition((ColumnDefinition("a"), ColumnDefinition("b"))),
+            ColumnNotFoundError,
+            "declares 2 columns",
+        ),
+        ("select 1 id", Definition((ColumnDefinition("a", "nosuchtype"),)), StatementSyntaxError, "nosuchtype"),
         ("select 1 id", Definition(properties={"delta.nosuch": "1"}), InvalidPropertyError, "delta.nosuch"),
         ("select 1 id", Definition(properties={"delta.checkpointInterval": "x"}), InvalidPropertyError, "`x`"),
         ("select 1 id", Definition(properties={"delta.feature.appendOnly": "no"}), InvalidPropertyError, "supported"),
         (None, Definition(), InvalidStatementError, "at least one column"),
-        (None, Definition((ColumnSpec("a"),)), InvalidStatementError, "`a` has no type"),
+        (None, Definition((ColumnDefinition("a"),)), InvalidStatementError, "`a` has no type"),
     ],
 )
 def test_a_table_that_cannot_be_is_refused(

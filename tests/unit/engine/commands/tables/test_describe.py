@@ -8,17 +8,19 @@ import pytest
 
 from dbt.adapters.silt.engine.commands.tables import describe
 from dbt.adapters.silt.engine.commands.tables.alter import add_constraint
-from dbt.adapters.silt.engine.commands.tables.create import ColumnSpec, CreateMode, Definition, Place, create
+from dbt.adapters.silt.engine.commands.tables.create import Definition, create
+from dbt.adapters.silt.engine.commands.tables.creation import Place
 from dbt.adapters.silt.engine.commands.tables.describe import Answer
 from dbt.adapters.silt.engine.kernel.errors import NotATableError
+from dbt.adapters.silt.engine.sql.ast import ColumnDefinition, CreateMode
 from tests.unit.engine.commands.spark_tables import PLAIN, Tables
 
 DEFINITION = Definition(
     columns=(
-        ColumnSpec("id", "bigint", nullable=False, comment="the key"),
-        ColumnSpec("the name", "varchar(10)", comment="it's \\ quoted"),
-        ColumnSpec("s", "struct<a: int not null comment 'in', `b c`: array<map<string, decimal(5,2)>>>"),
-        ColumnSpec("grp", "date"),
+        ColumnDefinition("id", "bigint", nullable=False, comment="the key"),
+        ColumnDefinition("the name", "varchar(10)", comment="it's \\ quoted"),
+        ColumnDefinition("s", "struct<a: int not null comment 'in', `b c`: array<map<string, decimal(5,2)>>>"),
+        ColumnDefinition("grp", "date"),
     ),
     partition_columns=("grp",),
     comment="all\nof it",

@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from dbt.adapters.silt.engine.commands.tables import alter_columns
-from dbt.adapters.silt.engine.commands.tables.alter_columns import ColumnChange
 from dbt.adapters.silt.engine.commands.writing import files
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, serialize
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path, decode_path
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.sql.ast import ColumnChange
 from tests.unit.engine.commands.spark_tables import PLAIN, Tables
 
 VOID = PrimitiveType("void")

@@ -22,7 +22,8 @@ from dbt.adapters.silt.engine.kernel.table.paths import (
     commit_name,
     commit_path,
 )
-from dbt.adapters.silt.engine.kernel.transaction.commit import Changes, CommitSettings, Operation, ReadSet, commit
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from tests.s3 import S3
 from tests.simulation.interleaving import Scheduler, YieldingStore, every_order
 from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL, add

@@ -29,7 +29,8 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
 )
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from dbt.adapters.silt.engine.kernel.table.schema import PHYSICAL_NAME, PrimitiveType, StructField, StructType
-from dbt.adapters.silt.engine.kernel.transaction.commit import Changes, CommitSettings, Operation, ReadSet, commit
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from tests.unit.engine.kernel.log_builder import METADATA, SCHEMA, add, new_log, put
 
 RECORDING = {"delta.enableChangeDataFeed": "true"}

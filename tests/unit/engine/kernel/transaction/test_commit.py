@@ -29,7 +29,8 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage.memory_store import Fault, FaultKind, FaultyStore, MemoryStore
+from dbt.adapters.silt.engine.kernel.storage.faulty_store import Fault, FaultKind, FaultyStore
+from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import (
     Action,
@@ -45,15 +46,8 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
-from dbt.adapters.silt.engine.kernel.transaction.commit import (
-    Changes,
-    CommitResult,
-    CommitSettings,
-    Operation,
-    ReadSet,
-    commit,
-    is_needed,
-)
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, is_needed
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult, CommitSettings, commit
 from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL, add, new_log, put, reopened
 
 WRITE = Operation("WRITE", {"mode": "Append", "partitionBy": "[]"}, {"numFiles": "1"})

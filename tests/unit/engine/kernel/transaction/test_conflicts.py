@@ -39,12 +39,8 @@ from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.kernel.transaction import conflicts
 from dbt.adapters.silt.engine.kernel.transaction.changes import DROP_OPERATION, Changes, Operation, ReadSet
-from dbt.adapters.silt.engine.kernel.transaction.conflicts import (
-    PendingCommit,
-    WinningCommit,
-    check_conflicts,
-    effective_isolation_level,
-)
+from dbt.adapters.silt.engine.kernel.transaction.competing_commits import PendingCommit, WinningCommit
+from dbt.adapters.silt.engine.kernel.transaction.conflicts import check_conflicts, effective_isolation_level
 
 SCHEMA = StructType((StructField("id", PrimitiveType("long")), StructField("day", PrimitiveType("string"))))
 METADATA = Metadata("the-table", SCHEMA.to_json())

@@ -35,7 +35,8 @@ from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
-from dbt.adapters.silt.engine.kernel.transaction.commit import Changes, CommitSettings, Operation, ReadSet, commit
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL, add
 
 WRITE = Operation("WRITE")

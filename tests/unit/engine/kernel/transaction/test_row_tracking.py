@@ -18,7 +18,8 @@ from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, DomainMetadata, Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
-from dbt.adapters.silt.engine.kernel.transaction.commit import Changes, CommitSettings, Operation, ReadSet, commit
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from dbt.adapters.silt.engine.kernel.transaction.row_tracking import (
     PRESERVED_TAG,
     ROW_TRACKING_DOMAIN,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from dbt.adapters.silt.engine.commands.insert import insertion
 from dbt.adapters.silt.engine.commands.insert.insertion import Replacement
@@ -11,9 +11,7 @@ from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSetti
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
 
 
-def append(
-    spark: SparkSession, target: Target, query: DataFrame, placement: Placement, settings: WriteSettings
-) -> Outcome:
+def append(target: Target, query: DataFrame, placement: Placement, settings: WriteSettings) -> Outcome:
     """Adds the rows of a query to the table; reads nothing of the table itself.
 
     Raises:
@@ -26,9 +24,7 @@ def append(
     return insertion.finish(target, placed, written, Replacement("Append"), settings)
 
 
-def overwrite(
-    spark: SparkSession, target: Target, query: DataFrame, placement: Placement, settings: WriteSettings
-) -> Outcome:
+def overwrite(target: Target, query: DataFrame, placement: Placement, settings: WriteSettings) -> Outcome:
     """Puts the rows of a query in the place of all of the table's; raises as `append`, and:
 
     Raises:

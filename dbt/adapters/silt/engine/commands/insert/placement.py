@@ -62,7 +62,7 @@ def place(query: DataFrame, target: Target, placement: Placement) -> Placed:
         ColumnNotFoundError, TypeMismatchError: as `assign.assign`.
     """
     snapshot = target.snapshot
-    columns = _columns(query, snapshot.schema, placement)
+    columns = _columns(snapshot.schema, placement)
     extended = query
     if placement.constants:
         extended = query.select("*", *(F.expr(text).alias(name) for name, text in placement.constants.items()))
@@ -78,7 +78,7 @@ def place(query: DataFrame, target: Target, placement: Placement) -> Placed:
     return Placed(assigned.df, metadata, (*assigned.checks, *rules), evolved)
 
 
-def _columns(query: DataFrame, schema: StructType, placement: Placement) -> Sequence[str] | None:
+def _columns(schema: StructType, placement: Placement) -> Sequence[str] | None:
     """The table's columns that the query's, with the constants after them, are for; None for matching by name."""
     if placement.by_name:
         return None

@@ -23,10 +23,10 @@ from dbt.adapters.silt.engine.commands.merge.plan import KeyEquality, MergePlan
 from dbt.adapters.silt.engine.commands.merge.source import StableSource
 from dbt.adapters.silt.engine.commands.reading import partition_match
 from dbt.adapters.silt.engine.commands.rows.row_changes import Rows
-from dbt.adapters.silt.engine.commands.spark.partitions import quoted
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing.checks import Check, counted, example_row, shown
 from dbt.adapters.silt.engine.kernel.errors import ReplaceWhereMismatchError, SiltError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table import expressions
 from dbt.adapters.silt.engine.kernel.table.expressions import And
@@ -133,9 +133,7 @@ def replace_on(
     return _replace_rows(spark, target, place(source.frame, target, placement), source, plan, replacement, settings)
 
 
-def overwrite_partitions(
-    spark: SparkSession, target: Target, query: DataFrame, placement: Placement, settings: WriteSettings
-) -> Outcome:
+def overwrite_partitions(target: Target, query: DataFrame, placement: Placement, settings: WriteSettings) -> Outcome:
     """Puts the rows of a query in the place of the partitions that they are in, null counting as a value.
 
     A table without partition columns is one partition. Raises as `replace_using`.
@@ -185,7 +183,7 @@ def _replace_files(
 
 def _equal_columns(names: Sequence[str]) -> MergePlan:
     """What REPLACE USING demands of a row of the table and one of the query."""
-    sides = [(f"{quoted(_TARGET)}.{quoted(name)}", f"{quoted(_SOURCE)}.{quoted(name)}") for name in names]
+    sides = [(f"{quote(_TARGET)}.{quote(name)}", f"{quote(_SOURCE)}.{quote(name)}") for name in names]
     keys = tuple(KeyEquality(expressions.Column.of(name), given) for name, (_, given) in zip(names, sides, strict=True))
     condition = " and ".join(f"{column} = {given}" for column, given in sides)
     return MergePlan(_TARGET, _SOURCE, condition, clauses=(), keys=keys, keys_only=True)
@@ -206,8 +204,8 @@ def _by_partitions(target: Target, placement: Placement, plan: MergePlan) -> boo
 def _is_same_column(key: KeyEquality, plan: MergePlan) -> bool:
     """Whether the key is equal to the source's column of its own name, in backquotes or not."""
     name, *fields = key.column.parts
-    aliases = (plan.source_alias, quoted(plan.source_alias))
-    written = {f"{alias}.{quoted(name)}".lower() for alias in aliases}
+    aliases = (plan.source_alias, quote(plan.source_alias))
+    written = {f"{alias}.{quote(name)}".lower() for alias in aliases}
     if name.isidentifier():
         written |= {f"{alias}.{name}".lower() for alias in aliases}
     return not fields and key.source.lower() in written

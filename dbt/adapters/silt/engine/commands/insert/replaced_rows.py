@@ -12,9 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import marking, row_changes
 from dbt.adapters.silt.engine.commands.rows.row_changes import Limits
-from dbt.adapters.silt.engine.commands.spark.partitions import quoted
 from dbt.adapters.silt.engine.commands.target import Target
 from dbt.adapters.silt.engine.commands.writing import change_data
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table import active_files
 
 LIMITS: Final = Limits()
@@ -64,7 +64,7 @@ def split(
     if not plan.files_to_rewrite.num_rows:
         return Split(plan.removed)
     kept = scan.read(spark, log, snapshot, plan.files_to_rewrite, only=plan.survivors)
-    return Split(plan.removed, kept, found.select(*map(quoted, snapshot.schema.names)))
+    return Split(plan.removed, kept, found.select(*map(quote, snapshot.schema.names)))
 
 
 def _with_rows_to_replace(

@@ -14,9 +14,9 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands.spark.partitions import quoted
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.files.statistics import indexed_columns
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, PrimitiveType, StructType
 
@@ -95,11 +95,9 @@ def arranged(df: DataFrame, schema: StructType, columns: Sequence[tuple[str, ...
     for part in parts[1:]:
         curve = curve.bitwiseOR(part)
     # Many rows of one place on the curve are divided among files too, by where they stand now.
-    placed = with_keys.select(
-        *map(quoted, df.columns), curve.alias(_CURVE), F.monotonically_increasing_id().alias(_TIE)
-    )
+    placed = with_keys.select(*map(quote, df.columns), curve.alias(_CURVE), F.monotonically_increasing_id().alias(_TIE))
     ranged = placed.repartitionByRange(files, _CURVE, _TIE).sortWithinPartitions(_CURVE, _TIE)
-    return ranged.select(*map(quoted, df.columns))
+    return ranged.select(*map(quote, df.columns))
 
 
 def _found(schema: StructType, path: tuple[str, ...], table: str) -> tuple[tuple[str, ...], DataType]:
@@ -119,7 +117,7 @@ def _key(schema: StructType, path: tuple[str, ...]) -> Column:
     _, data_type = _found(schema, path, "")
     key = _key_of(data_type)
     assert key is not None
-    return key(F.col(".".join(map(quoted, path))))
+    return key(F.col(".".join(map(quote, path))))
 
 
 def _key_of(data_type: DataType) -> Callable[[Column], Column] | None:

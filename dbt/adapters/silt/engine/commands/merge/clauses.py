@@ -13,16 +13,23 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands.merge.plan import Clause, Delete, Insert, Match, MergePlan, Update
-from dbt.adapters.silt.engine.commands.merge.scope import Scope
-from dbt.adapters.silt.engine.commands.spark.partitions import quoted
-from dbt.adapters.silt.engine.commands.writing import checks, generated
-from dbt.adapters.silt.engine.commands.writing import set_clause as assignments
+from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
+from dbt.adapters.silt.engine.commands.writing import checks, generated, set_clause
 from dbt.adapters.silt.engine.commands.writing.checks import Check
-from dbt.adapters.silt.engine.commands.writing.set_clause import Assignment, Name, Setting
+from dbt.adapters.silt.engine.commands.writing.set_clause import AssignedColumn, Setting
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, InvalidStatementError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, StructField, StructType
+from dbt.adapters.silt.engine.sql.ast import (
+    Assignment,
+    InsertValues,
+    MatchKind,
+    MergeClause,
+    RowVerb,
+    UpdateSet,
+)
+from dbt.adapters.silt.engine.sql.query.qualify import Scope
 
 IN_TARGET: Final = "__silt_in_target"
 IN_SOURCE: Final = "__silt_in_source"
@@ -47,13 +54,13 @@ class NumberedClause:
     """
 
     number: int
-    clause: Clause
+    clause: MergeClause
     condition: str | None
-    assignments: tuple[Assignment, ...] = ()
+    assignments: tuple[AssignedColumn, ...] = ()
 
     @property
     def deletes(self) -> bool:
-        return isinstance(self.clause.action, Delete)
+        return self.clause.action.verb is RowVerb.DELETE
 
 
 @dataclass(frozen=True)
@@ -74,9 +81,9 @@ class Clauses:
     new: StructType
     source: StructType
 
-    def numbers(self, match: Match, action: type) -> list[int]:
-        """The numbers of the clauses of that kind."""
-        return [c.number for c in self.all if c.clause.match is match and isinstance(c.clause.action, action)]
+    def numbers(self, kind: MatchKind, verb: RowVerb) -> list[int]:
+        """The numbers of the clauses of that kind, with such an action."""
+        return [c.number for c in self.all if c.clause.kind is kind and c.clause.action.verb is verb]
 
     @property
     def known_types(self) -> Mapping[str, DataType]:
@@ -107,11 +114,11 @@ def number_clauses(plan: MergePlan, old: StructType, new: StructType, source: St
         condition = clause.condition
         if condition is not None and scope is not None:
             condition = scope.qualify(condition)
-        pairs = _pairs(plan, clause, new, source, table)
+        given = _assignments(plan, clause, new, source, table)
         if scope is not None:
-            pairs = [(name, scope.qualify(value)) for name, value in pairs]
-        resolved = assignments.resolve(pairs, new, plan.target_alias, table)
-        if isinstance(clause.action, Insert) and any(len(each.path) > 1 for each in resolved):
+            given = [Assignment(each.column, scope.qualify(each.value)) for each in given]
+        resolved = set_clause.resolve(given, new, plan.target_alias, table)
+        if clause.action.verb is RowVerb.INSERT and any(len(each.path) > 1 for each in resolved):
             raise InvalidStatementError("INSERT sets whole columns, not fields inside them", table=table)
         numbered.append(NumberedClause(number, clause, condition, resolved))
     return Clauses(plan, tuple(numbered), old, new, source)
@@ -119,11 +126,11 @@ def number_clauses(plan: MergePlan, old: StructType, new: StructType, source: St
 
 def action(clauses: Clauses) -> Column:
     """`ACTION` of a joined row: the first clause about such rows whose condition is true."""
-    texts = {match: _choice(clauses, match) for match in Match}
+    texts = {kind: _choice(clauses, kind) for kind in MatchKind}
     return F.expr(
-        f"case when {IN_TARGET} and {IN_SOURCE} then {texts[Match.MATCHED]}"
-        f" when {IN_SOURCE} then {texts[Match.NOT_MATCHED]}"
-        f" else {texts[Match.NOT_MATCHED_BY_SOURCE]} end"
+        f"case when {IN_TARGET} and {IN_SOURCE} then {texts[MatchKind.MATCHED]}"
+        f" when {IN_SOURCE} then {texts[MatchKind.NOT_MATCHED]}"
+        f" else {texts[MatchKind.NOT_MATCHED_BY_SOURCE]} end"
     )
 
 
@@ -140,10 +147,10 @@ def new_rows(
         TypeMismatchError: a value's type cannot be stored in its column.
     """
     flat = [each for clause in clauses.all for each in clause.assignments]
-    made = iter(assignments.settings(joined, flat, table, clauses.known_types))
+    made = iter(set_clause.settings(joined, flat, table, clauses.known_types))
     per_clause = [(clause, [next(made) for _ in clause.assignments]) for clause in clauses.all]
     columns = [_column(member, clauses, per_clause) for member in clauses.new]
-    lost, lost_checks = assignments.losses(
+    lost, lost_checks = set_clause.losses(
         [(f"{ACTION} = {clause.number}", setting) for clause, own in per_clause for setting in own], table
     )
     rules = checks.table_checks(clauses.new, properties, table)
@@ -163,59 +170,59 @@ def _computed(clauses: Clauses) -> Mapping[str, Column]:
     return found
 
 
-def _scope(plan: MergePlan, clause: Clause, old: StructType, source: StructType) -> Scope | None:
+def _scope(plan: MergePlan, clause: MergeClause, old: StructType, source: StructType) -> Scope | None:
     """The one side that the clause sees; None where it sees both."""
-    if clause.match is Match.NOT_MATCHED:
-        return Scope(plan.source_alias, source.names, plan.target_alias, clause.match.value)
-    if clause.match is Match.NOT_MATCHED_BY_SOURCE:
-        return Scope(plan.target_alias, old.names, plan.source_alias, clause.match.value)
+    if clause.kind is MatchKind.NOT_MATCHED:
+        return Scope(plan.source_alias, source.names, plan.target_alias, clause.kind.sql)
+    if clause.kind is MatchKind.NOT_MATCHED_BY_SOURCE:
+        return Scope(plan.target_alias, old.names, plan.source_alias, clause.kind.sql)
     return None
 
 
-def _pairs(
-    plan: MergePlan, clause: Clause, new: StructType, source: StructType, table: str
-) -> Sequence[tuple[Name, str]]:
+def _assignments(
+    plan: MergePlan, clause: MergeClause, new: StructType, source: StructType, table: str
+) -> Sequence[Assignment]:
     """What the clause sets, a star written out."""
-    given = clause.action
-    if isinstance(given, Delete):
+    action = clause.action
+    if action.verb is RowVerb.DELETE:
         return ()
-    listed: Sequence[tuple[Name, str]] | None = given.assignments if isinstance(given, Update) else given.values
-    if isinstance(given, Insert) and listed is not None:
-        listed = _insert_columns(listed, new, table)
-    if listed is not None:
-        return listed
+    if isinstance(action, UpdateSet):
+        return action.assignments
+    if isinstance(action, InsertValues):
+        return _inserted(action, new, table)
     missing = [member.name for member in new if member.name not in source and not member.generation_expression]
     if missing and not plan.schema_evolution:
-        word = "INSERT *" if isinstance(given, Insert) else "UPDATE SET *"
+        word = "INSERT *" if action.verb is RowVerb.INSERT else "UPDATE SET *"
         raise ColumnNotFoundError(
             f"{word} needs the source to have every column of the table; it lacks {', '.join(missing)}",
             remedy="Add them to the source, list the columns instead of *, or write MERGE WITH SCHEMA EVOLUTION",
             table=table,
         )
-    return [((name,), _source_column(plan, source.require(name).name)) for name in new.names if name in source]
+    return [
+        Assignment((name,), _source_column(plan, source.require(name).name)) for name in new.names if name in source
+    ]
 
 
-def _insert_columns(listed: Sequence[tuple[Name, str]], new: StructType, table: str) -> Sequence[tuple[Name, str]]:
+def _inserted(action: InsertValues, new: StructType, table: str) -> Sequence[Assignment]:
     """The columns of an INSERT; by position where none is named."""
-    if any(name for name, _ in listed):
-        return listed
-    if len(listed) != len(new):
+    columns = action.columns or tuple((name,) for name in new.names)
+    if len(action.values) != len(columns):
         raise InvalidStatementError(
-            f"INSERT has {len(listed)} values for the table's {len(new)} columns",
+            f"INSERT has {len(action.values)} values for the table's {len(new)} columns",
             remedy="Name the columns to insert into, or give a value for each",
             table=table,
         )
-    return [((name,), value) for name, (_, value) in zip(new.names, listed, strict=True)]
+    return [Assignment(column, value) for column, value in zip(columns, action.values, strict=True)]
 
 
 def _source_column(plan: MergePlan, name: str) -> str:
-    return f"{quoted(plan.source_alias)}.{quoted(name)}"
+    return f"{quote(plan.source_alias)}.{quote(name)}"
 
 
-def _choice(clauses: Clauses, match: Match) -> str:
+def _choice(clauses: Clauses, kind: MatchKind) -> str:
     """The SQL of the number that a row of that kind takes."""
-    rest = IGNORE if match is Match.NOT_MATCHED else COPY
-    own = [clause for clause in clauses.all if clause.clause.match is match]
+    rest = IGNORE if kind is MatchKind.NOT_MATCHED else COPY
+    own = [clause for clause in clauses.all if clause.clause.kind is kind]
     if not own:
         return str(rest)
     # The line break ends a comment at the condition's end.
@@ -232,20 +239,20 @@ def _column(
         for clause, settings in per_clause
     ]
     # An INSERT gives every column a value, its default where it names none; an UPDATE those that it names.
-    takes = [(clause, settings) for clause, settings in own if settings or isinstance(clause.clause.action, Insert)]
+    takes = [(clause, settings) for clause, settings in own if settings or clause.clause.action.verb is RowVerb.INSERT]
     null = f"cast(null as {member.type.sql_name})"
     unnamed = f"cast(({member.default}) as {member.type.sql_name})"
     before = clauses.old.field(member.name)
-    old = null if before is None else f"{quoted(clauses.plan.target_alias)}.{quoted(before.name)}"
-    texts = [assignments.as_text(settings) if settings else unnamed for _, settings in takes]
+    old = null if before is None else f"{quote(clauses.plan.target_alias)}.{quote(before.name)}"
+    texts = [set_clause.as_text(settings) if settings else unnamed for _, settings in takes]
     if all(text is not None for text in texts) and (before is None or before.type == member.type):
         # One text is one call to Spark, where a column built by functions is one for each of them.
         whens = (f"when {clause.number} then {text}" for (clause, _), text in zip(takes, texts, strict=True))
         text = f"case {ACTION} {' '.join(whens)} else {old} end" if takes else old
         return F.expr(text).alias(member.name)
-    kept = F.expr(old) if before is None else assignments.widened(F.expr(old), before.type, member.type)
+    kept = F.expr(old) if before is None else set_clause.widened(F.expr(old), before.type, member.type)
     column = F.when(F.lit(False), kept)
     for clause, settings in takes:
-        start = F.expr(unnamed) if isinstance(clause.clause.action, Insert) else kept
-        column = column.when(F.expr(f"{ACTION} = {clause.number}"), assignments.with_assignments(start, settings))
+        start = F.expr(unnamed) if clause.clause.action.verb is RowVerb.INSERT else kept
+        column = column.when(F.expr(f"{ACTION} = {clause.number}"), set_clause.with_assignments(start, settings))
     return column.otherwise(kept).alias(member.name)

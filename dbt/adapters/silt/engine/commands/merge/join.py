@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.merge import clauses as merge_clauses
 from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IN_SOURCE, IN_TARGET, Clauses
-from dbt.adapters.silt.engine.commands.merge.plan import Insert, Match, MergePlan
+from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import row_changes
 from dbt.adapters.silt.engine.commands.rows.row_changes import Limits
@@ -21,6 +21,7 @@ from dbt.adapters.silt.engine.commands.writing import checks
 from dbt.adapters.silt.engine.kernel.errors import MultipleSourceRowsError
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
+from dbt.adapters.silt.engine.sql.ast import MatchKind, RowVerb
 
 _ONCE: Final = "__silt_once"
 _EXAMPLE: Final = "__silt_example"
@@ -89,7 +90,7 @@ def joined(sides: Sides, limits: Limits, once: bool = False) -> DataFrame:
         # source's rows, those of a file keep their order, new ones come after them, and nothing is sorted.
         target = target.coalesce(1)
         source = source.coalesce(1).hint("shuffle_hash") if sides.source.is_small else source
-    how = "full_outer" if sides.clauses.plan.of(Match.NOT_MATCHED) else "left_outer"
+    how = "full_outer" if sides.clauses.plan.of(MatchKind.NOT_MATCHED) else "left_outer"
     pairs = target.join(source, F.expr(sides.on()), how).withColumn(ACTION, merge_clauses.action(sides.clauses))
     if not once:
         return pairs
@@ -117,11 +118,11 @@ def unmatched_source(sides: Sides, clauses: Clauses) -> DataFrame:
 
 def touched(sides: Sides) -> pa.Table:
     """Those of the chosen files that the MERGE has to write anew; runs a job."""
-    how = "left_outer" if sides.plan.of(Match.NOT_MATCHED_BY_SOURCE) else "inner"
+    how = "left_outer" if sides.plan.of(MatchKind.NOT_MATCHED_BY_SOURCE) else "inner"
     pairs = sides.target_rows(with_position=True).join(sides.source_rows(), F.expr(sides.on()), how)
     pairs = pairs.withColumn(ACTION, merge_clauses.action(sides.clauses))
     wanted = F.col(ACTION) > COPY
-    if any(isinstance(clause.action, Insert) for clause in sides.plan.clauses):
+    if any(clause.action.verb is RowVerb.INSERT for clause in sides.plan.clauses):
         # A source row is inserted only if it matches nothing: every file with a match must take part in the join.
         wanted = wanted | F.col(IN_SOURCE)
     return row_changes.touched(pairs.filter(wanted), sides.chosen)

@@ -24,7 +24,6 @@ from dbt.adapters.silt.engine.commands.merge import clauses as merge_clauses
 from dbt.adapters.silt.engine.commands.merge import join, source
 from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IGNORE, IN_SOURCE, IN_TARGET, Clauses
 from dbt.adapters.silt.engine.commands.merge.join import Sides, Source
-from dbt.adapters.silt.engine.commands.merge.plan import Match
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import marking, row_changes
 from dbt.adapters.silt.engine.commands.rows.row_changes import FileChanges, Limits
@@ -36,6 +35,7 @@ from dbt.adapters.silt.engine.kernel.errors import InternalError, MultipleSource
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
+from dbt.adapters.silt.engine.sql.ast import MatchKind, RowVerb
 
 _SOURCE_ROW: Final = "__silt_source_row"
 _MATCHES: Final = "__silt_matches"
@@ -50,9 +50,9 @@ class Merged:
     counts: dict[int, int]
     copied: int = 0
 
-    def of(self, clauses: Clauses, action: type, *matches: Match) -> int:
-        """Rows that clauses of that kind took."""
-        return sum(self.counts.get(number, 0) for match in matches for number in clauses.numbers(match, action))
+    def of(self, clauses: Clauses, verb: RowVerb, *kinds: MatchKind) -> int:
+        """Rows that clauses of these kinds, with such an action, took."""
+        return sum(self.counts.get(number, 0) for kind in kinds for number in clauses.numbers(kind, verb))
 
 
 def stable(sides: Sides) -> Sides:
@@ -89,7 +89,7 @@ def mark(sides: Sides, opened: pa.Table, metadata: Metadata, limits: Limits) -> 
     written = _write(sides, parts, metadata, rules, limits)
     if written is not None:
         _check(sides, written, counts, plan.num_survivors)
-        inserts = (c.number for c in sides.clauses.all if c.clause.match is Match.NOT_MATCHED)
+        inserts = (c.number for c in sides.clauses.all if c.clause.kind is MatchKind.NOT_MATCHED)
         counts |= {number: int(written.metrics[str(number)]) for number in inserts}
     changes = marking.changes(sides.target, opened, plan, written)
     if change_data.is_recorded(sides.target.snapshot) and by_clause:
@@ -99,7 +99,7 @@ def mark(sides: Sides, opened: pa.Table, metadata: Metadata, limits: Limits) -> 
 
 def _pairs(sides: Sides) -> tuple[DataFrame, tuple[Check, ...]]:
     """The rows of the target that match or change, as they are to be, each with its `_PLACE`; runs a job."""
-    how = "left_outer" if sides.plan.of(Match.NOT_MATCHED_BY_SOURCE) else "inner"
+    how = "left_outer" if sides.plan.of(MatchKind.NOT_MATCHED_BY_SOURCE) else "inner"
     joined = sides.target_rows(with_position=True).join(sides.source_rows(), F.expr(sides.on()), how)
     joined = joined.withColumn(ACTION, merge_clauses.action(sides.clauses))
     rows, rules = _new_rows(sides, joined.filter(f"{ACTION} > {COPY} or {IN_SOURCE}"), _PLACE)
@@ -140,7 +140,7 @@ def _together(parts: Iterable[Positions]) -> Positions:
 def _inserted(sides: Sides, pairs: DataFrame) -> DataFrame | None:
     """The rows that are inserted; to be computed once where they are recorded too."""
     clauses, merge_plan = sides.clauses, sides.plan
-    if not merge_plan.of(Match.NOT_MATCHED):
+    if not merge_plan.of(MatchKind.NOT_MATCHED):
         return None
     matched = pairs.filter(IN_SOURCE).select(_SOURCE_ROW)
     unmatched = sides.source_rows().join(matched, _SOURCE_ROW, "left_anti").alias(merge_plan.source_alias)

@@ -25,7 +25,7 @@ from dbt.adapters.silt.engine.commands.merge import source as merge_source
 from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IGNORE, IN_SOURCE, IN_TARGET, Clauses
 from dbt.adapters.silt.engine.commands.merge.join import Sides, Source
 from dbt.adapters.silt.engine.commands.merge.marking import Merged
-from dbt.adapters.silt.engine.commands.merge.plan import Delete, Insert, Match, MergePlan, Update
+from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
 from dbt.adapters.silt.engine.commands.rows import marking, row_changes
 from dbt.adapters.silt.engine.commands.rows.row_changes import FileChanges, Limits
 from dbt.adapters.silt.engine.commands.spark.types import check_storable, query_schema
@@ -38,8 +38,8 @@ from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Expression
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
-from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, as_strings
-from dbt.adapters.silt.engine.kernel.transaction.commit import ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, ReadSet, as_strings
+from dbt.adapters.silt.engine.sql.ast import MatchKind, RowVerb
 
 OPERATION = "MERGE"
 
@@ -102,9 +102,9 @@ def merge(
         OPERATION,
         target.name,
         target.snapshot.version if committed is None else committed.version,
-        rows_inserted=result.of(clauses, Insert, *Match),
-        rows_updated=result.of(clauses, Update, *Match),
-        rows_deleted=result.of(clauses, Delete, *Match),
+        rows_inserted=result.of(clauses, RowVerb.INSERT, *MatchKind),
+        rows_updated=result.of(clauses, RowVerb.UPDATE, *MatchKind),
+        rows_deleted=result.of(clauses, RowVerb.DELETE, *MatchKind),
         files_added=result.changes.added,
         files_removed=result.changes.removed.num_rows,
         files_skipped=target.snapshot.num_files - result.changes.opened.num_rows,
@@ -134,7 +134,7 @@ def _as_it_is(source: DataFrame, plan: MergePlan, limits: Limits) -> Source:
 def _find(sides: Sides, source: DataFrame, limits: Limits) -> _Found:
     """Chooses the files that take part, as far as that pays."""
     plan, snapshot = sides.plan, sides.target.snapshot
-    whole = bool(plan.of(Match.NOT_MATCHED_BY_SOURCE))
+    whole = bool(plan.of(MatchKind.NOT_MATCHED_BY_SOURCE))
     predicate = TRUE if whole else plan.target_predicate
     candidates = skipping.prune(snapshot, predicate)
     if active_files.size(candidates) <= limits.direct:
@@ -167,7 +167,7 @@ def _run(found: _Found, metadata: Metadata, limits: Limits) -> Merged:
     sides, plan = found.sides, found.sides.plan
     nothing = sides.chosen.slice(0, 0)
     if plan.inserts_only or sides.chosen.num_rows == 0:
-        if not plan.of(Match.NOT_MATCHED):
+        if not plan.of(MatchKind.NOT_MATCHED):
             return Merged(FileChanges(found.opened, nothing), {}, 0)
         return _insert(found, metadata)
     if marking.finds_rows_by_position(sides.target.snapshot):
@@ -204,7 +204,7 @@ def _unambiguous(found: _Found) -> _Found:
 def _insert(found: _Found, metadata: Metadata) -> Merged:
     """Adds the source's rows that match nothing; removes no file."""
     sides = found.sides
-    inserts = tuple(clause for clause in sides.clauses.all if clause.clause.match is Match.NOT_MATCHED)
+    inserts = tuple(clause for clause in sides.clauses.all if clause.clause.kind is MatchKind.NOT_MATCHED)
     clauses = replace(sides.clauses, all=inserts, old=StructType())
     rows = join.unmatched_source(sides, clauses).filter(f"{ACTION} <> {IGNORE}")
     result, _ = _write(rows, clauses, found, metadata)
@@ -244,7 +244,7 @@ def _rewrite(found: _Found, metadata: Metadata, joined: DataFrame, total: int) -
     if not clauses.plan.deletes_every_match:
         return replace(result, counts=counts), int(observed[_PAIRS])
     # A row that is matched twice is in two pairs, and is deleted once.
-    (number,) = clauses.numbers(Match.MATCHED, Delete)
+    (number,) = clauses.numbers(MatchKind.MATCHED, RowVerb.DELETE)
     return replace(result, counts=counts | {number: total - int(observed[_UNMATCHED])}), total
 
 
@@ -274,17 +274,17 @@ def _unless_unchanged(found: _Found, result: Merged) -> Merged:
 def _metrics(found: _Found, result: Merged, elapsed_ms: int) -> dict[str, str]:
     """`operationMetrics` by the reference's names."""
     clauses, changes = found.sides.clauses, result.changes
-    by_source = Match.NOT_MATCHED_BY_SOURCE
+    by_source = MatchKind.NOT_MATCHED_BY_SOURCE
     return as_strings(
         {
             "numSourceRows": found.sides.source.rows,
-            "numTargetRowsInserted": result.of(clauses, Insert, *Match),
-            "numTargetRowsUpdated": result.of(clauses, Update, *Match),
-            "numTargetRowsMatchedUpdated": result.of(clauses, Update, Match.MATCHED),
-            "numTargetRowsNotMatchedBySourceUpdated": result.of(clauses, Update, by_source),
-            "numTargetRowsDeleted": result.of(clauses, Delete, *Match),
-            "numTargetRowsMatchedDeleted": result.of(clauses, Delete, Match.MATCHED),
-            "numTargetRowsNotMatchedBySourceDeleted": result.of(clauses, Delete, by_source),
+            "numTargetRowsInserted": result.of(clauses, RowVerb.INSERT, *MatchKind),
+            "numTargetRowsUpdated": result.of(clauses, RowVerb.UPDATE, *MatchKind),
+            "numTargetRowsMatchedUpdated": result.of(clauses, RowVerb.UPDATE, MatchKind.MATCHED),
+            "numTargetRowsNotMatchedBySourceUpdated": result.of(clauses, RowVerb.UPDATE, by_source),
+            "numTargetRowsDeleted": result.of(clauses, RowVerb.DELETE, *MatchKind),
+            "numTargetRowsMatchedDeleted": result.of(clauses, RowVerb.DELETE, MatchKind.MATCHED),
+            "numTargetRowsNotMatchedBySourceDeleted": result.of(clauses, RowVerb.DELETE, by_source),
             "numTargetRowsCopied": result.copied,
             "numOutputRows": 0 if changes.written is None else changes.written.rows,
             "numTargetFilesAdded": changes.added,

@@ -9,53 +9,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum
-from typing import TypeAlias
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
 from dbt.adapters.silt.engine.kernel.table.actions import Json
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Column, Expression
-
-Name: TypeAlias = tuple[str, ...]
-
-
-class Match(Enum):
-    """The pairs of rows that a clause is about."""
-
-    MATCHED = "WHEN MATCHED"
-    NOT_MATCHED = "WHEN NOT MATCHED"
-    NOT_MATCHED_BY_SOURCE = "WHEN NOT MATCHED BY SOURCE"
-
-
-@dataclass(frozen=True)
-class Update:
-    """UPDATE SET column = value, ...; None stands for the star: every column from the source's of the same name."""
-
-    assignments: tuple[tuple[Name, str], ...] | None = None
-
-
-@dataclass(frozen=True)
-class Insert:
-    """INSERT (column, ...) VALUES (value, ...); None stands for the star, empty names for columns by position."""
-
-    values: tuple[tuple[Name, str], ...] | None = None
-
-
-@dataclass(frozen=True)
-class Delete:
-    """DELETE"""
-
-
-Action: TypeAlias = Update | Insert | Delete
-
-
-@dataclass(frozen=True)
-class Clause:
-    """WHEN ... [AND condition] THEN action."""
-
-    match: Match
-    action: Action
-    condition: str | None = None
+from dbt.adapters.silt.engine.sql.ast import (
+    InsertAll,
+    InsertValues,
+    MatchKind,
+    MergeClause,
+    Name,
+    RowVerb,
+    UpdateAll,
+    UpdateSet,
+)
 
 
 @dataclass(frozen=True)
@@ -91,26 +58,26 @@ class MergePlan:
     target_alias: str
     source_alias: str
     condition: str
-    clauses: tuple[Clause, ...]
+    clauses: tuple[MergeClause, ...]
     schema_evolution: bool = False
     keys: tuple[KeyEquality, ...] = ()
     target_predicate: Expression = TRUE
     source_bytes: int | None = None
     keys_only: bool = False
 
-    def of(self, match: Match) -> tuple[Clause, ...]:
+    def of(self, kind: MatchKind) -> tuple[MergeClause, ...]:
         """The clauses about such pairs, in order."""
-        return tuple(clause for clause in self.clauses if clause.match is match)
+        return tuple(clause for clause in self.clauses if clause.kind is kind)
 
     @property
     def inserts_only(self) -> bool:
-        return all(clause.match is Match.NOT_MATCHED for clause in self.clauses)
+        return all(clause.kind is MatchKind.NOT_MATCHED for clause in self.clauses)
 
     @property
     def deletes_every_match(self) -> bool:
         """Whether all that happens to a matched row is that it is deleted: then it may match more than once."""
-        matched = self.of(Match.MATCHED)
-        return len(matched) == 1 and isinstance(matched[0].action, Delete) and matched[0].condition is None
+        matched = self.of(MatchKind.MATCHED)
+        return len(matched) == 1 and matched[0].action.verb is RowVerb.DELETE and matched[0].condition is None
 
 
 def check(plan: MergePlan, table: str) -> None:
@@ -122,13 +89,13 @@ def check(plan: MergePlan, table: str) -> None:
     if not plan.clauses:
         raise InvalidStatementError("MERGE needs at least one WHEN clause", table=table)
     for clause in plan.clauses:
-        if isinstance(clause.action, Insert) is not (clause.match is Match.NOT_MATCHED):
-            action = type(clause.action).__name__.upper()
-            raise InvalidStatementError(f"{clause.match.value} cannot have the action {action}", table=table)
-    for match in Match:
-        if any(clause.condition is None for clause in plan.of(match)[:-1]):
+        verb = clause.action.verb
+        if (verb is RowVerb.INSERT) is not (clause.kind is MatchKind.NOT_MATCHED):
+            raise InvalidStatementError(f"{clause.kind.sql} cannot have the action {verb.value.upper()}", table=table)
+    for kind in MatchKind:
+        if any(clause.condition is None for clause in plan.of(kind)[:-1]):
             raise InvalidStatementError(
-                f"a {match.value} clause without a condition stands before another one, which is never reached",
+                f"a {kind.sql} clause without a condition stands before another one, which is never reached",
                 remedy="Put the clause without a condition last",
                 table=table,
             )
@@ -138,33 +105,29 @@ def operation_parameters(plan: MergePlan) -> dict[str, Json]:
     """The statement as `commitInfo.operationParameters` holds it, in the reference's spelling."""
     return {
         "predicate": json.dumps([plan.condition], ensure_ascii=False),
-        "matchedPredicates": _described(plan.of(Match.MATCHED)),
-        "notMatchedPredicates": _described(plan.of(Match.NOT_MATCHED)),
-        "notMatchedBySourcePredicates": _described(plan.of(Match.NOT_MATCHED_BY_SOURCE)),
+        "matchedPredicates": _described(plan.of(MatchKind.MATCHED)),
+        "notMatchedPredicates": _described(plan.of(MatchKind.NOT_MATCHED)),
+        "notMatchedBySourcePredicates": _described(plan.of(MatchKind.NOT_MATCHED_BY_SOURCE)),
     }
 
 
 def assigned_names(plan: MergePlan) -> Iterator[Name]:
     """The columns that clauses name to be set, as written."""
     for clause in plan.clauses:
-        if isinstance(clause.action, Update):
-            yield from (name for name, _ in clause.action.assignments or ())
-        elif isinstance(clause.action, Insert):
-            yield from (name for name, _ in clause.action.values or ())
+        if isinstance(clause.action, UpdateSet):
+            yield from (each.column for each in clause.action.assignments)
+        elif isinstance(clause.action, InsertValues):
+            yield from clause.action.columns
 
 
 def has_star(plan: MergePlan) -> bool:
     """Whether some clause sets every column."""
-    return any(
-        (isinstance(clause.action, Update) and clause.action.assignments is None)
-        or (isinstance(clause.action, Insert) and clause.action.values is None)
-        for clause in plan.clauses
-    )
+    return any(isinstance(clause.action, UpdateAll | InsertAll) for clause in plan.clauses)
 
 
-def _described(clauses: Sequence[Clause]) -> str:
+def _described(clauses: Sequence[MergeClause]) -> str:
     described = []
     for clause in clauses:
         predicate = {} if clause.condition is None else {"predicate": clause.condition}
-        described.append({**predicate, "actionType": type(clause.action).__name__.lower()})
+        described.append({**predicate, "actionType": clause.action.verb.value})
     return json.dumps(described, ensure_ascii=False, separators=(",", ":"))

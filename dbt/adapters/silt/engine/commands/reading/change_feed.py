@@ -13,11 +13,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.reading import scan
-from dbt.adapters.silt.engine.commands.spark.partitions import quoted
 from dbt.adapters.silt.engine.commands.spark.types import spark_schema
 from dbt.adapters.silt.engine.commands.writing.change_data import DELETE, INSERT
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan.change_feed import FEED_COLUMNS, VersionChanges
@@ -152,7 +152,7 @@ def _table_of_facts(spark: SparkSession, files: Sequence[_ChangedFile]) -> DataF
 
 def _with_facts(frame: DataFrame, end: Snapshot, change_type: Column, version: Column, at: Column) -> DataFrame:
     return frame.select(
-        *(quoted(name) for name in end.schema.names),
+        *(quote(name) for name in end.schema.names),
         change_type.alias(CHANGE_TYPE),
         version.cast("bigint").alias(COMMIT_VERSION),
         F.timestamp_millis(at).alias(COMMIT_TIMESTAMP),

@@ -23,11 +23,11 @@ from dbt.adapters.silt.engine.commands.reading import scan_vectors
 from dbt.adapters.silt.engine.commands.reading.scan_vectors import WORDS, RowFilter
 from dbt.adapters.silt.engine.commands.spark import errors, partitions, stored_columns
 from dbt.adapters.silt.engine.commands.spark.locations import absolute_name, reported_path, spark_path
-from dbt.adapters.silt.engine.commands.spark.partitions import quoted
 from dbt.adapters.silt.engine.commands.spark.types import is_void, spark_schema
 from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table import column_mapping, type_widening
@@ -206,7 +206,7 @@ def _read_joined(scan: _Scan, files: _Files) -> DataFrame:
     """Files whose missing columns, and spelling in the log, a broadcast table gives."""
     frame = _open(scan, files)
     metadata = frame.metadataColumn("_metadata")
-    present = [quoted(stored.name) for member, stored in scan.pairs(files.columns) if not is_void(member.type)]
+    present = [quote(stored.name) for member, stored in scan.pairs(files.columns) if not is_void(member.type)]
     frame = frame.select(*present, metadata["file_path"].alias(_REPORTED), metadata["row_index"].alias(ROW))
     known = scan.spark.createDataFrame(_table_of_files(scan, files))
     joined = frame.join(F.broadcast(known), _REPORTED)

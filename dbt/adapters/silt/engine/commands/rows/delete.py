@@ -12,11 +12,11 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import marking, row_changes
 from dbt.adapters.silt.engine.commands.rows.row_changes import FileChanges, Limits, RowResult, Rows
-from dbt.adapters.silt.engine.commands.spark.partitions import quoted
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import change_data, files
 from dbt.adapters.silt.engine.kernel.errors import InternalError
 from dbt.adapters.silt.engine.kernel.files import row_counts
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
@@ -83,7 +83,7 @@ def _mark(
     changes = replace(changes, removed=pa.concat_tables([whole, changes.removed]))
     deleted = plan.num_deleted + row_changes.row_count(target, whole)
     if is_recorded and (plan.files_to_rewrite.num_rows or plan.files_to_mark.num_rows):
-        going = found.select(*map(quoted, target.snapshot.schema.names))
+        going = found.select(*map(quote, target.snapshot.schema.names))
         gone = scan.read(spark, target.log, target.snapshot, whole).unionAll(going)
         deletions, expected = {change_data.DELETE: gone}, {change_data.DELETE: deleted}
         changes = row_changes.record(target, changes, target.snapshot.metadata, deletions, expected)

@@ -35,8 +35,8 @@ from dbt.adapters.silt.engine.kernel.table.active_files import size as size
 from dbt.adapters.silt.engine.kernel.table.expressions import Expression
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
-from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, as_strings, is_needed
-from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, as_strings, is_needed
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult
 
 RESERVED_PREFIX = "__silt_"
 

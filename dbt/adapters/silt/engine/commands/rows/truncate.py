@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pyspark.sql import SparkSession
-
 from dbt.adapters.silt.engine.commands.commit import commit
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel.files import row_counts
@@ -13,7 +11,7 @@ from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operati
 OPERATION = "TRUNCATE"
 
 
-def truncate(spark: SparkSession, target: Target, settings: WriteSettings) -> Outcome:
+def truncate(target: Target, settings: WriteSettings) -> Outcome:
     """Takes all rows out of the table; runs no Spark job.
 
     Raises:

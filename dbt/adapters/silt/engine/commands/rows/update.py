@@ -12,16 +12,17 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import marking, row_changes
 from dbt.adapters.silt.engine.commands.rows.row_changes import FileChanges, Limits, RowResult, Rows
-from dbt.adapters.silt.engine.commands.spark.partitions import quoted
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import change_data, checks, files, generated, set_clause
 from dbt.adapters.silt.engine.commands.writing.checks import Check
-from dbt.adapters.silt.engine.commands.writing.set_clause import Assignment, Name
+from dbt.adapters.silt.engine.commands.writing.set_clause import AssignedColumn
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
 from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, as_strings
+from dbt.adapters.silt.engine.sql.ast import Assignment
 
 OPERATION = "UPDATE"
 
@@ -32,7 +33,7 @@ _UPDATED = "updated"
 def update(
     spark: SparkSession,
     target: Target,
-    pairs: Sequence[tuple[Name, str]],
+    assignments: Sequence[Assignment],
     rows: Rows,
     settings: WriteSettings,
     limits: Limits | None = None,
@@ -40,7 +41,7 @@ def update(
     """Sets columns of the rows for which the condition is true.
 
     Args:
-        pairs: the column, its name as parts, and the text of its new value.
+        assignments: a column's name may begin with the alias of `rows`.
 
     Raises:
         ColumnNotFoundError, InvalidStatementError, TypeMismatchError: an assignment cannot be made.
@@ -52,14 +53,16 @@ def update(
     started = target.log.clock.now_ms()
     check_writable(target.snapshot.protocol, target.name, target.snapshot.metadata)
     row_changes.check_names(target.snapshot.schema, target.name)
-    assigned = set_clause.resolve(pairs, target.snapshot.schema, rows.alias, target.name)
+    assigned = set_clause.resolve(assignments, target.snapshot.schema, rows.alias, target.name)
     result = _run(spark, target, assigned, rows, limits or Limits())
     operation = Operation(OPERATION, metrics=as_strings({"numUpdatedRows": result.changed}))
     outcome = row_changes.end(target, operation, rows, result, settings, started)
     return replace(outcome, rows_updated=result.changed)
 
 
-def _run(spark: SparkSession, target: Target, assigned: Sequence[Assignment], rows: Rows, limits: Limits) -> RowResult:
+def _run(
+    spark: SparkSession, target: Target, assigned: Sequence[AssignedColumn], rows: Rows, limits: Limits
+) -> RowResult:
     everything = target.snapshot.files
     candidates = everything if rows.condition is None else skipping.prune(target.snapshot, rows.predicate)
     is_marked = rows.condition is not None and marking.writes_deletion_vectors(target.snapshot)
@@ -85,7 +88,7 @@ def _run(spark: SparkSession, target: Target, assigned: Sequence[Assignment], ro
 def _mark(
     spark: SparkSession,
     target: Target,
-    assigned: Sequence[Assignment],
+    assigned: Sequence[AssignedColumn],
     rows: Rows,
     candidates: pa.Table,
     limits: Limits,
@@ -126,14 +129,16 @@ def _read(spark: SparkSession, target: Target, rows: Rows, chosen: pa.Table, wit
     return frame.withColumn(_CHANGED, F.expr(condition))
 
 
-def _new_rows(frame: DataFrame, target: Target, assigned: Sequence[Assignment]) -> tuple[DataFrame, tuple[Check, ...]]:
+def _new_rows(
+    frame: DataFrame, target: Target, assigned: Sequence[AssignedColumn]
+) -> tuple[DataFrame, tuple[Check, ...]]:
     """All rows of the frame as the table is to have them, and what the changed ones must keep."""
     made = set_clause.settings(frame, assigned, target.name)
     per_column = set_clause.by_column(made)
     changed = F.col(_CHANGED)
     columns = []
     for member in target.snapshot.schema:
-        old = F.col(quoted(member.name))
+        old = F.col(quote(member.name))
         own = per_column.get(member.name.lower())
         new = old if own is None else F.when(changed, set_clause.with_assignments(old, own)).otherwise(old)
         columns.append(new.alias(member.name))

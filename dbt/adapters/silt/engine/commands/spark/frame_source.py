@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from pyspark.sql import DataFrame
 
-from dbt.adapters.silt.engine.commands.spark.partitions import quoted
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 
 
 def check(df: object) -> None:
@@ -32,7 +32,7 @@ def check(df: object) -> None:
 @contextmanager
 def view(df: DataFrame, name: str) -> Iterator[None]:
     """In here, its session has a temporary view of its rows."""
-    df.createTempView(quoted(name))
+    df.createTempView(quote(name))
     try:
         yield
     finally:

@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.spark.types import spark_type
 from dbt.adapters.silt.engine.kernel.errors import DataRejectedError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import (
     ArrayType,
     DataType,
@@ -80,7 +81,7 @@ def copy_names(stored: StructType, partitioning: Sequence[StructField]) -> dict[
 
 def copy(member: StructField) -> Column:
     """The column's copy, as text."""
-    column = F.col(quoted(member.name))
+    column = F.col(quote(member.name))
     name = getattr(member.type, "name", "")
     text = (F.unix_micros(column) if name == "timestamp" else column).cast("string")
     if name != "string":
@@ -106,11 +107,6 @@ def typed(text: Column, data_type: DataType) -> Column:
     if getattr(data_type, "name", "") == "timestamp":
         given = F.when(given.rlike(_WITH_ZONE), given).otherwise(F.concat(given, F.lit("Z")))
     return given.cast(spark_type(data_type))
-
-
-def quoted(name: str) -> str:
-    """The name as an identifier of Spark SQL."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def log_value(text: str, data_type: DataType) -> str | None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands.spark.partitions import quoted
 from dbt.adapters.silt.engine.commands.spark.types import spark_type
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import StructField, all_fields, nullable
 
 
 def to_table_column(member: StructField, stored: StructField) -> Column:
     """A file's column as the table's, under the table's name; of another name inside, it is cast by position."""
-    column = F.col(quoted(stored.name))
+    column = F.col(quote(stored.name))
     if stored.type.sql_name != member.type.sql_name:
         column = column.cast(spark_type(nullable(member.type)))
     return column.alias(member.name, metadata=dict(member.metadata))
@@ -20,7 +20,7 @@ def to_table_column(member: StructField, stored: StructField) -> Column:
 
 def to_file_column(member: StructField, stored: StructField) -> Column:
     """A table's column as its files have it: names and Parquet field ids, those of members of structs too."""
-    column = F.col(quoted(member.name))
+    column = F.col(quote(member.name))
     if stored == member:
         return column
     if any(True for _ in all_fields(stored.type)):

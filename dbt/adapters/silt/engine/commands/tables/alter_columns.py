@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import row_changes
 from dbt.adapters.silt.engine.commands.rows.row_changes import FileChanges
-from dbt.adapters.silt.engine.commands.spark.partitions import check_partitionable, quoted
+from dbt.adapters.silt.engine.commands.spark.partitions import check_partitionable
 from dbt.adapters.silt.engine.commands.spark.types import (
     check_storable,
     column_type,
@@ -31,15 +31,13 @@ from dbt.adapters.silt.engine.commands.spark.types import (
 )
 from dbt.adapters.silt.engine.commands.tables import schema_edits, stats_columns
 from dbt.adapters.silt.engine.commands.tables.metadata_commit import check_rows, commit_metadata
-from dbt.adapters.silt.engine.commands.tables.schema_edits import FIRST as FIRST
-from dbt.adapters.silt.engine.commands.tables.schema_edits import ColumnChange as ColumnChange
-from dbt.adapters.silt.engine.commands.tables.schema_edits import NewColumn as NewColumn
-from dbt.adapters.silt.engine.commands.tables.schema_edits import Path, spelled
+from dbt.adapters.silt.engine.commands.tables.schema_edits import spelled
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings, with_schema
 from dbt.adapters.silt.engine.commands.writing import defaults, files, generated
 from dbt.adapters.silt.engine.commands.writing.checks import not_null_checks, table_checks
 from dbt.adapters.silt.engine.commands.writing.store_assignment import assign
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table import clustering, expressions, keys, type_widening
 from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata
@@ -56,6 +54,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     nullable_schema,
 )
 from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, ReadSet
+from dbt.adapters.silt.engine.sql.ast import ColumnChange, Name, NewColumn
 
 
 def add_columns(
@@ -89,13 +88,13 @@ def add_columns(
     metadata = _checked_metadata(target, schema)
     if any(column.default is not None for column in columns):
         frame = scan.read(spark, target.log, target.snapshot)
-        return _finish(spark, target, operation, metadata, frame, settings)
+        return _finish(target, operation, metadata, frame, settings)
     reads = ReadSet(whole_table=any(not column.nullable for column in columns))
     return commit_metadata(target, operation, metadata, reads, settings)
 
 
 def drop_columns(
-    spark: SparkSession, target: Target, paths: Sequence[Path], if_exists: bool, settings: WriteSettings
+    spark: SparkSession, target: Target, paths: Sequence[Name], if_exists: bool, settings: WriteSettings
 ) -> Outcome:
     """Drops columns. Without column mapping it writes all rows anew, so it costs what writing the table costs.
 
@@ -123,7 +122,7 @@ def drop_columns(
     metadata = keys.without_columns(stats_columns.without(_checked_metadata(target, schema), gone), gone)
     _check_conditions(spark, target, metadata)
     frame = None if is_mapped(metadata.configuration) else _without_columns(spark, target, gone)
-    return _finish(spark, target, operation, metadata, frame, settings)
+    return _finish(target, operation, metadata, frame, settings)
 
 
 def change_columns(
@@ -151,7 +150,7 @@ def change_columns(
     if any(change.default or change.type for change in changes):
         defaults.check_defaults(spark, schema, target.name)
     under_new_names, partition_columns = target.snapshot.schema, list(target.snapshot.partition_columns)
-    renames: dict[Path, str] = {}
+    renames: dict[Name, str] = {}
     for change in changes:
         if change.new_name is None or change.new_name == change.path[-1]:
             continue
@@ -170,7 +169,7 @@ def change_columns(
     if renames or any(change.type is not None for change in changes):
         _check_conditions(spark, target, metadata)
     if moves_files or any(_needs_rewrite(change, target) for change in changes):
-        return _finish(spark, target, operation, metadata, _renamed_columns(spark, target, under_new_names), settings)
+        return _finish(target, operation, metadata, _renamed_columns(spark, target, under_new_names), settings)
     _check_nulls(spark, target, changes)
     rests_on_rows = any(change.nullable is False for change in changes)
     return commit_metadata(target, operation, metadata, ReadSet(whole_table=rests_on_rows), settings)
@@ -186,7 +185,7 @@ def _checked_metadata(target: Target, schema: StructType) -> Metadata:
     return with_schema(target, schema)
 
 
-def _check_not_clustered_by(target: Target, path: Path) -> None:
+def _check_not_clustered_by(target: Target, path: Name) -> None:
     """Passes where files are not clustered by a column, or by one inside of it."""
     physical = clustering.physical_path(target.snapshot.schema, path)
     if any(column[: len(physical)] == physical for column in clustering.clustering_columns(target.snapshot.domains)):
@@ -196,7 +195,6 @@ def _check_not_clustered_by(target: Target, path: Path) -> None:
 
 
 def _finish(
-    spark: SparkSession,
     target: Target,
     operation: Operation,
     metadata: Metadata,
@@ -220,7 +218,7 @@ def _finish(
 # Columns that go
 
 
-def _without_columns(spark: SparkSession, target: Target, gone: Sequence[Path]) -> DataFrame | None:
+def _without_columns(spark: SparkSession, target: Target, gone: Sequence[Name]) -> DataFrame | None:
     if not gone or not target.snapshot.num_files:
         return None
     frame = scan.read(spark, target.log, target.snapshot)
@@ -229,11 +227,11 @@ def _without_columns(spark: SparkSession, target: Target, gone: Sequence[Path]) 
         inner = [path[1:] for path in gone if path[0].lower() == member.name.lower()]
         if () in inner:
             continue
-        kept.append(_without(F.col(quoted(member.name)), member.type, inner).alias(member.name))
+        kept.append(_without(F.col(quote(member.name)), member.type, inner).alias(member.name))
     return frame.select(*kept)
 
 
-def _without(value: Column, data_type: DataType, gone: Sequence[Path]) -> Column:
+def _without(value: Column, data_type: DataType, gone: Sequence[Name]) -> Column:
     """A value without some members of the structs inside of it; null stays null."""
     if not gone:
         return value
@@ -275,20 +273,20 @@ def _changed(schema: StructType, change: ColumnChange, target: Target) -> Struct
         schema = schema_edits.changed(schema, path, lambda field: replace(field, nullable=nullable), table)
     if change.default is not None:
         schema = _with_default(schema, path, change.default, table)
-    if change.after is not None:
-        schema = schema_edits.moved(schema, path, change.after, table)
+    if change.position is not None:
+        schema = schema_edits.moved(schema, path, change.position, table)
     schema_edits.require(schema, path, table)
     return schema
 
 
-def _with_default(schema: StructType, path: Path, default: str, table: str) -> StructType:
+def _with_default(schema: StructType, path: Name, default: str, table: str) -> StructType:
     if len(path) > 1:
         raise InvalidStatementError(f"`{spelled(path)}` is inside a column: only columns have defaults", table=table)
     kept = {CURRENT_DEFAULT: default or None}
     return schema_edits.changed(schema, path, lambda field: field.with_metadata(**kept), table)
 
 
-def _with_type(schema: StructType, path: Path, text: str, target: Target) -> StructType:
+def _with_type(schema: StructType, path: Name, text: str, target: Target) -> StructType:
     field = schema_edits.require(schema, path, target.name)
     typed = column_type(text, target.name)
     if schema_edits.is_same_type(field, typed):
@@ -340,7 +338,7 @@ def _renamed_columns(spark: SparkSession, target: Target, under_new_names: Struc
 
 
 def _renamed_column(old: StructField, new: StructField) -> Column:
-    value = F.col(quoted(old.name))
+    value = F.col(quote(old.name))
     if not isinstance(new.type, ArrayType | MapType | StructType):
         return value.alias(new.name)
     return value.cast(spark_type(new.type)).alias(new.name)
@@ -389,7 +387,7 @@ def _operation(changes: Sequence[ColumnChange], schema: StructType) -> Operation
     return Operation("CHANGE COLUMNS", {"columns": _json(described)})
 
 
-def _described(field: StructField, path: Path) -> dict[str, Json]:
+def _described(field: StructField, path: Name) -> dict[str, Json]:
     (column,) = json.loads(StructType((replace(field, name=spelled(path)),)).to_json())["fields"]
     return {"column": column}
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.commands.commit import commit, replaced_whole
 from dbt.adapters.silt.engine.commands.tables import copies
-from dbt.adapters.silt.engine.commands.tables.creation import CreateMode, Place, check_mode, ended_domains
+from dbt.adapters.silt.engine.commands.tables.creation import Place, check_mode, ended_domains
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.commands.writing.files import Written
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
@@ -34,6 +34,7 @@ from dbt.adapters.silt.engine.kernel.table.properties import (
 )
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, as_strings
+from dbt.adapters.silt.engine.sql.ast import CreateMode
 
 OPERATION: Final = "CLONE"
 
@@ -73,7 +74,7 @@ def clone(
         ConcurrentCreateError, ConcurrentModificationError: another writer made, or changed, the table meanwhile.
     """
     base, log = place.base, place.log
-    if base is not None and mode is CreateMode.IF_NOT_EXISTS:
+    if base is not None and mode is CreateMode.CREATE_IF_NOT_EXISTS:
         return Outcome(OPERATION, log.name, base.version, attempts=0)
     check_mode(place, mode)
     _check_source(place, source)

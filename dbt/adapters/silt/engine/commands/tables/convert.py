@@ -32,6 +32,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ValueNotCastableError,
 )
 from dbt.adapters.silt.engine.kernel.files import statistics
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table import parquet_schema
@@ -135,7 +136,7 @@ def _check_partitioning(found: Sequence[_Found], partitioning: Sequence[StructFi
     for file in found:
         given = [name for name, _ in file.values]
         if [name.lower() for name in given] != [name.lower() for name in wanted]:
-            clause = ", ".join(f"{partitions.quoted(name)} string" for name in given)
+            clause = ", ".join(f"{quote(name)} string" for name in given)
             raise InvalidStatementError(
                 f"{file.status.path} lies in folders of the partition columns [{', '.join(given)}], and the statement "
                 f"names [{', '.join(wanted)}]",

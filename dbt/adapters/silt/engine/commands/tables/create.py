@@ -12,9 +12,7 @@ from dbt.adapters.silt.engine.commands.commit import commit, replaced_whole
 from dbt.adapters.silt.engine.commands.rows import row_changes
 from dbt.adapters.silt.engine.commands.spark.partitions import check_partitionable
 from dbt.adapters.silt.engine.commands.spark.types import check_storable, column_type, query_schema
-from dbt.adapters.silt.engine.commands.tables.creation import CreateMode as CreateMode
-from dbt.adapters.silt.engine.commands.tables.creation import Place as Place
-from dbt.adapters.silt.engine.commands.tables.creation import check_mode, ended_domains
+from dbt.adapters.silt.engine.commands.tables.creation import Place, check_mode, ended_domains
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import defaults, files, generated
 from dbt.adapters.silt.engine.commands.writing.checks import table_checks
@@ -35,27 +33,10 @@ from dbt.adapters.silt.engine.kernel.table.properties import CONSTRAINT_PREFIX, 
 from dbt.adapters.silt.engine.kernel.table.schema import CURRENT_DEFAULT, GENERATION_EXPRESSION, StructField, StructType
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, as_strings
 from dbt.adapters.silt.engine.kernel.transaction.row_tracking import enabled
+from dbt.adapters.silt.engine.sql.ast import ColumnDefinition, CreateMode
 
 _COMMANDS = frozenset(("delta.minreaderversion", "delta.minwriterversion", "delta.ignoreprotocoldefaults"))
 """Properties that ask for something once and are not kept."""
-
-
-@dataclass(frozen=True)
-class ColumnSpec:
-    """A column as the statement declares it.
-
-    Args:
-        type: SQL text; None where the query gives it.
-        default: SQL text of the value of rows that give none.
-        generated: SQL text that the column's values are computed by, from other columns.
-    """
-
-    name: str
-    type: str | None = None
-    nullable: bool = True
-    comment: str | None = None
-    default: str | None = None
-    generated: str | None = None
 
 
 @dataclass(frozen=True)
@@ -69,7 +50,7 @@ class Definition:
         keys: recorded, not enforced; by name.
     """
 
-    columns: tuple[ColumnSpec, ...] = ()
+    columns: tuple[ColumnDefinition, ...] = ()
     partition_columns: tuple[str, ...] = ()
     comment: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -98,7 +79,7 @@ def create(
     """
     name, base = place.log.name, place.base
     operation = _operation_name(mode, query)
-    if base is not None and mode is CreateMode.IF_NOT_EXISTS:
+    if base is not None and mode is CreateMode.CREATE_IF_NOT_EXISTS:
         return Outcome(operation, name, base.version, rows_inserted=0, attempts=0)
     check_mode(place, mode)
     metadata, protocol = _described(place, definition, query)
@@ -110,8 +91,8 @@ def create(
 
 
 def _operation_name(mode: CreateMode, query: DataFrame | None) -> str:
-    kept = CreateMode.CREATE if mode is CreateMode.IF_NOT_EXISTS else mode
-    return kept.value if query is None else f"{kept.value} AS SELECT"
+    verb = (CreateMode.CREATE if mode is CreateMode.CREATE_IF_NOT_EXISTS else mode).value.upper()
+    return f"{verb} TABLE" if query is None else f"{verb} TABLE AS SELECT"
 
 
 def _described(place: Place, definition: Definition, query: DataFrame | None) -> tuple[Metadata, Protocol]:

@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, RelationNotFoundError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.actions import DomainMetadata
+from dbt.adapters.silt.engine.sql.ast import CreateMode
 
 _ROW_TRACKING = "delta.rowTracking"
-
-
-class CreateMode(Enum):
-    """What happens where the table is there already, or, for REPLACE, is not."""
-
-    CREATE = "CREATE TABLE"
-    IF_NOT_EXISTS = "CREATE TABLE IF NOT EXISTS"
-    OR_REPLACE = "CREATE OR REPLACE TABLE"
-    REPLACE = "REPLACE TABLE"
 
 
 @dataclass(frozen=True)

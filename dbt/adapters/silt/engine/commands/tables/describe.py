@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Final
 
-from dbt.adapters.silt.engine.commands.spark.partitions import quoted
 from dbt.adapters.silt.engine.commands.spark.types import spark_schema
+from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -138,16 +138,16 @@ def create_statement(name: str, snapshot: Snapshot) -> Answer:
     metadata = snapshot.metadata
     constraints = snapshot.properties.constraints
     entries = [_column_definition(field) for field in snapshot.schema]
-    entries += [f"CONSTRAINT {quoted(key)} {_check(condition)}" for key, condition in constraints.items()]
-    entries += [f"CONSTRAINT {quoted(key)} {each.sql}" for key, each in table_keys(metadata.configuration).items()]
+    entries += [f"CONSTRAINT {quote(key)} {_check(condition)}" for key, condition in constraints.items()]
+    entries += [f"CONSTRAINT {quote(key)} {each.sql}" for key, each in table_keys(metadata.configuration).items()]
     lines = [f"CREATE TABLE {name} (", ",\n".join(f"  {entry}" for entry in entries) + ")", "USING delta"]
     if snapshot.partition_columns:
-        lines.append(f"PARTITIONED BY ({', '.join(map(quoted, snapshot.partition_columns))})")
+        lines.append(f"PARTITIONED BY ({', '.join(map(quote, snapshot.partition_columns))})")
     if metadata.description is not None:
-        lines.append(f"COMMENT {_literal(metadata.description)}")
+        lines.append(f"COMMENT {string_literal(metadata.description)}")
     kept = {k: v for k, v in metadata.configuration.items() if is_settable(k) and not k.startswith(_CONSTRAINTS)}
     if kept:
-        pairs = ",\n".join(f"  {_literal(key)} = {_literal(value)}" for key, value in sorted(kept.items()))
+        pairs = ",\n".join(f"  {string_literal(key)} = {string_literal(value)}" for key, value in sorted(kept.items()))
         lines.append(f"TBLPROPERTIES (\n{pairs})")
     return Answer((("\n".join(lines),),), "createtab_stmt string")
 
@@ -247,13 +247,13 @@ def _clustering_columns(snapshot: Snapshot) -> list[str]:
 
 def _column_definition(field: StructField) -> str:
     type_text = field.metadata.get(CHAR_VARCHAR_KEY) or _type_text(field.type)
-    return f"{quoted(field.name)} {type_text}{_suffix(field)}"
+    return f"{quote(field.name)} {type_text}{_suffix(field)}"
 
 
 def _type_text(data_type: DataType) -> str:
     """The type with what is declared inside of it, as a statement spells it."""
     if isinstance(data_type, StructType):
-        members = (f"{quoted(member.name)}: {_type_text(member.type)}{_suffix(member)}" for member in data_type)
+        members = (f"{quote(member.name)}: {_type_text(member.type)}{_suffix(member)}" for member in data_type)
         return f"STRUCT<{', '.join(members)}>"
     if isinstance(data_type, ArrayType):
         return f"ARRAY<{_type_text(data_type.element_type)}>"
@@ -263,16 +263,11 @@ def _type_text(data_type: DataType) -> str:
 
 
 def _suffix(field: StructField) -> str:
-    comment = "" if field.comment is None else f" COMMENT {_literal(field.comment)}"
+    comment = "" if field.comment is None else f" COMMENT {string_literal(field.comment)}"
     expression = field.generation_expression
     generated = "" if expression is None else f" GENERATED ALWAYS AS ({expression})"
     default = f" DEFAULT {field.default}" if CURRENT_DEFAULT in field.metadata else ""
     return ("" if field.nullable else " NOT NULL") + generated + default + comment
-
-
-def _literal(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
 
 
 def _time(milliseconds: int | None) -> datetime | None:

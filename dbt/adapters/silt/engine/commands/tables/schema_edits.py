@@ -7,8 +7,7 @@ and values of a map by `key` and `value`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from dataclasses import replace
 
 from dbt.adapters.silt.engine.commands.spark.types import column_type, text_length
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, InvalidStatementError
@@ -22,46 +21,10 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     StructType,
 )
 from dbt.adapters.silt.engine.kernel.table.type_widening import TYPE_CHANGES
-
-Path: TypeAlias = tuple[str, ...]
-
-
-FIRST: Final = ""
-"""As the column to stand after: stand first."""
+from dbt.adapters.silt.engine.sql.ast import Name, NewColumn, Position
 
 
-@dataclass(frozen=True)
-class NewColumn:
-    """A column to add.
-
-    Args:
-        type: SQL text.
-        after: the column of its level that it stands after, FIRST, or None for the end.
-        default: SQL text of the value that the rows that are there get, and later ones that name none.
-    """
-
-    path: Path
-    type: str
-    comment: str | None = None
-    after: str | None = None
-    nullable: bool = True
-    default: str | None = None
-
-
-@dataclass(frozen=True)
-class ColumnChange:
-    """What changes of a column; None leaves a thing as it is, an empty comment or default takes it away."""
-
-    path: Path
-    new_name: str | None = None
-    type: str | None = None
-    comment: str | None = None
-    nullable: bool | None = None
-    after: str | None = None
-    default: str | None = None
-
-
-def find(schema: StructType, path: Path, table: str) -> StructField | None:
+def find(schema: StructType, path: Name, table: str) -> StructField | None:
     """The column of that path; None if its level has none of that name.
 
     Raises:
@@ -70,7 +33,7 @@ def find(schema: StructType, path: Path, table: str) -> StructField | None:
     return _struct_at(schema, path[:-1], table).field(path[-1])
 
 
-def require(schema: StructType, path: Path, table: str) -> StructField:
+def require(schema: StructType, path: Name, table: str) -> StructField:
     """The column of that path.
 
     Raises:
@@ -100,10 +63,10 @@ def added(schema: StructType, column: NewColumn, table: str) -> StructType:
     field = replace(typed, name=column.path[-1], nullable=column.nullable)
     field = field.with_metadata(comment=column.comment or None, **{CURRENT_DEFAULT: column.default})
     within = column.path[:-1]
-    return _within(schema, within, lambda struct: _placed(struct.add(field), field.name, column.after, table), table)
+    return _within(schema, within, lambda struct: _placed(struct.add(field), field.name, column.position, table), table)
 
 
-def dropped(schema: StructType, path: Path, table: str) -> StructType:
+def dropped(schema: StructType, path: Name, table: str) -> StructType:
     """The schema without a column.
 
     Raises:
@@ -124,7 +87,7 @@ def dropped(schema: StructType, path: Path, table: str) -> StructType:
     return _within(schema, path[:-1], drop, table)
 
 
-def renamed(schema: StructType, path: Path, new_name: str, table: str) -> StructType:
+def renamed(schema: StructType, path: Name, new_name: str, table: str) -> StructType:
     """The schema with a column under another name, in its place.
 
     Raises:
@@ -142,7 +105,7 @@ def renamed(schema: StructType, path: Path, new_name: str, table: str) -> Struct
     return changed(schema, path, lambda old: replace(old, name=new_name), table)
 
 
-def changed(schema: StructType, path: Path, change: Callable[[StructField], StructField], table: str) -> StructType:
+def changed(schema: StructType, path: Name, change: Callable[[StructField], StructField], table: str) -> StructType:
     """The schema with one column changed.
 
     Raises:
@@ -152,14 +115,14 @@ def changed(schema: StructType, path: Path, change: Callable[[StructField], Stru
     return _within(schema, path[:-1], lambda struct: struct.replace(field.name, change(field)), table)
 
 
-def moved(schema: StructType, path: Path, after: str, table: str) -> StructType:
+def moved(schema: StructType, path: Name, position: Position, table: str) -> StructType:
     """The schema with a column in another place of its level.
 
     Raises:
         ColumnNotFoundError: there is no such column, or none to put it after.
     """
     require(schema, path, table)
-    return _within(schema, path[:-1], lambda struct: _placed(struct, path[-1], after, table), table)
+    return _within(schema, path[:-1], lambda struct: _placed(struct, path[-1], position, table), table)
 
 
 def is_same_type(field: StructField, typed: StructField) -> bool:
@@ -183,12 +146,12 @@ def retyped(field: StructField, typed: StructField) -> StructField:
     return replace(field, type=typed.type).with_metadata(**{CHAR_VARCHAR_KEY: length, TYPE_CHANGES: None})
 
 
-def spelled(path: Path) -> str:
+def spelled(path: Name) -> str:
     """A path as messages show it."""
     return ".".join(path)
 
 
-def _struct_at(schema: StructType, path: Path, table: str) -> StructType:
+def _struct_at(schema: StructType, path: Name, table: str) -> StructType:
     found: list[StructType] = []
 
     def note(struct: StructType) -> StructType:
@@ -199,7 +162,7 @@ def _struct_at(schema: StructType, path: Path, table: str) -> StructType:
     return found[0]
 
 
-def _within(schema: StructType, path: Path, edit: Callable[[StructType], StructType], table: str) -> StructType:
+def _within(schema: StructType, path: Name, edit: Callable[[StructType], StructType], table: str) -> StructType:
     """The schema with the struct at a path edited."""
     edited = _edited(schema, path, path, edit, table)
     assert isinstance(edited, StructType)
@@ -207,7 +170,7 @@ def _within(schema: StructType, path: Path, edit: Callable[[StructType], StructT
 
 
 def _edited(
-    data_type: DataType, path: Path, whole: Path, edit: Callable[[StructType], StructType], table: str
+    data_type: DataType, path: Name, whole: Name, edit: Callable[[StructType], StructType], table: str
 ) -> DataType:
     if not path:
         if not isinstance(data_type, StructType):
@@ -229,14 +192,14 @@ def _edited(
     raise _no_column(whole, table)
 
 
-def _placed(struct: StructType, name: str, after: str | None, table: str) -> StructType:
-    if after is None:
+def _placed(struct: StructType, name: str, position: Position | None, table: str) -> StructType:
+    if position is None:
         return struct
     field = struct.require(name, table)
     others = [member for member in struct if member is not field]
     at = 0
-    if after != FIRST:
-        before = struct.require(after, table)
+    if position.after is not None:
+        before = struct.require(position.after, table)
         if before is field:
             raise InvalidStatementError(f"the column `{name}` cannot be put after itself", table=table)
         at = others.index(before) + 1
@@ -254,5 +217,5 @@ def _without_inner_details(data_type: DataType) -> DataType:
     return data_type
 
 
-def _no_column(path: Path, table: str) -> ColumnNotFoundError:
+def _no_column(path: Name, table: str) -> ColumnNotFoundError:
     return ColumnNotFoundError(f"there is no column `{spelled(path)}`", table=table)

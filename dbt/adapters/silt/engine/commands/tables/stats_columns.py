@@ -5,25 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import Final
 
 from dbt.adapters.silt.engine.kernel.files.statistics import name_parts
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
-
-Path: TypeAlias = tuple[str, ...]
+from dbt.adapters.silt.engine.sql.ast import Name
 
 _PROPERTY: Final = "delta.dataSkippingStatsColumns"
 
 
-def without(metadata: Metadata, gone: Sequence[Path]) -> Metadata:
+def without(metadata: Metadata, gone: Sequence[Name]) -> Metadata:
     """The metadata without columns that go, and those inside of them."""
     return _with_columns(
         metadata, [path for path in _columns(metadata) if not any(_is_within(path, each) for each in gone)]
     )
 
 
-def renamed(metadata: Metadata, new_names: Mapping[Path, str]) -> Metadata:
+def renamed(metadata: Metadata, new_names: Mapping[Name, str]) -> Metadata:
     """The metadata with columns, and what stands inside of them, under new names.
 
     Args:
@@ -32,11 +32,11 @@ def renamed(metadata: Metadata, new_names: Mapping[Path, str]) -> Metadata:
     return _with_columns(metadata, [_renamed(path, new_names) for path in _columns(metadata)])
 
 
-def _columns(metadata: Metadata) -> list[Path]:
+def _columns(metadata: Metadata) -> list[Name]:
     return [name_parts(name) for name in TableProperties(metadata.configuration).data_skipping_stats_columns or ()]
 
 
-def _with_columns(metadata: Metadata, columns: Sequence[Path]) -> Metadata:
+def _with_columns(metadata: Metadata, columns: Sequence[Name]) -> Metadata:
     if columns == _columns(metadata):
         return metadata
     configuration = {key: value for key, value in metadata.configuration.items() if key != _PROPERTY}
@@ -45,18 +45,18 @@ def _with_columns(metadata: Metadata, columns: Sequence[Path]) -> Metadata:
     return replace(metadata, configuration=configuration)
 
 
-def _renamed(path: Path, new_names: Mapping[Path, str]) -> Path:
+def _renamed(path: Name, new_names: Mapping[Name, str]) -> Name:
     folded = {_folded(old): new for old, new in new_names.items()}
     return tuple(folded.get(_folded(path[: depth + 1]), part) for depth, part in enumerate(path))
 
 
-def _is_within(path: Path, outer: Path) -> bool:
+def _is_within(path: Name, outer: Name) -> bool:
     return _folded(path[: len(outer)]) == _folded(outer)
 
 
-def _folded(path: Path) -> Path:
+def _folded(path: Name) -> Name:
     return tuple(part.lower() for part in path)
 
 
 def _spelled(part: str) -> str:
-    return part if re.fullmatch(r"\w+", part) else "`" + part.replace("`", "``") + "`"
+    return part if re.fullmatch(r"\w+", part) else quote(part)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands.spark.partitions import quoted
 from dbt.adapters.silt.engine.commands.spark.types import text_length
 from dbt.adapters.silt.engine.kernel.errors import (
     CheckViolationError,
@@ -21,6 +20,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SiltError,
     ValueNotCastableError,
 )
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import (
     ArrayType,
@@ -71,7 +71,7 @@ def not_null_checks(schema: StructType, table: str) -> tuple[Check, ...]:
         return ()
     example = example_row(schema)
     return tuple(
-        Check(has_null(F.col(quoted(member.name))), example, _not_null_error(place, table))
+        Check(has_null(F.col(quote(member.name))), example, _not_null_error(place, table))
         for member in strict
         for place, has_null in _nulls(member, member.name)
     )
@@ -90,7 +90,7 @@ def constraint_checks(schema: StructType, properties: TableProperties, table: st
 
 def example_row(schema: StructType) -> Column:
     """A row's first simple columns, as JSON."""
-    shown = [F.col(quoted(member.name)).cast("string").alias(member.name) for member in schema if _is_simple(member)]
+    shown = [F.col(quote(member.name)).cast("string").alias(member.name) for member in schema if _is_simple(member)]
     return F.to_json(F.struct(*shown[:_SHOWN_COLUMNS]), {"ignoreNullFields": "false"}) if shown else F.lit("")
 
 
@@ -111,7 +111,7 @@ def _length_checks(schema: StructType, table: str) -> Iterator[Check]:
     for member in schema:
         limit = text_length(member)
         if limit is not None:
-            column = F.col(quoted(member.name))
+            column = F.col(quote(member.name))
             yield Check(F.char_length(column) > limit[1], column, _length_error(member.name, limit, table))
 
 
@@ -161,7 +161,7 @@ def _inner_nulls(data_type: DataType, name: str) -> Iterator[tuple[str, Test]]:
 def _generation_checks(schema: StructType, table: str) -> Iterator[Check]:
     for member in schema:
         if member.generation_expression is not None:
-            condition = f"{quoted(member.name)} <=> ({member.generation_expression}\n)"
+            condition = f"{quote(member.name)} <=> ({member.generation_expression}\n)"
             what = f"the rule of the generated column `{member.name}`"
             yield Check(_not_true(condition), example_row(schema), _check_error(what, condition, table))
 

@@ -171,4 +171,4 @@ def _within(name: str, change: Change) -> Change:
 
 
 def _nothing(data_type: DataType) -> Change:
-    return lambda column: F.lit(None).cast(spark_type(data_type))
+    return lambda _: F.lit(None).cast(spark_type(data_type))

@@ -16,11 +16,11 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.spark import errors, partitions, required_settings, stored_columns
-from dbt.adapters.silt.engine.commands.spark.partitions import quoted
 from dbt.adapters.silt.engine.commands.spark.types import check_voids, is_void
 from dbt.adapters.silt.engine.commands.writing.checks import Check
 from dbt.adapters.silt.engine.kernel.errors import InternalError, SiltError
 from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED_TAG, from_footers
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
@@ -152,7 +152,7 @@ def _write(
 def _clustered_by_partition(df: DataFrame, metadata: Metadata) -> DataFrame:
     """The rows such that those of one partition of the table are in few of Spark's."""
     columns = metadata.partition_columns
-    return df.hint("rebalance", *(F.col(quoted(name)) for name in columns)) if columns else df
+    return df.hint("rebalance", *(F.col(quote(name)) for name in columns)) if columns else df
 
 
 def _run(

@@ -15,9 +15,9 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands.spark.partitions import quoted
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema, spark_schema
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, SiltError, TypeMismatchError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import (
     GENERATION_EXPRESSION,
     StructField,
@@ -62,13 +62,13 @@ def computed(rows: DataFrame, schema: StructType, when: Mapping[str, Column | No
         return rows
     columns = []
     for member in schema:
-        old = F.col(quoted(member.name))
+        old = F.col(quote(member.name))
         if member.name in when:
             condition = when[member.name]
             new = value(member) if condition is None else F.when(condition, value(member)).otherwise(old)
             old = new.alias(member.name, metadata=dict(member.metadata))
         columns.append(old)
-    more = [F.col(quoted(name)) for name in rows.columns if name not in schema]
+    more = [F.col(quote(name)) for name in rows.columns if name not in schema]
     return rows.select(*columns, *more)
 
 

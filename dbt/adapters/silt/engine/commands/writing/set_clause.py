@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands.spark.partitions import quoted
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.commands.writing.checks import Check, counted, shown
 from dbt.adapters.silt.engine.commands.writing.conversion import Conversion, conversion
@@ -24,15 +22,15 @@ from dbt.adapters.silt.engine.kernel.errors import (
     TypeMismatchError,
     ValueNotCastableError,
 )
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, StructField, StructType, nullable
-
-Name: TypeAlias = tuple[str, ...]
+from dbt.adapters.silt.engine.sql.ast import Assignment, Name
 
 _LOST = "__silt_lost_"
 
 
 @dataclass(frozen=True)
-class Assignment:
+class AssignedColumn:
     """One column, or field of a struct column, and what it is set to.
 
     Args:
@@ -66,7 +64,7 @@ class Setting:
         way: how the value becomes one of the column's type; None where it is one.
     """
 
-    assignment: Assignment
+    assignment: AssignedColumn
     given: DataType
     way: Conversion | None
 
@@ -91,18 +89,20 @@ class Setting:
         return F.when(self.way.loses(value), value.cast("string"))
 
 
-def resolve(pairs: Sequence[tuple[Name, str]], schema: StructType, alias: str, table: str) -> tuple[Assignment, ...]:
+def resolve(
+    assignments: Sequence[Assignment], schema: StructType, alias: str, table: str
+) -> tuple[AssignedColumn, ...]:
     """Finds the columns that are set.
 
     Args:
-        pairs: column and value; a column's name may begin with the alias. The value DEFAULT is the column's default; a
-            generated column that is set to it is left out, so that it is computed.
+        assignments: a column's name may begin with the alias. The value DEFAULT is the column's default; a generated
+            column that is set to it is left out, so that it is computed.
 
     Raises:
         ColumnNotFoundError: there is no such column or field.
         InvalidStatementError: a column is set twice, or in whole and in part.
     """
-    named = tuple(Assignment(_path(name, schema, alias, table), value) for name, value in pairs)
+    named = tuple(AssignedColumn(_path(each.column, schema, alias, table), each.value) for each in assignments)
     found = tuple(_default(each) if _is_default(each) else each for each in named if not _is_computed(each))
     paths = [tuple(member.name.lower() for member in each.path) for each in found]
     for position, path in enumerate(paths):
@@ -114,7 +114,7 @@ def resolve(pairs: Sequence[tuple[Name, str]], schema: StructType, alias: str, t
 
 
 def settings(
-    frame: DataFrame, assignments: Sequence[Assignment], table: str, known: Mapping[str, DataType] | None = None
+    frame: DataFrame, assignments: Sequence[AssignedColumn], table: str, known: Mapping[str, DataType] | None = None
 ) -> tuple[Setting, ...]:
     """The assignments over the frame's rows.
 
@@ -144,7 +144,7 @@ def with_assignments(column: Column, settings: Sequence[Setting]) -> Column:
     for setting in settings:
         inner = setting.assignment.path[1:]
         if inner:
-            column = column.withField(".".join(quoted(member.name) for member in inner), setting.value)
+            column = column.withField(".".join(quote(member.name) for member in inner), setting.value)
         else:
             column = setting.value
     return column
@@ -181,15 +181,15 @@ def by_column(settings: Sequence[Setting]) -> Mapping[str, list[Setting]]:
     return grouped
 
 
-def _is_default(assignment: Assignment) -> bool:
+def _is_default(assignment: AssignedColumn) -> bool:
     return assignment.value.strip().lower() == "default"
 
 
-def _is_computed(assignment: Assignment) -> bool:
+def _is_computed(assignment: AssignedColumn) -> bool:
     return _is_default(assignment) and assignment.place.generation_expression is not None
 
 
-def _default(assignment: Assignment) -> Assignment:
+def _default(assignment: AssignedColumn) -> AssignedColumn:
     return replace(assignment, value=assignment.place.default)
 
 
@@ -209,7 +209,7 @@ def _path(name: Name, schema: StructType, alias: str, table: str) -> tuple[Struc
     return tuple(path)
 
 
-def _setting(assignment: Assignment, given: DataType, table: str) -> Setting:
+def _setting(assignment: AssignedColumn, given: DataType, table: str) -> Setting:
     wanted = assignment.place.type
     found = conversion(given, wanted, by_name=True)
     if found is None:

@@ -57,8 +57,10 @@ def write_checkpoint(store: Store, snapshot: Snapshot, tombstones: pa.Table, clo
         raise InternalError("the checkpoint lacks files", table=snapshot.table, version=snapshot.version)
     hint: dict[str, Json] = {"version": snapshot.version, "numOfAddFiles": snapshot.num_files}
     writes_v2 = snapshot.properties.checkpoint_policy == "v2" and has_feature(snapshot.protocol, "v2Checkpoint")
-    write = _write_v2 if writes_v2 else _write_classic
-    hint |= write(store, snapshot, header, files, clock)
+    if writes_v2:
+        hint |= _write_v2(store, snapshot, header, files, clock)
+    else:
+        hint |= _write_classic(store, snapshot, header, files)
     hint["checksum"] = json_checksum(hint)
     store.put(LAST_CHECKPOINT, json.dumps(hint, separators=(",", ":")).encode())
 
@@ -76,7 +78,7 @@ def json_checksum(body: dict[str, Json]) -> str:
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
-def _write_classic(store: Store, snapshot: Snapshot, header: pa.Table, files: pa.Table, clock: Clock) -> dict[str, Any]:
+def _write_classic(store: Store, snapshot: Snapshot, header: pa.Table, files: pa.Table) -> dict[str, Any]:
     top = rows([header, files])
     data = _parquet(top)
     snapshot.put_in_log(store, checkpoint_path(snapshot.version), data)

@@ -125,7 +125,7 @@ def _claims(files: pa.Table, snapshot: Snapshot, leaves: Sequence[_Leaf]) -> lis
     stats = files["stats"].combine_chunks()
     nulls = stats_json.read(stats, {("nullCount", *leaf.physical): None for leaf in leaves}) if leaves else {}
     of_columns = {
-        leaf.physical: _of_column(bounds.get(columns[leaf.physical]), nulls[("nullCount", *leaf.physical)], len(stats))
+        leaf.physical: _of_column(bounds.get(columns[leaf.physical]), nulls[("nullCount", *leaf.physical)])
         for leaf in leaves
     }
     rows = row_counts.num_records(files).to_pylist()
@@ -144,7 +144,7 @@ def _claims(files: pa.Table, snapshot: Snapshot, leaves: Sequence[_Leaf]) -> lis
     ]
 
 
-def _of_column(bounds: Bounds | None, nulls: pa.Array, length: int) -> list[_Claim]:
+def _of_column(bounds: Bounds | None, nulls: pa.Array) -> list[_Claim]:
     counts = nulls.to_pylist()
     if bounds is None or bounds.order is None:
         return [_Claim(None, None, None, count) for count in counts]
@@ -193,13 +193,13 @@ def _check_content(
     chunks = footers.read(parquet.metadata, [leaf.physical for leaf in leaves])
     for leaf in leaves:
         claim = file.columns[leaf.physical]
-        if leaf.physical in chunks and _may_be_wrong(claim, chunks[leaf.physical], file):
+        if leaf.physical in chunks and _may_be_wrong(claim, chunks[leaf.physical]):
             for what in _contradictions(parquet, leaf, claim, file, marked):
                 text = f"the data file {name}: {what}"
                 yield Problem(ProblemKind.STATISTICS_DIFFER, text, path=file.path)
 
 
-def _may_be_wrong(claim: _Claim, chunks: ColumnChunks, file: _File) -> bool:
+def _may_be_wrong(claim: _Claim, chunks: ColumnChunks) -> bool:
     """Whether the footer contradicts the log, as far as a footer goes."""
     if claim.nulls is not None and chunks.null_count is not None and claim.nulls != chunks.null_count:
         return True

@@ -65,7 +65,7 @@ def extreme(store: Store, snapshot: Snapshot, files: pa.Table, name: str, end: E
             return None
         candidates = files.filter(with_values).filter(_may_be(bounds, outermost, end))
         outermost = _by_footers(store, candidates, field.physical_name, end)
-    return _as_extreme(known.order, outermost, end, snapshot, field.type)
+    return _as_extreme(known.order, outermost, snapshot, field.type)
 
 
 def _are_whole(files: pa.Table) -> bool:
@@ -112,7 +112,7 @@ def _of_footer(store: Store, path: str, physical_name: str, end: End) -> int | N
     return raw if isinstance(raw, int) and chunks.arrow_type.unit == "us" else None
 
 
-def _as_extreme(order: ValueOrder, form: Any, end: End, snapshot: Snapshot, data_type: Any) -> Extreme | None:
+def _as_extreme(order: ValueOrder, form: Any, snapshot: Snapshot, data_type: Any) -> Extreme | None:
     """A value in its order's form as a value of the column's type."""
     if form is None:
         return None

@@ -10,9 +10,6 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from dbt.adapters.silt.engine.kernel.clock import Clock, FixedClock
-from dbt.adapters.silt.engine.kernel.storage.faulty_store import Fault as Fault
-from dbt.adapters.silt.engine.kernel.storage.faulty_store import FaultKind as FaultKind
-from dbt.adapters.silt.engine.kernel.storage.faulty_store import FaultyStore as FaultyStore
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectExists, ObjectMissing, PutResult
 
 

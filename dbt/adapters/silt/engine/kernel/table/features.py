@@ -252,32 +252,32 @@ def _refuse(doing: str, names: list[str], table: str | None) -> None:
         )
 
 
-def _never(schema: StructType, properties: TableProperties) -> bool:
+def _never(_schema: StructType, _properties: TableProperties) -> bool:
     return False
 
 
 def _field_has(*keys: str) -> Use:
-    def in_use(schema: StructType, properties: TableProperties) -> bool:
+    def in_use(schema: StructType, _properties: TableProperties) -> bool:
         return any(key in member.metadata for member in all_fields(schema) for key in keys)
 
     return in_use
 
 
 def _has_type(*names: str) -> Use:
-    def in_use(schema: StructType, properties: TableProperties) -> bool:
+    def in_use(schema: StructType, _properties: TableProperties) -> bool:
         return any(primitive.name in names for primitive in primitive_types(schema))
 
     return in_use
 
 
 def _property_is_true(key: str) -> Use:
-    def in_use(schema: StructType, properties: TableProperties) -> bool:
+    def in_use(_schema: StructType, properties: TableProperties) -> bool:
         return properties.configuration.get(key, "").lower() == "true"
 
     return in_use
 
 
-def _has_v2_checkpoints(schema: StructType, properties: TableProperties) -> bool:
+def _has_v2_checkpoints(_schema: StructType, properties: TableProperties) -> bool:
     return properties.checkpoint_policy == "v2"
 
 
@@ -286,11 +286,11 @@ def _widens_types(schema: StructType, properties: TableProperties) -> bool:
     return has_changes or _property_is_true("delta.enableTypeWidening")(schema, properties)
 
 
-def _maps_columns(schema: StructType, properties: TableProperties) -> bool:
+def _maps_columns(_schema: StructType, properties: TableProperties) -> bool:
     return properties.column_mapping_mode != "none"
 
 
-def _has_checks(schema: StructType, properties: TableProperties) -> bool:
+def _has_checks(_schema: StructType, properties: TableProperties) -> bool:
     return bool(properties.constraints)
 
 

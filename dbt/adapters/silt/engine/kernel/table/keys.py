@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidPropertyError, InvalidStatementError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata
 from dbt.adapters.silt.engine.kernel.table.properties import KEY_PREFIX, TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
@@ -44,7 +45,7 @@ class Key:
         """The key as a table's definition spells it."""
         text = f"{self.kind.value.upper()} ({_listed(self.columns)})"
         if self.references:
-            text += f" REFERENCES {'.'.join(map(_quoted, self.references))}"
+            text += f" REFERENCES {'.'.join(map(quote, self.references))}"
         return f"{text} ({_listed(self.to)})" if self.to else text
 
     def to_json(self) -> str:
@@ -146,8 +147,4 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(_quoted, names))
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
+    return ", ".join(map(quote, names))

@@ -5,8 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from dbt.adapters.silt.engine.kernel.clock import Clock
-from dbt.adapters.silt.engine.kernel.errors import ConcurrentDropError, CorruptLogError, NotWrittenError, StorageError
+from dbt.adapters.silt.engine.kernel.clock import back_off
+from dbt.adapters.silt.engine.kernel.errors import (
+    ConcurrentDropError,
+    CorruptLogError,
+    InternalError,
+    NotWrittenError,
+    StorageError,
+)
 from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PinnedFolder, PutResult
@@ -74,13 +80,9 @@ def attempt(log: DeltaLog, folder: PinnedFolder, version: int, entry: Entry) -> 
         except (StorageError, CorruptLogError) as error:
             unknown = unknown or error
         back_off(log.clock, tries, _FIRST_WAIT, _LONGEST_WAIT)
-    assert unknown is not None
+    if unknown is None:
+        raise InternalError(f"{SETTLING_TRIES} attempts had no outcome", table=log.name, version=version)
     return Unknown(unknown)
-
-
-def back_off(clock: Clock, times: int, first: float, longest: float) -> None:
-    """Waits, up to twice as long each time, and not all who wait equally long."""
-    clock.sleep(min(longest, first * 2**times) * (0.5 + clock.jitter() / 2))
 
 
 def _occupant(log: DeltaLog, version: int, entry: Entry) -> Outcome:

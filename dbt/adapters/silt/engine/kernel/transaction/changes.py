@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from dbt.adapters.silt.__version__ import version as package_version
 from dbt.adapters.silt.engine.kernel.table.actions import (
     Action,
     AddCDCFile,
@@ -19,6 +20,9 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
 )
 from dbt.adapters.silt.engine.kernel.table.expressions import Expression
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
+
+ENGINE_INFO: Final = f"dbt-silt/{package_version}"
+"""The `engineInfo` of every commit of this engine."""
 
 DROP_OPERATION: Final = "DROP TABLE"
 """The operation of the version that ends a log."""

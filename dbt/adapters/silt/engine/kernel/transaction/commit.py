@@ -14,9 +14,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
-from dbt.adapters.silt.__version__ import version as package_version
+from dbt.adapters.silt.engine.kernel.clock import back_off
 from dbt.adapters.silt.engine.kernel.errors import (
     CommitAttemptsExhaustedError,
     CommitStateUnknownError,
@@ -42,17 +41,10 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
 )
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path, decode_path, is_absolute
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel, TableProperties
-from dbt.adapters.silt.engine.kernel.transaction.attempt import Committed, Conflict, Entry, Unknown, attempt, back_off
-from dbt.adapters.silt.engine.kernel.transaction.changes import Changes as Changes
-from dbt.adapters.silt.engine.kernel.transaction.changes import Operation as Operation
-from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet as ReadSet
-from dbt.adapters.silt.engine.kernel.transaction.changes import is_needed as is_needed
-from dbt.adapters.silt.engine.kernel.transaction.conflicts import (
-    PendingCommit,
-    WinningCommit,
-    check_conflicts,
-    effective_isolation_level,
-)
+from dbt.adapters.silt.engine.kernel.transaction.attempt import Committed, Conflict, Entry, Unknown, attempt
+from dbt.adapters.silt.engine.kernel.transaction.changes import ENGINE_INFO, Changes, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.competing_commits import PendingCommit, WinningCommit
+from dbt.adapters.silt.engine.kernel.transaction.conflicts import check_conflicts, effective_isolation_level
 from dbt.adapters.silt.engine.kernel.transaction.in_commit_timestamps import (
     in_commit_timestamp,
     needs_in_commit_timestamp,
@@ -60,8 +52,6 @@ from dbt.adapters.silt.engine.kernel.transaction.in_commit_timestamps import (
 )
 from dbt.adapters.silt.engine.kernel.transaction.row_tracking import preserved_tags, tracks_rows, with_row_ids
 from dbt.adapters.silt.engine.kernel.transaction.validation import check_changes
-
-ENGINE_INFO: Final = f"dbt-silt/{package_version}"
 
 # Between two attempts, in seconds.
 _FIRST_WAIT = 0.01

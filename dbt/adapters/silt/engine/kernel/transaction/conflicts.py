@@ -89,9 +89,7 @@ from dbt.adapters.silt.engine.kernel.table.features import check_writable
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.changes import DROP_OPERATION, Changes
-from dbt.adapters.silt.engine.kernel.transaction.competing_commits import PendingCommit as PendingCommit
-from dbt.adapters.silt.engine.kernel.transaction.competing_commits import WinningCommit as WinningCommit
-from dbt.adapters.silt.engine.kernel.transaction.competing_commits import conflict
+from dbt.adapters.silt.engine.kernel.transaction.competing_commits import PendingCommit, WinningCommit, conflict
 from dbt.adapters.silt.engine.kernel.transaction.enablement import only_enables
 from dbt.adapters.silt.engine.kernel.transaction.validation import loses_features
 
@@ -115,7 +113,7 @@ def check_conflicts(winner: WinningCommit, pending: PendingCommit) -> PendingCom
 
     Raises:
         ConcurrentModificationError: one of its kinds, one for each check; its details are those of
-            `contenders.conflict`.
+            `competing_commits.conflict`.
         UnsupportedFeatureError: the table needs a feature now that this engine does not have.
     """
     check_drop(winner, pending)

@@ -76,17 +76,17 @@ _Rule = Callable[[Metadata, Metadata, Protocol], bool]
 
 
 def _turns_on(key: str, value: str, feature: str) -> _Rule:
-    def holds(old: Metadata, new: Metadata, protocol: Protocol) -> bool:
+    def holds(_old: Metadata, new: Metadata, protocol: Protocol) -> bool:
         return new.configuration[key].lower() == value and has_feature(protocol, feature)
 
     return holds
 
 
 def _is_new(key: str) -> _Rule:
-    return lambda old, new, protocol: key not in old.configuration
+    return lambda old, _new, _protocol: key not in old.configuration
 
 
-def _tracks_rows(old: Metadata, new: Metadata, protocol: Protocol) -> bool:
+def _tracks_rows(_old: Metadata, new: Metadata, protocol: Protocol) -> bool:
     return TableProperties(new.configuration).enable_row_tracking and has_feature(protocol, "rowTracking")
 
 

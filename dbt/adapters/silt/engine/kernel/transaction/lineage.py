@@ -1,4 +1,4 @@
-"""Which commits a table's newest version still holds: those that no later RESTORE has undone."""
+"""Finds which commits a table's newest version still holds: those that no later RESTORE has undone."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from dbt.adapters.silt.engine.kernel.errors import VersionNotFoundError
+from dbt.adapters.silt.engine.kernel.errors import TableDamagedError, UnsupportedFeatureError, VersionNotFoundError
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, DomainMetadata, Metadata, RemoveFile
 from dbt.adapters.silt.engine.kernel.table.clustering import CLUSTERING_DOMAIN
-from dbt.adapters.silt.engine.kernel.transaction.commit import ENGINE_INFO
+from dbt.adapters.silt.engine.kernel.transaction.changes import ENGINE_INFO
 from dbt.adapters.silt.engine.kernel.transaction.restore import OPERATION as RESTORE
 
 _ENGINE = ENGINE_INFO.partition("/")[0]
@@ -19,50 +19,57 @@ _ENGINE = ENGINE_INFO.partition("/")[0]
 
 @dataclass(frozen=True)
 class Ancestor:
-    """A commit before the newest version, or that version's own.
+    """A commit up to the newest version.
 
     Attributes:
-        undone: whether a later RESTORE left nothing of it; so it is, too, with that RESTORE itself, which only brings
-            back what earlier commits made.
+        undone: whether a later RESTORE undid it; also true of that RESTORE itself, which only brings back what earlier
+            commits made.
     """
 
     commit: Commit
     undone: bool
 
 
-def ancestors(log: DeltaLog, version: int, is_work: Callable[[Commit], bool]) -> Iterator[Ancestor]:
-    """The commits up to a version, as far back as the log goes, the newest first.
+def ancestors(log: DeltaLog, version: int, in_scope: Callable[[Commit], bool]) -> Iterator[Ancestor]:
+    """Yields the commits up to a version, as far back as the log goes, the newest first.
 
     Args:
-        is_work: a RESTORE for which it holds is taken for a commit like any other: a change to be undone itself.
+        in_scope: whether a commit is to be undone itself; a RESTORE in scope then counts as a change like any other.
     """
     left = version
     for commit in log.newest_commits():
         if commit.version > version:
             continue
-        back_to = None if commit.version > left or is_work(commit) else restored_version(log, commit)
+        back_to = None
+        if commit.version <= left and not in_scope(commit):
+            back_to = restored_version(log, commit.version, commit.info)
         yield Ancestor(commit, commit.version > left or back_to is not None)
         if back_to is not None:
             left = back_to
 
 
-def restored_version(log: DeltaLog, commit: Commit) -> int | None:
-    """The version that a commit put the table back to, with its units of work; None where it is no such RESTORE.
+def restored_version(log: DeltaLog, version: int, info: CommitInfo) -> int | None:
+    """Returns the version that a RESTORE put the table back to, with its units of work; None for any other commit.
 
-    Other engines' RESTORE keeps the transaction identifiers of the work that it undoes: it is a change like any other.
+    Other engines' RESTORE keeps the transaction identifiers of the commits that it undoes: it is a change like any
+    other.
+
+    Args:
+        log: the table's; it resolves a time to a version.
+        version: the commit's.
+        info: the commit's.
     """
-    info = commit.info
     if info.operation != RESTORE or not (info.engine_info or "").startswith(f"{_ENGINE}/"):
         return None
-    version, timestamp = (info.operation_parameters.get(name) for name in ("version", "timestamp"))
-    found = version if isinstance(version, int) else _version_at(log, timestamp)
-    return None if found is None else min(found, commit.version - 1)
+    named, timestamp = (info.operation_parameters.get(name) for name in ("version", "timestamp"))
+    found = named if isinstance(named, int) else _version_at(log, timestamp)
+    return None if found is None else min(found, version - 1)
 
 
 def is_change(commit: Commit) -> bool:
-    """Whether a RESTORE to the version before takes back something that people see: rows, schema, properties.
+    """Whether a commit changes something that people see: rows, schema or properties.
 
-    OPTIMIZE and VACUUM leave none, nor does a statement that found nothing to change.
+    OPTIMIZE and VACUUM do not, nor does a statement that found nothing to change.
     """
     return any(
         (isinstance(action, AddFile | RemoveFile) and action.data_change)
@@ -73,14 +80,14 @@ def is_change(commit: Commit) -> bool:
 
 
 def has_actions(commit: Commit) -> bool:
-    """Whether the commit does more than say that something took place."""
+    """Whether the commit has an action other than its commitInfo."""
     return any(not isinstance(action, CommitInfo) for action in commit.actions)
 
 
 def _version_at(log: DeltaLog, timestamp: object) -> int | None:
-    """The version that was the newest at a time, as RESTORE writes it down; None where the log does not say."""
+    """Returns the version that was the newest at a time, as RESTORE writes it; None where the log does not say."""
     try:
         moment = datetime.fromisoformat(str(timestamp))
         return log.version_at(round(moment.timestamp() * 1000), or_newest=True)
-    except (ValueError, VersionNotFoundError):
+    except (ValueError, VersionNotFoundError, TableDamagedError, UnsupportedFeatureError):
         return None

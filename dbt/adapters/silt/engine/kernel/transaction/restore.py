@@ -179,12 +179,9 @@ def _with_high_water_mark(then: StructField, now: StructField | None) -> StructF
 def _restored_domains(now: Snapshot, then: Snapshot) -> tuple[DomainMetadata, ...]:
     """The clustering columns go back; all other domains stay, as in the reference."""
     present, earlier = now.domains.get(CLUSTERING_DOMAIN), then.domains.get(CLUSTERING_DOMAIN)
-    if present == earlier:
-        return ()
     if earlier is not None:
-        return (earlier,)
-    assert present is not None
-    return (replace(present, removed=True),)
+        return () if present == earlier else (earlier,)
+    return () if present is None else (replace(present, removed=True),)
 
 
 def _check_there(log: DeltaLog, base: Snapshot, then: Snapshot, adds: Sequence[AddFile]) -> None:

@@ -8,21 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbt.adapters.silt.engine.sql.ast import (
-    Assignment,
-    Delete,
-    Insert,
-    InsertDirectory,
-    InsertValues,
-    Merge,
-    MergeAction,
-    MergeClause,
-    MergeSource,
-    Statement,
-    Update,
-    UpdateSet,
-)
+from dbt.adapters.silt.engine.sql.ast import Delete, Insert, InsertDirectory, Merge, MergeSource, Statement, Update
 from dbt.adapters.silt.engine.sql.cursor import Cursor
+from dbt.adapters.silt.engine.sql.grammar.expressions import with_expressions
 from dbt.adapters.silt.engine.sql.spans import closing, starts_query, starts_query_in_parentheses
 from dbt.adapters.silt.engine.sql.tokens import tokenize
 
@@ -40,18 +28,10 @@ def pushed_down(statement: Statement, ctes: str) -> Statement:
     """The statement with the common table expressions in all of its queries."""
     if isinstance(statement, (Insert, InsertDirectory)):
         return replace(statement, query=_before(ctes, statement.query))
-    if isinstance(statement, Delete):
-        return replace(statement, condition=_optional(ctes, statement.condition))
-    if isinstance(statement, Update):
-        condition = _optional(ctes, statement.condition)
-        return replace(statement, condition=condition, assignments=_assignments(ctes, statement.assignments))
+    if isinstance(statement, Delete | Update | Merge):
+        statement = with_expressions(statement, lambda text: _within(ctes, text))
     if isinstance(statement, Merge):
-        return replace(
-            statement,
-            source=_source(ctes, statement.source),
-            condition=_within(ctes, statement.condition),
-            clauses=tuple(_clause(ctes, clause) for clause in statement.clauses),
-        )
+        return replace(statement, source=_source(ctes, statement.source))
     return statement
 
 
@@ -84,27 +64,7 @@ def _within(ctes: str, expression: str) -> str:
     return "".join(pieces) + expression[done:]
 
 
-def _optional(ctes: str, expression: str | None) -> str | None:
-    return None if expression is None else _within(ctes, expression)
-
-
-def _assignments(ctes: str, assignments: tuple[Assignment, ...]) -> tuple[Assignment, ...]:
-    return tuple(Assignment(a.column, _within(ctes, a.value)) for a in assignments)
-
-
 def _source(ctes: str, source: MergeSource) -> MergeSource:
     """The source as a query, for its name may be that of a common table expression."""
     alias = source.name[-1] if source.alias is None and source.name else source.alias
     return MergeSource(_before(ctes, source.query), alias=alias)
-
-
-def _clause(ctes: str, clause: MergeClause) -> MergeClause:
-    return MergeClause(clause.kind, _action(ctes, clause.action), _optional(ctes, clause.condition))
-
-
-def _action(ctes: str, action: MergeAction) -> MergeAction:
-    if isinstance(action, UpdateSet):
-        return UpdateSet(_assignments(ctes, action.assignments))
-    if isinstance(action, InsertValues):
-        return InsertValues(action.columns, tuple(_within(ctes, value) for value in action.values))
-    return action

@@ -64,7 +64,7 @@ def drop(cursor: Cursor) -> Statement | None:
         return DropSchema(text=cursor.statement, name=name, if_exists=if_exists, cascade=cascade)
     if cursor.take("TABLE"):
         if_exists, name = cursor.if_exists(), cursor.name()
-        return DropTable(text=cursor.statement, name=name, if_exists=if_exists, purge=cursor.take("PURGE"))
+        return DropTable(text=cursor.statement, table=name, if_exists=if_exists, purge=cursor.take("PURGE"))
     if cursor.take("VIEW"):
         if_exists = cursor.if_exists()
         return DropView(text=cursor.statement, name=cursor.name("a view's name"), if_exists=if_exists)

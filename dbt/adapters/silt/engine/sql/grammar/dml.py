@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql.ast import (
     Assignment,
     Delete,
@@ -23,7 +24,6 @@ from dbt.adapters.silt.engine.sql.ast import (
     UpdateSet,
 )
 from dbt.adapters.silt.engine.sql.cursor import Cursor
-from dbt.adapters.silt.engine.sql.tokens import quoted
 
 
 def delete(cursor: Cursor) -> Statement:
@@ -88,8 +88,8 @@ def _source(cursor: Cursor) -> MergeSource:
         query = f"SELECT * FROM {relation}"
     alias = cursor.alias("ON")
     if alias is not None and cursor.at("("):
-        columns = ", ".join(quoted(column) for column in cursor.listed(_column))
-        query = f"SELECT * FROM {relation} AS {quoted(alias)} ({columns})"
+        columns = ", ".join(quote(column) for column in cursor.listed(_column))
+        query = f"SELECT * FROM {relation} AS {quote(alias)} ({columns})"
     return MergeSource(query, name=name, alias=alias)
 
 

@@ -73,27 +73,27 @@ def cache(cursor: Cursor) -> Statement:
     if cursor.take("OPTIONS"):
         cursor.properties()
     cursor.take("AS")
-    return Cache(text=cursor.statement, name=name, query=None if cursor.at_end else cursor.rest())
+    return Cache(text=cursor.statement, table=name, query=None if cursor.at_end else cursor.rest())
 
 
 def uncache(cursor: Cursor) -> Statement:
     """UNCACHE TABLE [IF EXISTS] name"""
     cursor.expect("UNCACHE", "TABLE")
     cursor.if_exists()
-    return Uncache(text=cursor.statement, name=cursor.name())
+    return Uncache(text=cursor.statement, table=cursor.name())
 
 
 def clear_cache(cursor: Cursor) -> Statement:
     """CLEAR CACHE"""
     cursor.expect("CLEAR", "CACHE")
-    return Uncache(text=cursor.statement, name=None)
+    return Uncache(text=cursor.statement, table=None)
 
 
 def refresh(cursor: Cursor) -> Statement | None:
     """REFRESH [TABLE] name; None for a function or a path."""
     cursor.expect("REFRESH")
     if cursor.take("TABLE"):
-        return Refresh(text=cursor.statement, name=cursor.name())
+        return Refresh(text=cursor.statement, table=cursor.name())
     return None
 
 

@@ -66,7 +66,7 @@ def _table(cursor: Cursor) -> Statement:
     column = None if cursor.at_end or cursor.at("AS", "JSON") else cursor.dotted("a column")
     if cursor.take("AS", "JSON"):
         unsupported = (*unsupported, "AS JSON")
-    return DescribeTable(text=cursor.statement, name=name, extended=extended, column=column, unsupported=unsupported)
+    return DescribeTable(text=cursor.statement, table=name, extended=extended, column=column, unsupported=unsupported)
 
 
 def _option(cursor: Cursor, word: str) -> bool:

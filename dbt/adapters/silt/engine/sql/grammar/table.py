@@ -24,10 +24,10 @@ def create_table(cursor: Cursor, mode: CreateMode, unsupported: tuple[str, ...])
     """CREATE TABLE, the cursor standing at the table's name."""
     name = cursor.name()
     if cursor.take("LIKE"):
-        return _like(cursor, CreateTableLike(text=cursor.statement, name=name, source=cursor.name(), mode=mode))
+        return _like(cursor, CreateTableLike(text=cursor.statement, table=name, source=cursor.name(), mode=mode))
     if cursor.at("SHALLOW", "CLONE") or cursor.at("DEEP", "CLONE") or cursor.at("CLONE"):
         return _clone(cursor, name, mode)
-    statement = CreateTable(text=cursor.statement, name=name, mode=mode, unsupported=unsupported)
+    statement = CreateTable(text=cursor.statement, table=name, mode=mode, unsupported=unsupported)
     if cursor.at("(") and not _at_query(cursor):
         statement = _with_columns(cursor, statement)
     while not cursor.at_end and not _at_query(cursor):
@@ -120,7 +120,7 @@ def _with_column_or_constraint(cursor: Cursor, statement: CreateTable) -> Create
         found = constraint(cursor)
         if found is not None:
             return replace(statement, constraints=(*statement.constraints, found))
-    column = ColumnDefinition(cursor.identifier("a column"), None)
+    column = ColumnDefinition(cursor.identifier("a column"))
     if not (cursor.at_end or cursor.at(",") or cursor.at_any(*AFTER_TYPE)):
         column = replace(column, type=column_type(cursor))
     while not (cursor.at_end or cursor.at(",")):
@@ -306,7 +306,7 @@ def _clone(cursor: Cursor, name: tuple[str, ...], mode: CreateMode) -> Statement
     cursor.take("DEEP")
     cursor.expect("CLONE")
     source, at = versioned_name(cursor)
-    statement = Clone(text=cursor.statement, name=name, source=source, shallow=shallow, mode=mode, at=at)
+    statement = Clone(text=cursor.statement, table=name, source=source, shallow=shallow, mode=mode, at=at)
     while not cursor.at_end:
         if cursor.take("TBLPROPERTIES"):
             statement = replace(statement, properties=cursor.properties())

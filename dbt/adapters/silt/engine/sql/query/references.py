@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql.ast import Name
 from dbt.adapters.silt.engine.sql.query.scanner import scan
 from dbt.adapters.silt.engine.sql.query.scans import Call, Chain, Reference, Scope
-from dbt.adapters.silt.engine.sql.tokens import quoted
 
 T = TypeVar("T")
 
@@ -74,11 +74,11 @@ def rewrite(
         qualifier = _new_qualifier(chain, replacements, aliases, outer or {})
         if qualifier is not None:
             length, identifier = qualifier
-            edits.append((chain.spans[0][0], chain.spans[length - 1][1], quoted(identifier)))
+            edits.append((chain.spans[0][0], chain.spans[length - 1][1], quote(identifier)))
     for call, identifier in (functions or {}).items():
-        edits.append((call.start, call.end, quoted(identifier)))
+        edits.append((call.start, call.end, quote(identifier)))
         if call.alias_at is not None:
-            edits.append((call.alias_at, call.alias_at, f" AS {quoted(call.parts[-1])}"))
+            edits.append((call.alias_at, call.alias_at, f" AS {quote(call.parts[-1])}"))
     return _edited(text, edits)
 
 
@@ -102,7 +102,7 @@ def _reference_edits(
     sql = replacements[reference].sql
     if reference.alias is not None or reference.alias_at is None:
         return [(reference.start, reference.end, sql)]
-    alias = f" AS {quoted(aliases[reference])}"
+    alias = f" AS {quote(aliases[reference])}"
     if reference.alias_at == reference.end:
         return [(reference.start, reference.end, sql + alias)]
     return [(reference.start, reference.end, sql), (reference.alias_at, reference.alias_at, alias)]

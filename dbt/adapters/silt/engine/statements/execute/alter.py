@@ -1,4 +1,4 @@
-"""ALTER TABLE, ALTER VIEW on properties, and COMMENT ON."""
+"""Carries out ALTER TABLE, ALTER VIEW on properties, and COMMENT ON."""
 
 from __future__ import annotations
 
@@ -10,33 +10,23 @@ from dbt.adapters.silt.engine.commands.target import Outcome, Target
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.table.keys import constraint_names
 from dbt.adapters.silt.engine.sql import ast
-from dbt.adapters.silt.engine.sql.ast import Name, ObjectKind, Position, Statement
+from dbt.adapters.silt.engine.sql.ast import ObjectKind, OnObject, OnTable
 from dbt.adapters.silt.engine.statements.execute.constraints import named
-from dbt.adapters.silt.engine.statements.execute.context import Context, Result
-from dbt.adapters.silt.engine.statements.execute.foreign import pass_to_spark
 from dbt.adapters.silt.engine.statements.execute.functions import refuse_calls
-from dbt.adapters.silt.engine.statements.execute.targets import (
-    already_applied,
-    changed,
-    refuse_unsupported,
-    table_to_change,
-    target_of,
-)
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseView
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark
+from dbt.adapters.silt.engine.statements.steps.table_change import Texts, Verb, change_table, refuse_unsupported
 
 
 def add_columns(context: Context, statement: ast.AddColumns) -> Result:
     """ALTER TABLE ... ADD COLUMNS."""
     for column in statement.columns:
         refuse_calls(context, column.default, "a column's default", ".".join(statement.table))
-    columns = tuple(
-        alter_columns.NewColumn(c.path, c.type, c.comment, _after(c.position), c.nullable, _default(c.default))
-        for c in statement.columns
-    )
+    columns = tuple(replace(column, default=_default(column.default)) for column in statement.columns)
     return _altered(
         context,
         statement,
-        statement.table,
         lambda target: alter_columns.add_columns(
             context.spark, target, columns, statement.if_not_exists, context.settings
         ),
@@ -48,7 +38,6 @@ def drop_columns(context: Context, statement: ast.DropColumns) -> Result:
     return _altered(
         context,
         statement,
-        statement.table,
         lambda target: alter_columns.drop_columns(
             context.spark, target, statement.columns, statement.if_exists, context.settings
         ),
@@ -59,15 +48,10 @@ def alter_columns_(context: Context, statement: ast.AlterColumns) -> Result:
     """ALTER TABLE ... ALTER | CHANGE | RENAME COLUMN."""
     for change in statement.changes:
         refuse_calls(context, change.default, "a column's default", ".".join(statement.table))
-    changes = tuple(
-        alter_columns.ColumnChange(c.path, c.new_name, c.type, c.comment, c.nullable, _after(c.position), c.default)
-        for c in statement.changes
-    )
     return _altered(
         context,
         statement,
-        statement.table,
-        lambda target: alter_columns.change_columns(context.spark, target, changes, context.settings),
+        lambda target: alter_columns.change_columns(context.spark, target, statement.changes, context.settings),
     )
 
 
@@ -81,7 +65,6 @@ def set_properties(context: Context, statement: ast.SetProperties) -> Result:
     return _altered(
         context,
         statement,
-        statement.name,
         lambda target: alter.set_properties(target, statement.properties, context.settings),
     )
 
@@ -96,7 +79,6 @@ def unset_properties(context: Context, statement: ast.UnsetProperties) -> Result
     return _altered(
         context,
         statement,
-        statement.name,
         lambda target: alter.unset_properties(target, statement.keys, statement.if_exists, context.settings),
     )
 
@@ -113,7 +95,7 @@ def add_constraint(context: Context, statement: ast.AddConstraint) -> Result:
         [(name, condition)] = found.checks.items()
         return alter.add_constraint(context.spark, target, name, condition, context.settings)
 
-    return _altered(context, statement, statement.table, add)
+    return _altered(context, statement, add)
 
 
 def drop_constraint(context: Context, statement: ast.DropConstraint) -> Result:
@@ -121,7 +103,6 @@ def drop_constraint(context: Context, statement: ast.DropConstraint) -> Result:
     return _altered(
         context,
         statement,
-        statement.table,
         lambda target: alter.drop_constraint(target, statement.constraint, statement.if_exists, context.settings),
     )
 
@@ -133,11 +114,10 @@ def comment_on(context: Context, statement: ast.CommentOn) -> Result:
             "comments on schemas are not kept", table=".".join(statement.name), remedy="Comment on its tables"
         )
     if statement.kind is ObjectKind.COLUMN:
-        change = alter_columns.ColumnChange(statement.name[-1:], comment=statement.comment or "")
+        change = ast.ColumnChange(statement.name[-1:], comment=statement.comment or "")
         return _altered(
             context,
             statement,
-            statement.name[:-1],
             lambda target: alter_columns.change_columns(context.spark, target, (change,), context.settings),
         )
     meaning = context.namespace.meaning(statement.name)
@@ -147,7 +127,6 @@ def comment_on(context: Context, statement: ast.CommentOn) -> Result:
     return _altered(
         context,
         statement,
-        statement.name,
         lambda target: alter.set_comment(target, statement.comment, context.settings),
     )
 
@@ -162,24 +141,12 @@ def alter_other(context: Context, statement: ast.AlterOther) -> Result:
     )
 
 
-def _altered(context: Context, statement: Statement, name: Name, command: Callable[[Target], Outcome]) -> Result:
-    """Runs a command on the newest version of a table of ours."""
-    table = table_to_change(context, name)
-    if table is None:
-        return pass_to_spark(context, statement)
-    refuse_unsupported(statement, table.log.name)
-    resolved = context.resolver.resolve([], target=table.log)
-    target = target_of(table.log, resolved)
-    done = already_applied(context, table.log, target.snapshot, "ALTER TABLE")
-    return Result(outcome=done) if done is not None else changed(context, table.log, command(target))
+def _altered(context: Context, statement: OnTable | OnObject, command: Callable[[Target], Outcome]) -> Result:
+    return change_table(
+        context, statement, Verb("ALTER TABLE"), lambda _: Texts(), lambda change: command(change.target)
+    )
 
 
 def _default(text: str | None) -> str | None:
     """The default of a column; null is none."""
     return None if text is None or text.strip().lower() == "null" else text
-
-
-def _after(position: Position | None) -> str | None:
-    if position is None:
-        return None
-    return alter_columns.FIRST if position.after is None else position.after

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.table.keys import Key, KeyKind
 from dbt.adapters.silt.engine.sql.ast import Constraint, ConstraintKind, Name
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
-
-_KEY_KINDS: Final = {
-    ConstraintKind.PRIMARY_KEY: KeyKind.PRIMARY_KEY,
-    ConstraintKind.UNIQUE: KeyKind.UNIQUE,
-    ConstraintKind.FOREIGN_KEY: KeyKind.FOREIGN_KEY,
-}
 
 
 @dataclass(frozen=True)
@@ -63,7 +56,7 @@ def _free_name(kind: ConstraintKind, taken: set[str]) -> str:
 
 
 def _key(constraint: Constraint, namespace: Namespace, table: str) -> Key:
-    kind = _KEY_KINDS[constraint.kind]
+    kind = KeyKind(constraint.kind.value)
     if constraint.enforced:
         raise UnsupportedStatementError(
             f"a {kind.value.upper()} is recorded, and cannot be enforced",

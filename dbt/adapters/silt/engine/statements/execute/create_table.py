@@ -1,88 +1,88 @@
-"""CREATE TABLE, with or without a query."""
+"""Carries out CREATE TABLE, with a query, without one, and LIKE another relation."""
 
 from __future__ import annotations
 
+from functools import partial
+
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.commands.tables import create
-from dbt.adapters.silt.engine.commands.tables.create import ColumnSpec, Definition, Place
+from dbt.adapters.silt.engine.commands.tables.create import Definition
+from dbt.adapters.silt.engine.commands.tables.creation import Place
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.sql import ast
-from dbt.adapters.silt.engine.sql.tokens import quoted
 from dbt.adapters.silt.engine.statements.execute.constraints import named
-from dbt.adapters.silt.engine.statements.execute.context import Context, Result
-from dbt.adapters.silt.engine.statements.execute.create_target import MODES, create_target_of
-from dbt.adapters.silt.engine.statements.execute.foreign import pass_to_spark, pass_with_query
 from dbt.adapters.silt.engine.statements.execute.functions import refuse_calls
-from dbt.adapters.silt.engine.statements.execute.targets import (
-    already_applied,
-    changed,
-    refuse_unsupported,
-    settings_with,
-)
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget, create_target_of
+from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark, pass_with_query
+from dbt.adapters.silt.engine.statements.steps.table_change import Maker, Verb, make_table, settings_with
 
+_OPERATION = "CREATE TABLE"
 _FORMATS = (None, "delta", "silt")
 
 
 def create_table(context: Context, statement: ast.CreateTable) -> Result:
     """CREATE [OR REPLACE] TABLE [AS]."""
-    target = create_target_of(context, statement.name, statement.mode)
+    target = create_target_of(context, statement.table, statement.mode)
     if target is None:
         return pass_with_query(context, statement, statement.query)
-    _refuse(statement, target.label)
-    _refuse_functions(context, statement, target.label)
-    if target.log is not None:
-        done = already_applied(context, target.log, target.log.snapshot(), "CREATE TABLE")
-        if done is not None:
-            target.finish(context)
-            return Result(outcome=done)
-    definition = _definition(context, statement, target.label)
-    texts = [] if statement.query is None else [SqlFragment(statement.query)]
-    resolved = context.resolver.resolve(texts, target=target.log)
-    query = context.frame(resolved) if texts else None
-    log = target.prepare(context)
-    place = Place(log, resolved.target, is_managed=target.path is None)
-    outcome = create.create(
-        context.spark, place, definition, query, MODES[statement.mode], settings_with(context, resolved)
-    )
-    target.finish(context)
-    return changed(context, log, outcome)
+
+    def refuse(table: str) -> None:
+        _refuse(statement, table)
+        _refuse_layout(statement, table)
+        _refuse_functions(context, statement, table)
+
+    def define(target: CreateTarget) -> Maker:
+        definition = _definition(context, statement, target.label)
+        texts = [] if statement.query is None else [SqlFragment(statement.query)]
+        resolved = context.resolver.resolve(texts, target=target.log)
+        query = context.frame(resolved) if texts else None
+        settings = settings_with(context, resolved)
+        return lambda log: create.create(
+            context.spark,
+            Place(log, resolved.target, is_managed=target.path is None),
+            definition,
+            query,
+            statement.mode,
+            settings,
+        )
+
+    return make_table(context, statement, Verb(_OPERATION, refuse), target, define)
 
 
 def create_table_like(context: Context, statement: ast.CreateTableLike) -> Result:
     """CREATE TABLE ... LIKE: the schema of another relation, none of its rows."""
-    target = create_target_of(context, statement.name, statement.mode)
+    target = create_target_of(context, statement.table, statement.mode)
     if target is None:
         if context.namespace.may_be_in_warehouse(statement.source):
             raise UnsupportedStatementError(
-                "a table of Spark's own cannot be made like one of ours",
+                "a table of Spark's own cannot be made like one of a warehouse",
                 table=".".join(statement.source),
                 remedy="Use `create table ... as select ... where false`",
             )
         return pass_to_spark(context, statement)
-    _refuse(statement, target.label)
-    if target.log is not None:
-        done = already_applied(context, target.log, target.log.snapshot(), "CREATE TABLE")
-        if done is not None:
-            target.finish(context)
-            return Result(outcome=done)
-    name = ".".join(quoted(part) for part in statement.source)
-    resolved = context.resolver.query(f"select * from {name}")
-    schema = kernel_schema(context.frame(resolved).schema)
-    like = Definition(
-        columns=tuple(ColumnSpec(field.name, field.type.sql_name, field.nullable, field.comment) for field in schema),
-        properties=statement.properties,
-    )
-    base = None if target.log is None else target.log.snapshot()
-    log = target.prepare(context)
-    settings = settings_with(context, resolved)
-    outcome = create.create(context.spark, Place(log, base), like, None, MODES[statement.mode], settings)
-    target.finish(context)
-    return changed(context, log, outcome)
+
+    def define(target: CreateTarget) -> Maker:
+        name = ".".join(quote(part) for part in statement.source)
+        resolved = context.resolver.query(f"select * from {name}")
+        definition = _like(kernel_schema(context.frame(resolved).schema), statement)
+        base = None if target.log is None else target.log.snapshot()
+        settings = settings_with(context, resolved)
+        return lambda log: create.create(context.spark, Place(log, base), definition, None, statement.mode, settings)
+
+    refuse = partial(_refuse, statement)
+    return make_table(context, statement, Verb(_OPERATION, refuse), target, define)
+
+
+def _like(schema: StructType, statement: ast.CreateTableLike) -> Definition:
+    columns = (ast.ColumnDefinition(each.name, each.type.sql_name, each.nullable, each.comment) for each in schema)
+    return Definition(columns=tuple(columns), properties=statement.properties)
 
 
 def _refuse(statement: ast.CreateTable | ast.CreateTableLike, table: str) -> None:
-    refuse_unsupported(statement, table)
     if statement.using not in _FORMATS:
         raise UnsupportedStatementError(
             f"a table of a warehouse cannot be made `using {statement.using}`: its format is Delta",
@@ -95,8 +95,6 @@ def _refuse(statement: ast.CreateTable | ast.CreateTableLike, table: str) -> Non
             table=table,
             remedy=f"Leave LOCATION out, or create it as delta.`{statement.location}`",
         )
-    if isinstance(statement, ast.CreateTable):
-        _refuse_layout(statement, table)
 
 
 def _refuse_layout(statement: ast.CreateTable, table: str) -> None:
@@ -117,9 +115,7 @@ def _refuse_functions(context: Context, statement: ast.CreateTable, table: str) 
 def _definition(context: Context, statement: ast.CreateTable, table: str) -> Definition:
     constraints = named(statement.constraints, context.namespace, table)
     return Definition(
-        columns=tuple(
-            ColumnSpec(c.name, c.type, c.nullable, c.comment, c.default, c.generated) for c in statement.columns
-        ),
+        columns=statement.columns,
         partition_columns=statement.partitioned_by,
         comment=statement.comment,
         properties=statement.properties,

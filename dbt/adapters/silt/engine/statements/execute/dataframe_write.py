@@ -14,6 +14,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     RelationExistsError,
     UnsupportedStatementError,
 )
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.keys import constraint_names
@@ -21,11 +22,11 @@ from dbt.adapters.silt.engine.kernel.table.properties import is_settable
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import CreateMode, InsertMode, Name, SaveMode
 from dbt.adapters.silt.engine.sql.cursor import Cursor
-from dbt.adapters.silt.engine.sql.tokens import quoted, tokenize
+from dbt.adapters.silt.engine.sql.tokens import tokenize
 from dbt.adapters.silt.engine.statements.execute import create_table, insert
-from dbt.adapters.silt.engine.statements.execute.context import Context, Result
-from dbt.adapters.silt.engine.statements.execute.create_target import CreateTarget, create_target_of
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget, create_target_of
 
 _MODES: Final[Mapping[str, SaveMode]] = {
     "append": SaveMode.APPEND,
@@ -172,7 +173,7 @@ def _create(context: Context, statement: ast.WriteRows, target: CreateTarget) ->
     mode = CreateMode.CREATE_IF_NOT_EXISTS if statement.mode is SaveMode.IGNORE else CreateMode.CREATE
     creation = ast.CreateTable(
         text=statement.text,
-        name=_full_name(target),
+        table=_full_name(target),
         mode=mode,
         partitioned_by=statement.partition_by or (),
         query=_rows(statement),
@@ -203,7 +204,7 @@ def _replacement(statement: ast.WriteRows, target: CreateTarget, there: Snapshot
     partition_by = there.partition_columns if statement.partition_by is None else statement.partition_by
     return ast.CreateTable(
         text=statement.text,
-        name=_full_name(target),
+        table=_full_name(target),
         mode=CreateMode.CREATE_OR_REPLACE,
         partitioned_by=partition_by,
         comment=there.metadata.description,
@@ -245,4 +246,4 @@ def _full_name(target: CreateTarget) -> Name:
 
 
 def _rows(statement: ast.WriteRows) -> str:
-    return f"select * from {quoted(statement.view)}"
+    return f"select * from {quote(statement.view)}"

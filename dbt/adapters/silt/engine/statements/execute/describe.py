@@ -1,51 +1,43 @@
-"""DESCRIBE and SHOW, answered from the log and the catalog."""
+"""Answers DESCRIBE from the catalog and the logs."""
 
 from __future__ import annotations
 
-import fnmatch
-import re
-from collections.abc import Callable, Iterable, Mapping
-
-from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.commands.tables import describe
 from dbt.adapters.silt.engine.commands.tables.describe import Answer
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
-    RelationNotFoundError,
-    SchemaNotFoundError,
-    UnsupportedStatementError,
 )
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.sql import ast
-from dbt.adapters.silt.engine.sql.ast import Name, ObjectKind, ShowKind
-from dbt.adapters.silt.engine.sql.tokens import quoted
-from dbt.adapters.silt.engine.statements.execute.context import Context, Result
-from dbt.adapters.silt.engine.statements.execute.foreign import pass_to_spark, pass_with_query
-from dbt.adapters.silt.engine.statements.execute.targets import table_to_change
+from dbt.adapters.silt.engine.sql.ast import Name
+from dbt.adapters.silt.engine.statements.execute.schemas import named_schema
 from dbt.adapters.silt.engine.statements.resolve.namespace import (
     Meaning,
     SparkRelation,
-    TemporaryView,
     WarehouseTable,
     WarehouseView,
 )
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark, pass_with_query
+from dbt.adapters.silt.engine.statements.steps.table_change import table_to_change
 
 
 def describe_table(context: Context, statement: ast.DescribeTable) -> Result:
     """DESCRIBE [EXTENDED] of a table or view, or of one column of it."""
-    meaning = context.namespace.meaning(statement.name)
+    meaning = context.namespace.meaning(statement.table)
     if isinstance(meaning, SparkRelation):
         return pass_to_spark(context, statement)
     if statement.column is not None:
-        return _column(context, statement, _schema(context, statement.name, meaning))
+        return _column(context, statement, schema_of(context, statement.table, meaning))
     if isinstance(meaning, WarehouseTable):
         snapshot = meaning.log.snapshot()
         if statement.extended:
-            return _answer(context, describe.extended(meaning.log, snapshot))
-        return _answer(context, describe.columns(snapshot.schema, snapshot.partition_columns))
-    return _answer(context, describe.columns(_schema(context, statement.name, meaning)))
+            return answer(context, describe.extended(meaning.log, snapshot))
+        return answer(context, describe.columns(snapshot.schema, snapshot.partition_columns))
+    return answer(context, describe.columns(schema_of(context, statement.table, meaning)))
 
 
 def describe_history(context: Context, statement: ast.DescribeHistory) -> Result:
@@ -53,7 +45,7 @@ def describe_history(context: Context, statement: ast.DescribeHistory) -> Result
     table = table_to_change(context, statement.table)
     if table is None:
         return pass_to_spark(context, statement)
-    return _answer(context, describe.history(table.log, statement.limit))
+    return answer(context, describe.history(table.log, statement.limit))
 
 
 def describe_detail(context: Context, statement: ast.DescribeDetail) -> Result:
@@ -61,7 +53,7 @@ def describe_detail(context: Context, statement: ast.DescribeDetail) -> Result:
     table = table_to_change(context, statement.table)
     if table is None:
         return pass_to_spark(context, statement)
-    return _answer(context, describe.detail(table.log, table.log.snapshot()))
+    return answer(context, describe.detail(table.log, table.log.snapshot()))
 
 
 def describe_query(context: Context, statement: ast.DescribeQuery) -> Result:
@@ -71,36 +63,23 @@ def describe_query(context: Context, statement: ast.DescribeQuery) -> Result:
 
 def describe_schema(context: Context, statement: ast.DescribeSchema) -> Result:
     """DESCRIBE SCHEMA."""
-    place = _place(context, statement.name)
+    place = named_schema(context, statement.name)
     if place is None:
         return pass_to_spark(context, statement)
     rows = (("Catalog Name", place[0]), ("Namespace Name", place[1]))
-    return _answer(context, Answer(rows, "info_name string, info_value string"))
+    return answer(context, Answer(rows, "info_name string, info_value string"))
 
 
-def show(context: Context, statement: ast.Show) -> Result:
-    """SHOW of what is ours; what is Spark's is Spark's to show."""
-    shown = _SHOWN[statement.what](context, statement)
-    return pass_to_spark(context, statement) if shown is None else _answer(context, shown)
+def answer(context: Context, rows: Answer) -> Result:
+    """The result with these rows."""
+    return context.rows(rows.rows, rows.schema)
 
 
-def nothing_to_do(context: Context, statement: ast.Refresh | ast.Analyze) -> Result:
-    """REFRESH and ANALYZE: each statement sees the newest version, and statistics are always kept."""
-    ours = statement.name is None or context.namespace.may_be_in_warehouse(statement.name)
-    if isinstance(statement, ast.Analyze) and statement.kind is ObjectKind.SCHEMA:
-        ours = statement.name is None or _place(context, statement.name) is not None
-    return Result() if ours else pass_to_spark(context, statement)
-
-
-def _answer(context: Context, answer: Answer) -> Result:
-    return context.rows(answer.rows, answer.schema)
-
-
-def _schema(context: Context, name: Name, meaning: Meaning) -> StructType:
+def schema_of(context: Context, name: Name, meaning: Meaning) -> StructType:
     """The columns of a relation; a view's comments are those that its statement gave."""
     if isinstance(meaning, WarehouseTable):
         return meaning.log.snapshot().schema
-    written = ".".join(quoted(part) for part in name)
+    written = ".".join(quote(part) for part in name)
     schema = kernel_schema(context.dataframe(f"select * from {written}").schema)
     return _commented(schema, meaning.view) if isinstance(meaning, WarehouseView) else schema
 
@@ -118,163 +97,6 @@ def _column(context: Context, statement: ast.DescribeTable, schema: StructType) 
     name = statement.column or ()
     field = schema.field(name[-1]) if name else None
     if field is None:
-        raise ColumnNotFoundError(f"there is no column `{'.'.join(name)}`", table=".".join(statement.name))
+        raise ColumnNotFoundError(f"there is no column `{'.'.join(name)}`", table=".".join(statement.table))
     rows = (("col_name", field.name), ("data_type", field.type.sql_name), ("comment", field.comment))
-    return _answer(context, Answer(rows, "info_name string, info_value string"))
-
-
-def _tables(context: Context, statement: ast.Show) -> Answer | None:
-    place = _place(context, statement.name)
-    if place is None:
-        return None
-    temporary = dict.fromkeys(context.namespace.temporary, True)
-    entries = {each.name.identifier: False for each in context.catalog.relations(*place)} | temporary
-    rows = tuple(("" if entries[n] else place[1], n, entries[n]) for n in _like(entries, statement.pattern))
-    return Answer(rows, "namespace string, tableName string, isTemporary boolean")
-
-
-def _tables_extended(context: Context, statement: ast.Show) -> Answer | None:
-    place = _place(context, statement.name)
-    if place is None:
-        return None
-    entries = {each.name.identifier: each for each in context.catalog.relations(*place)}
-    found = ((name, _information(context, entries[name])) for name in _like(entries, statement.pattern))
-    rows = tuple((place[1], name, False, text) for name, text in found if text is not None)
-    return Answer(rows, "namespace string, tableName string, isTemporary boolean, information string")
-
-
-def _information(context: Context, entry: RelationEntry) -> str | None:
-    """What a relation is, in lines; None where it is gone by now."""
-    try:
-        if entry.kind is RelationKind.VIEW:
-            return f"Name: {entry.name}\nType: VIEW\nView Text: {context.catalog.view(entry.name).text}"
-        log = context.catalog.table(entry.name)
-        return describe.information(log, log.snapshot())
-    except RelationNotFoundError:
-        return None
-
-
-def _views(context: Context, statement: ast.Show) -> Answer | None:
-    place = _place(context, statement.name)
-    if place is None:
-        return None
-    found = [e.name.identifier for e in context.catalog.relations(*place) if e.kind is RelationKind.VIEW]
-    rows = tuple((place[1], name, False) for name in _like(found, statement.pattern))
-    return Answer(rows, "namespace string, viewName string, isTemporary boolean")
-
-
-def _schemas(context: Context, statement: ast.Show) -> Answer | None:
-    database = context.namespace.database if statement.name is None else statement.name[0]
-    if not context.namespace.is_database(database):
-        return None
-    return Answer(
-        tuple((name,) for name in _like(context.catalog.schemas(database), statement.pattern)), "namespace string"
-    )
-
-
-def _catalogs(context: Context, statement: ast.Show) -> Answer:
-    names = _like([*context.catalog.databases(), "spark_catalog"], statement.pattern)
-    return Answer(tuple((name,) for name in names), "catalog string")
-
-
-def _columns(context: Context, statement: ast.Show) -> Answer | None:
-    name = statement.name or ()
-    meaning = context.namespace.meaning(name)
-    return None if isinstance(meaning, SparkRelation) else describe.column_names(_schema(context, name, meaning))
-
-
-def _properties(context: Context, statement: ast.Show) -> Answer | None:
-    meaning = context.namespace.meaning(statement.name or ())
-    if isinstance(meaning, WarehouseTable):
-        configuration = meaning.log.snapshot().metadata.configuration
-    elif isinstance(meaning, WarehouseView):
-        configuration = meaning.view.properties
-    else:
-        return None
-    if statement.key is None:
-        return describe.properties(configuration)
-    return describe.properties({statement.key: configuration.get(statement.key, "there is no such property")})
-
-
-def _create_table(context: Context, statement: ast.Show) -> Answer | None:
-    name = statement.name or ()
-    meaning = context.namespace.meaning(name)
-    if isinstance(meaning, SparkRelation | TemporaryView):
-        return None
-    if isinstance(meaning, WarehouseTable):
-        written = ".".join(quoted(part) for part in name) if meaning.name is None else meaning.name.quoted
-        return describe.create_statement(written, meaning.log.snapshot())
-    view = meaning.view
-    columns = f" ({', '.join(quoted(column.name) for column in view.columns)})" if view.columns else ""
-    return Answer(((f"CREATE VIEW {view.name.quoted}{columns} AS {view.text}",),), "createtab_stmt string")
-
-
-def _partitions(context: Context, statement: ast.Show) -> Answer | None:
-    meaning = context.namespace.meaning(statement.name or ())
-    if not isinstance(meaning, WarehouseTable):
-        return None
-    snapshot = meaning.log.snapshot()
-    if not snapshot.partition_columns:
-        raise UnsupportedStatementError("the table is not partitioned", table=meaning.log.name)
-    fields = [snapshot.schema.require(name) for name in snapshot.partition_columns]
-    values = (dict(each) for each in snapshot.files["partition_values"].to_pylist())
-    found = {"/".join(f"{field.name}={_or_null(each.get(field.physical_name))}" for field in fields) for each in values}
-    return Answer(tuple((each,) for each in sorted(found)), "partition string")
-
-
-def _or_null(partition_value: str | None) -> str:
-    """As Spark shows it."""
-    return "null" if partition_value is None else partition_value
-
-
-def _functions(context: Context, statement: ast.Show) -> Answer | None:
-    """Ours of a schema, and Spark's own where they are not left out; not those of the session, which stand for ours."""
-    place = _place(context, statement.name)
-    if place is None or statement.scope == "system":
-        return None
-    ours = {each.identifier: str(each) for each in context.catalog.functions(*place)}
-    rows = [ours[name] for name in _like(ours, statement.pattern)]
-    if statement.scope != "user":
-        spark = [row[0] for row in context.spark.sql("show system functions").collect()]
-        rows += _like(spark, statement.pattern)
-    return Answer(tuple((row,) for row in rows), "function string")
-
-
-_SHOWN: Mapping[ShowKind, Callable[[Context, ast.Show], Answer | None]] = {
-    ShowKind.TABLES: _tables,
-    ShowKind.TABLE_EXTENDED: _tables_extended,
-    ShowKind.VIEWS: _views,
-    ShowKind.SCHEMAS: _schemas,
-    ShowKind.CATALOGS: _catalogs,
-    ShowKind.COLUMNS: _columns,
-    ShowKind.CREATE_TABLE: _create_table,
-    ShowKind.PROPERTIES: _properties,
-    ShowKind.PARTITIONS: _partitions,
-    ShowKind.FUNCTIONS: _functions,
-}
-
-
-def _place(context: Context, name: Name | None) -> tuple[str, str] | None:
-    """Database and schema, where the schema is ours.
-
-    Raises:
-        SchemaNotFoundError: the database is ours and has no such schema.
-    """
-    namespace = context.namespace
-    if name is None:
-        return namespace.database, namespace.schema
-    if len(name) == 1:
-        return (namespace.database, name[0].lower()) if namespace.is_schema(name[0]) else None
-    if not namespace.is_database(name[0]):
-        return None
-    if not context.catalog.has_schema(name[0], name[1]):
-        raise SchemaNotFoundError(f"there is no schema `{name[1]}` in database `{name[0]}`")
-    return name[0].lower(), name[1].lower()
-
-
-def _like(names: Iterable[str], pattern: str | None) -> list[str]:
-    """The names that fit one of Spark's patterns: `*` for anything, `|` between choices, in any case."""
-    if pattern is None:
-        return sorted(names)
-    choices = [re.compile(fnmatch.translate(each.strip().lower())) for each in pattern.split("|")]
-    return sorted(name for name in names if any(choice.match(name.lower()) for choice in choices))
+    return answer(context, Answer(rows, "info_name string, info_value string"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbt.adapters.silt.engine.catalog.documents import Function, FunctionParameter, PythonHandler
+from dbt.adapters.silt.engine.catalog.documents import Function, PythonHandler
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.spark import python_function
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -10,14 +10,14 @@ from dbt.adapters.silt.engine.kernel.errors import (
     RelationExistsError,
     UnsupportedStatementError,
 )
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import CreateMode
 from dbt.adapters.silt.engine.sql.query.references import function_calls, table_references
-from dbt.adapters.silt.engine.sql.tokens import quoted
-from dbt.adapters.silt.engine.statements.execute.context import Context, Result
-from dbt.adapters.silt.engine.statements.execute.foreign import pass_to_spark
-from dbt.adapters.silt.engine.statements.execute.targets import refuse_unsupported
 from dbt.adapters.silt.engine.statements.resolve import function_text
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark
+from dbt.adapters.silt.engine.statements.steps.table_change import refuse_unsupported
 
 _NOTHING = Result()
 _EXISTS_REMEDY = "Use `create or replace function`"
@@ -108,7 +108,7 @@ def _function(context: Context, name: RelationName, statement: ast.CreateFunctio
         )
     return Function(
         name=name,
-        parameters=tuple(FunctionParameter(p.name, p.type, p.default, p.comment) for p in statement.parameters),
+        parameters=statement.parameters,
         body=statement.body,
         returns=statement.returns,
         deterministic=statement.deterministic,
@@ -154,4 +154,4 @@ def _refuse_body(context: Context, name: RelationName, body: str) -> None:
 
 def _is_sparks(context: Context, name: ast.Name) -> bool:
     """Whether a name of one part is a function that Spark itself knows."""
-    return len(name) == 1 and context.spark.catalog.functionExists(quoted(name[0]))
+    return len(name) == 1 and context.spark.catalog.functionExists(quote(name[0]))

@@ -1,4 +1,4 @@
-"""OPTIMIZE and VACUUM: what they ask of their commands, and the rows they answer with."""
+"""Carries out OPTIMIZE and VACUUM, answering with delta-spark's rows; REFRESH and ANALYZE have nothing to do."""
 
 from __future__ import annotations
 
@@ -18,17 +18,14 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.sql import ast
-from dbt.adapters.silt.engine.statements.execute.context import Context, Result
-from dbt.adapters.silt.engine.statements.execute.foreign import pass_to_spark
-from dbt.adapters.silt.engine.statements.execute.targets import (
-    already_applied,
-    changed,
-    identifier,
-    qualifiers,
-    refuse_unsupported,
-    table_to_change,
-)
+from dbt.adapters.silt.engine.sql.ast import ObjectKind
+from dbt.adapters.silt.engine.statements.execute.schemas import named_schema
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
+from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark
+from dbt.adapters.silt.engine.statements.steps.qualifiers import identifier, qualifiers
+from dbt.adapters.silt.engine.statements.steps.table_change import Verb, on_table
 
 _HOUR_MS = 3_600_000
 _SIZES = "struct<min: bigint, max: bigint, avg: double, totalFiles: bigint, totalSize: bigint>"
@@ -44,46 +41,59 @@ _TO_DELETE = "path string, length bigint, modificationTime timestamp"
 
 
 def optimize(context: Context, statement: ast.Optimize) -> Result:
-    """OPTIMIZE: one row with the table's path and what was done, as the reference's, less what is of clusters only."""
-    table = table_to_change(context, statement.table)
-    if table is None:
-        return pass_to_spark(context, statement)
-    log = table.log
-    refuse_unsupported(statement, log.name)
-    if statement.full:
-        raise UnsupportedStatementError(
-            "OPTIMIZE FULL is for tables with clustering columns", table=log.name, remedy="Leave FULL out"
-        )
-    done = already_applied(context, log, log.snapshot(), optimize_command.OPERATION)
-    if done is not None:
-        return Result(outcome=done)
-    condition = statement.condition
-    if condition is not None:
-        (condition,) = context.resolver.resolve([SqlFragment(condition, qualifiers(table, None))]).texts
-    layout = Layout(identifier(table, None), condition, statement.zorder_by)
-    target = Target(log.name, log, log.snapshot())
-    optimized = optimize_command.optimize(context.spark, target, layout, context.settings)
-    answer = context.rows([(log.store.root, _metrics(optimized))], _OPTIMIZED)
-    return Result(answer.dataframe, changed(context, log, optimized.outcome).outcome)
+    """OPTIMIZE: one row with the table's path and what was done, as delta-spark's, less what is of clusters only."""
+
+    def refuse(table: str) -> None:
+        if statement.full:
+            raise UnsupportedStatementError(
+                "OPTIMIZE FULL is for tables with clustering columns", table=table, remedy="Leave FULL out"
+            )
+
+    def run(table: WarehouseTable) -> Result:
+        log, condition = table.log, statement.condition
+        if condition is not None:
+            (condition,) = context.resolver.resolve([SqlFragment(condition, qualifiers(table, None))]).texts
+        layout = Layout(identifier(table, None), condition, statement.zorder_by)
+        target = Target(log.name, log, log.snapshot())
+        optimized = optimize_command.optimize(context.spark, target, layout, context.settings)
+        answer = context.rows([(log.store.root, _metrics(optimized))], _OPTIMIZED)
+        return Result(answer.dataframe, optimized.outcome)
+
+    return on_table(context, statement, Verb(optimize_command.OPERATION, refuse), run)
 
 
 def vacuum(context: Context, statement: ast.Vacuum) -> Result:
     """VACUUM: one row with the table's path and what was deleted; for a dry run, a row for each file that would be."""
-    table = table_to_change(context, statement.table)
-    if table is None:
-        return pass_to_spark(context, statement)
-    log = table.log
-    refuse_unsupported(statement, log.name)
-    retention = Retention(_milliseconds(statement, log.name), _is_retention_checked(context))
-    done = None if statement.dry_run else already_applied(context, log, log.snapshot(), vacuum_command.OPERATION)
-    if done is not None:
-        return Result(outcome=done)
-    vacuumed = vacuum_command.vacuum(log, retention, context.settings, statement.lite, statement.dry_run)
-    if vacuumed.outcome is None:
-        return _to_delete(context, log, vacuumed)
-    row = (log.store.root, len(vacuumed.garbage.files), vacuumed.garbage.size, vacuumed.folders_deleted)
-    answer = context.rows([row], _DELETED)
-    return Result(answer.dataframe, changed(context, log, vacuumed.outcome).outcome)
+
+    def retention(table: str) -> Retention:
+        return Retention(_milliseconds(statement, table), _is_retention_checked(context))
+
+    def run(table: WarehouseTable) -> Result:
+        log = table.log
+        vacuumed = vacuum_command.vacuum(log, retention(log.name), context.settings, statement.lite, statement.dry_run)
+        if vacuumed.outcome is None:
+            return _to_delete(context, log, vacuumed)
+        row = (log.store.root, len(vacuumed.garbage.files), vacuumed.garbage.size, vacuumed.folders_deleted)
+        return Result(context.rows([row], _DELETED).dataframe, vacuumed.outcome)
+
+    operation = None if statement.dry_run else vacuum_command.OPERATION
+    return on_table(context, statement, Verb(operation, refuse=retention), run)
+
+
+def refresh(context: Context, statement: ast.Refresh) -> Result:
+    """REFRESH: there is nothing to do, because each statement sees the newest version."""
+    return Result() if context.namespace.may_be_in_warehouse(statement.table) else pass_to_spark(context, statement)
+
+
+def analyze(context: Context, statement: ast.Analyze) -> Result:
+    """ANALYZE: there is nothing to do, because statistics are always kept."""
+    if statement.name is None:
+        return Result()
+    if statement.kind is ObjectKind.SCHEMA:
+        in_warehouse = named_schema(context, statement.name) is not None
+    else:
+        in_warehouse = context.namespace.may_be_in_warehouse(statement.name)
+    return Result() if in_warehouse else pass_to_spark(context, statement)
 
 
 def _metrics(optimized: Optimized) -> tuple[object, ...]:

@@ -12,71 +12,70 @@ from dbt.adapters.silt.engine.commands.tables import clone as cloning
 from dbt.adapters.silt.engine.commands.tables import convert as converting
 from dbt.adapters.silt.engine.commands.tables.clone import CloneOptions, CloneSource
 from dbt.adapters.silt.engine.commands.tables.creation import Place
+from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import TimeTravel
-from dbt.adapters.silt.engine.statements.execute.context import Context, Result
-from dbt.adapters.silt.engine.statements.execute.create_target import MODES, create_target_of
-from dbt.adapters.silt.engine.statements.execute.foreign import pass_to_spark
-from dbt.adapters.silt.engine.statements.execute.targets import (
-    already_applied,
-    changed,
-    refuse_unsupported,
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget, create_target_of
+from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark
+from dbt.adapters.silt.engine.statements.steps.table_change import (
+    Change,
+    Maker,
+    Texts,
+    Verb,
+    change_table,
+    make_table,
+    report,
     settings_with,
     table_to_change,
-    target_of,
 )
 
 
 def restore(context: Context, statement: ast.Restore) -> Result:
     """RESTORE TABLE ... TO VERSION | TIMESTAMP AS OF."""
-    table = table_to_change(context, statement.table)
-    if table is None:
-        return pass_to_spark(context, statement)
-    refuse_unsupported(statement, table.log.name)
-    done = already_applied(context, table.log, table.log.snapshot(), restoring.OPERATION)
-    if done is not None:
-        return Result(outcome=done)
-    resolved = context.resolver.resolve([], target=table.log)
-    point = _restore_point(context, table.log, statement.to)
-    outcome = restoring.restore(target_of(table.log, resolved), point, settings_with(context, resolved))
-    return changed(context, table.log, outcome)
+
+    def run(change: Change) -> Outcome:
+        point = _restore_point(context, change.target.log, statement.to)
+        return restoring.restore(change.target, point, change.settings)
+
+    return change_table(context, statement, Verb(restoring.OPERATION), lambda _: Texts(), run)
 
 
 def clone(context: Context, statement: ast.Clone) -> Result:
     """CREATE TABLE ... SHALLOW | DEEP CLONE."""
-    target, source = (
-        create_target_of(context, statement.name, statement.mode),
-        table_to_change(context, statement.source),
-    )
+    target = create_target_of(context, statement.table, statement.mode)
+    source = table_to_change(context, statement.source)
     if target is None and source is None:
         return pass_to_spark(context, statement)
     if target is None or source is None:
         raise UnsupportedStatementError(
             "a table of a warehouse can only be cloned to one of a warehouse",
-            table=".".join(statement.name),
+            table=".".join(statement.table),
             remedy="Use `create table ... as select`",
         )
-    _refuse_clone(statement, target.label)
-    if target.log is not None:
-        done = already_applied(context, target.log, target.log.snapshot(), cloning.OPERATION)
-        if done is not None:
-            return Result(outcome=done)
-    cloned = CloneSource(source.log.name, source.log, _source_snapshot(context, source.log, statement.at))
+    return make_table(
+        context,
+        statement,
+        Verb(cloning.OPERATION, lambda table: _refuse_location(statement, table)),
+        target,
+        lambda target: _clone(context, statement, target, source.log),
+    )
+
+
+def _clone(context: Context, statement: ast.Clone, target: CreateTarget, source: DeltaLog) -> Maker:
+    cloned = CloneSource(source.name, source, _source_snapshot(context, source, statement.at))
     resolved = context.resolver.resolve([], target=target.log)
-    read = {**resolved.versions, cloned.log.name: (cloned.snapshot.version,)}
-    log = target.prepare(context)
-    outcome = cloning.clone(
+    read = {**resolved.versions, source.name: (cloned.snapshot.version,)}
+    return lambda log: cloning.clone(
         Place(log, resolved.target, is_managed=target.path is None),
         cloned,
         CloneOptions(statement.shallow, statement.properties),
-        MODES[statement.mode],
+        statement.mode,
         settings_with(context, replace(resolved, versions=read)),
     )
-    target.finish(context)
-    return changed(context, log, outcome)
 
 
 def convert(context: Context, statement: ast.ConvertToDelta) -> Result:
@@ -94,11 +93,10 @@ def convert(context: Context, statement: ast.ConvertToDelta) -> Result:
     log = context.catalog.table_at(source[1])
     partitioning = [replace(column_type(str(each.type), log.name), name=each.name) for each in statement.partitioned_by]
     outcome = converting.convert(context.spark, log, partitioning, context.settings, statement.statistics)
-    return changed(context, log, outcome)
+    return report(context, log, Result(outcome=outcome))
 
 
-def _refuse_clone(statement: ast.Clone, table: str) -> None:
-    refuse_unsupported(statement, table)
+def _refuse_location(statement: ast.Clone, table: str) -> None:
     if statement.location is not None:
         raise UnsupportedStatementError(
             "the place of a table that has a name is its folder in the warehouse",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from dbt.adapters.silt.engine.catalog.documents import Function, FunctionParameter, PythonHandler
+from dbt.adapters.silt.engine.catalog.documents import Function, PythonHandler
 from dbt.adapters.silt.engine.commands.spark.python_function import PythonCode
+from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.sql.ast import Parameter
 from dbt.adapters.silt.engine.sql.query.references import rewrite
 from dbt.adapters.silt.engine.sql.query.scanner import scan
-from dbt.adapters.silt.engine.sql.tokens import quoted
 
 
 def temporary_function(function: Function, body: str, label: str) -> str:
@@ -23,7 +24,7 @@ def temporary_function(function: Function, body: str, label: str) -> str:
     own = body
     if _qualifies_parameters(function, body):
         own = rewrite(body, {}, {(name.database, name.schema, name.identifier): label})
-    return f"CREATE OR REPLACE TEMPORARY FUNCTION {quoted(label)}{signature(function)} RETURN {own}"
+    return f"CREATE OR REPLACE TEMPORARY FUNCTION {quote(label)}{signature(function)} RETURN {own}"
 
 
 def python_code(function: Function, handler: PythonHandler) -> PythonCode:
@@ -34,7 +35,7 @@ def python_code(function: Function, handler: PythonHandler) -> PythonCode:
 
 def python_call(function: Function, identifier: str) -> str:
     """The SQL body of a function whose value a session function gives, called with all the parameters in turn."""
-    return f"{quoted(identifier)}({', '.join(quoted(each.name) for each in function.parameters)})"
+    return f"{quote(identifier)}({', '.join(quote(each.name) for each in function.parameters)})"
 
 
 def signature(function: Function) -> str:
@@ -76,12 +77,12 @@ def _lines(title: str, text: str) -> list[str]:
     return [f"{title + ':':{_TITLE_WIDTH}}{first}", *(f"{'':{_TITLE_WIDTH}}{other}" for other in others)]
 
 
-def _parameter_line(parameter: FunctionParameter) -> str:
+def _parameter_line(parameter: Parameter) -> str:
     comment = "" if parameter.comment is None else f" '{parameter.comment}'"
     default = "" if parameter.default is None else f" DEFAULT {parameter.default}"
     return f"{parameter.name} {parameter.type}{default}{comment}"
 
 
-def _parameter(parameter: FunctionParameter) -> str:
+def _parameter(parameter: Parameter) -> str:
     default = "" if parameter.default is None else f" DEFAULT {parameter.default}"
-    return f"{quoted(parameter.name)} {parameter.type}{default}"
+    return f"{quote(parameter.name)} {parameter.type}{default}"

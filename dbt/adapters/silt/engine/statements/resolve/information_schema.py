@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationEntry, RelationKind
+from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationKind
 from dbt.adapters.silt.engine.kernel.errors import RelationNotFoundError
 from dbt.adapters.silt.engine.sql.ast import Name
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
@@ -55,12 +55,12 @@ def listing(name: Name, namespace: Namespace) -> Listing | None:
 
 def _tables(catalog: Catalog, database: str) -> Iterator[tuple[str, ...]]:
     kinds = {RelationKind.TABLE: "BASE TABLE", RelationKind.VIEW: "VIEW"}
-    for each in _relations(catalog, database):
+    for each in catalog.all_relations(database):
         yield each.name.database, each.name.schema, each.name.identifier, kinds[each.kind]
 
 
 def _views(catalog: Catalog, database: str) -> Iterator[tuple[str, ...]]:
-    for each in _relations(catalog, database):
+    for each in catalog.all_relations(database):
         if each.kind is RelationKind.VIEW:
             yield each.name.database, each.name.schema, each.name.identifier, catalog.view(each.name).text
 
@@ -68,11 +68,6 @@ def _views(catalog: Catalog, database: str) -> Iterator[tuple[str, ...]]:
 def _schemata(catalog: Catalog, database: str) -> Iterator[tuple[str, ...]]:
     for schema in catalog.schemas(database):
         yield database, schema
-
-
-def _relations(catalog: Catalog, database: str) -> Iterator[RelationEntry]:
-    for schema in catalog.schemas(database):
-        yield from catalog.relations(database, schema)
 
 
 _Rows = Callable[[Catalog, str], Iterator[tuple[str, ...]]]

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.kernel.files.row_counts import row_count
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan import min_max, skipping
 from dbt.adapters.silt.engine.kernel.storage.store import Store
@@ -36,7 +37,7 @@ from dbt.adapters.silt.engine.sql.query.scanner import scan
 from dbt.adapters.silt.engine.sql.query.scans import Block, Reference
 from dbt.adapters.silt.engine.sql.query.selects import Item, Select, read_select
 from dbt.adapters.silt.engine.sql.spans import Tokens, after_group
-from dbt.adapters.silt.engine.sql.tokens import Kind, quoted, tokenize
+from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize
 
 Function: TypeAlias = Literal["count", "min", "max"]
 
@@ -260,7 +261,7 @@ class _ListReader:
         if others or (only.start, only.end) != (self.tokens[first].start, self.tokens[after - 1].end):
             raise _NotOfTheKind
         argument = "1" if only.column is None else self.tokens[after - 2].identifier
-        return quoted(f"{only.function}({argument})")
+        return quote(f"{only.function}({argument})")
 
     def _aggregates(self, at: int, after: int) -> Iterator[Aggregate]:
         while at < after:

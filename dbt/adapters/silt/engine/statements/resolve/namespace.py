@@ -17,9 +17,9 @@ from dbt.adapters.silt.engine.kernel.errors import (
     RelationNotFoundError,
     SchemaNotFoundError,
 )
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.sql.ast import Name, is_path
-from dbt.adapters.silt.engine.sql.tokens import quoted
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ class Namespace:
 
     def is_foreign_schema(self, text: str) -> bool:
         """Whether Spark itself has a schema of that name."""
-        return self.spark.catalog.databaseExists(quoted(text))
+        return self.spark.catalog.databaseExists(quote(text))
 
     def check_database(self, text: str) -> None:
         """Raise SchemaNotFoundError if neither we nor Spark have a database (to Spark: a catalog) of that name."""
@@ -200,7 +200,7 @@ class Namespace:
             return SparkRelation()
         full = RelationName(self.database, self.schema, identifier)
         found = self._find(full)
-        if isinstance(found, SparkRelation) and not self.spark.catalog.tableExists(quoted(identifier)):
+        if isinstance(found, SparkRelation) and not self.spark.catalog.tableExists(quote(identifier)):
             raise RelationNotFoundError("there is no such table or view", table=str(full))
         return found
 
@@ -209,7 +209,7 @@ class Namespace:
             full = RelationName(self.database, self.schema, identifier)
         except InvalidNameError:
             return None
-        if not self.catalog.has_function(full) or self.spark.catalog.functionExists(quoted(identifier)):
+        if not self.catalog.has_function(full) or self.spark.catalog.functionExists(quote(identifier)):
             return None
         return self.catalog.function(full)
 
@@ -237,5 +237,5 @@ class Namespace:
         return SparkRelation()
 
     def _is_spark_temporary(self, identifier: str) -> bool:
-        name = quoted(identifier)
+        name = quote(identifier)
         return self.spark.catalog.tableExists(name) and self.spark.catalog.getTable(name).isTemporary

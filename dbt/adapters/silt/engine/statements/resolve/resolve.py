@@ -17,6 +17,7 @@ from dbt.adapters.silt.engine.commands.commit import merged
 from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan import skipping
@@ -34,7 +35,6 @@ from dbt.adapters.silt.engine.sql.query.references import (
     rewrite,
     table_references,
 )
-from dbt.adapters.silt.engine.sql.tokens import quoted
 from dbt.adapters.silt.engine.statements.resolve import metadata_answers, table_changes
 from dbt.adapters.silt.engine.statements.resolve.expansion import (
     ChangeFeedScan,
@@ -329,7 +329,7 @@ class Resolver:
         inner = self._render(view.query, cut, reads)
         if not view.columns:
             return f"({inner}\n)"
-        columns = ", ".join(quoted(column) for column in view.columns)
+        columns = ", ".join(quote(column) for column in view.columns)
         return f"(select * from ({inner}\n) as __silt_view({columns}))"
 
     def _predicates(self, node: ExpandedQuery, cut: Mapping[DeltaLog, Snapshot]) -> Mapping[Reference, Expression]:

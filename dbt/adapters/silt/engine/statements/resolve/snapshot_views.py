@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import pyarrow as pa
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -21,9 +21,9 @@ from dbt.adapters.silt.engine.catalog.documents import Function
 from dbt.adapters.silt.engine.commands.reading import change_feed, scan
 from dbt.adapters.silt.engine.commands.spark import file_source, python_function
 from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.sql.tokens import quoted
 from dbt.adapters.silt.engine.statements.resolve.function_text import (
     python_call,
     python_code,
@@ -70,37 +70,37 @@ class SnapshotViews:
         """The quoted name of a session view over exactly those files of the snapshot."""
         with self._lock:
             if files.num_rows < snapshot.num_files:
-                return quoted(self._register(log, snapshot, files))
+                return quote(self._register(log, snapshot, files))
             key = (log.store.root, snapshot.metadata.id, snapshot.version)
             if key not in self._whole:
                 self._whole[key] = self._register(log, snapshot, files)
             self._labels.move_to_end(self._whole[key])
-            return quoted(self._whole[key])
+            return quote(self._whole[key])
 
     def changes(self, log: DeltaLog, changes: Changes) -> str:
         """The quoted name of a session view over the rows that versions of the table changed."""
         with self._lock:
             label = self._new(f"{log.name}@changes")
             frame = change_feed.read(self.spark, log, changes.end, changes.versions)
-            frame.createOrReplaceTempView(quoted(label))
+            frame.createOrReplaceTempView(quote(label))
             self._keep(label)
-            return quoted(label)
+            return quote(label)
 
     def files(self, source: FileSource) -> str:
         """The quoted name of a session view over files that are in no table, listed now."""
         with self._lock:
             label = self._new(f"{source.path}@files")
-            file_source.read(self.spark, source).createOrReplaceTempView(quoted(label))
+            file_source.read(self.spark, source).createOrReplaceTempView(quote(label))
             self._keep(label)
-            return quoted(label)
+            return quote(label)
 
     def rows(self, rows: pa.Table) -> str:
         """The quoted name of a session view over rows that the engine itself has."""
         with self._lock:
             label = self._new("rows")
-            self.spark.createDataFrame(rows).createOrReplaceTempView(quoted(label))
+            self.spark.createDataFrame(rows).createOrReplaceTempView(quote(label))
             self._keep(label)
-            return quoted(label)
+            return quote(label)
 
     def function(self, function: Function, body: str) -> str:
         """The identifier of a session function that does what the function does.
@@ -124,7 +124,7 @@ class SnapshotViews:
         """The identifiers of session functions that stand in texts -> the names of the functions they stand for."""
         with self._lock:
             known = {label: name for (name, _, _), label in self._functions.items()}
-        return {label: name for label, name in known.items() if any(quoted(label) in text for text in texts)}
+        return {label: name for label, name in known.items() if any(quote(label) in text for text in texts)}
 
     def _sql_body(self, function: Function, body: str, label: str) -> str:
         """Around Python stands SQL: so it has defaults, arguments by name and casts to the parameters' types."""
@@ -135,7 +135,7 @@ class SnapshotViews:
 
     def _register(self, log: DeltaLog, snapshot: Snapshot, files: pa.Table) -> str:
         label = self._new(f"{log.name}@v{snapshot.version}")
-        scan.read(self.spark, log, snapshot, files).createOrReplaceTempView(quoted(label))
+        scan.read(self.spark, log, snapshot, files).createOrReplaceTempView(quote(label))
         self._keep(label)
         return label
 
@@ -163,7 +163,7 @@ def _drop_abandoned() -> None:
 
 def _drop_function(spark: SparkSession, label: str) -> None:
     for each in (label, _python_label(label)):
-        spark.sql(f"drop temporary function if exists {quoted(each)}")
+        spark.sql(f"drop temporary function if exists {quote(each)}")
 
 
 def _python_label(label: str) -> str:

@@ -1,1 +1,1 @@
-"""The steps that statements share: find the table, refuse, skip, resolve, run, report, or hand on to Spark."""
+"""The steps of every statement on a table: find it, pass it on to Spark, refuse it, skip it, resolve it, run it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.sql.ast import Statement, Unrecognised
-from dbt.adapters.silt.engine.statements.execute.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 
 
 def pass_to_spark(context: Context, statement: Statement) -> Result:

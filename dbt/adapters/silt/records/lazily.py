@@ -1,4 +1,4 @@
-"""Modules that most calls of `silt` do without, loaded when they are first used: an answer is to take half a second."""
+"""Loads modules when they are first used: most calls of `silt` need none of them and should answer in half a second."""
 
 from __future__ import annotations
 

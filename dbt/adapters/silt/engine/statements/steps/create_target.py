@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from dbt.adapters.silt.engine.catalog.catalog import RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.commands.tables import creation
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentCreateError, RelationExistsError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
 from dbt.adapters.silt.engine.sql import ast
-from dbt.adapters.silt.engine.sql.ast import CreateMode, Name, SaveMode, Statement
-from dbt.adapters.silt.engine.statements.execute.context import Context
-
-MODES: Final[Mapping[CreateMode, creation.CreateMode]] = {
-    CreateMode.CREATE: creation.CreateMode.CREATE,
-    CreateMode.CREATE_IF_NOT_EXISTS: creation.CreateMode.IF_NOT_EXISTS,
-    CreateMode.CREATE_OR_REPLACE: creation.CreateMode.OR_REPLACE,
-    CreateMode.REPLACE: creation.CreateMode.REPLACE,
-}
+from dbt.adapters.silt.engine.sql.ast import CreateMode, Name
+from dbt.adapters.silt.engine.statements.steps.context import Context
 
 
 @dataclass(frozen=True)
@@ -63,15 +53,6 @@ class CreateTarget:
             if context.catalog.find(name) is None:
                 raise
             raise ConcurrentCreateError("another writer has made it meanwhile", table=str(name)) from error
-
-
-def accepts_existing_table(statement: Statement) -> bool:
-    """Whether a statement that makes a table is content to find one."""
-    if isinstance(statement, ast.WriteRows):
-        return statement.mode is not SaveMode.ERROR
-    if not isinstance(statement, ast.CreateTable | ast.CreateTableLike | ast.Clone):
-        return False
-    return statement.mode is not CreateMode.CREATE
 
 
 def create_target_of(context: Context, name: Name, mode: CreateMode) -> CreateTarget | None:

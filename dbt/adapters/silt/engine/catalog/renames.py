@@ -1,0 +1,62 @@
+"""Gives a table or a view another name in its database."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dbt.adapters.silt.engine.catalog import layout
+from dbt.adapters.silt.engine.catalog.documents import VIEW_SUFFIX, View, parse_view, serialize_view
+from dbt.adapters.silt.engine.catalog.name_conflicts import check_no_table, check_no_view, has_view
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.tables import Tables
+from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, RelationNotFoundError
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectExists, ObjectMissing, Store
+
+
+def rename(tables: Tables, store: Store, name: RelationName, new_name: RelationName) -> None:
+    """Renames the table or view of that name; the caller holds the locks of both schemas.
+
+    Raises:
+        RelationNotFoundError: there is no such table or view.
+        RelationExistsError: the new name is taken.
+    """
+    if tables.has(store, name):
+        _rename_table(tables, store, name, new_name)
+        return
+    try:
+        document = store.read(layout.document_path(name, VIEW_SUFFIX))
+    except ObjectMissing as error:
+        raise RelationNotFoundError("there is no such table or view", table=str(name)) from error
+    _rename_view(tables, store, parse_view(document, name), new_name)
+
+
+def _rename_table(tables: Tables, store: Store, name: RelationName, new_name: RelationName) -> None:
+    """Moves the table's folder, in one step."""
+    check_no_table(tables, store, new_name)
+    check_no_view(store, new_name)
+    tables.clear(store, new_name)
+    store.delete(layout.document_path(name, VIEW_SUFFIX))  # of a view that the table hides
+    try:
+        store.rename_folder(layout.table_folder(name), layout.table_folder(new_name))
+    except ObjectExists as error:
+        raise RelationExistsError(
+            "a folder that is no table is in the way",
+            table=str(new_name),
+            remedy=f"Remove {store.root}/{layout.table_folder(new_name)} if nothing of value is in it",
+        ) from error
+    tables.forget(store.child(layout.table_folder(name)))
+
+
+def _rename_view(tables: Tables, store: Store, view: View, new_name: RelationName) -> None:
+    """Writes the document under the new name, then deletes the old one; repeating a rename that was cut off finishes
+    it.
+    """
+    renamed = replace(view, name=new_name)
+    path = layout.document_path(new_name, VIEW_SUFFIX)
+    begun = has_view(store, new_name) and parse_view(store.read(path), new_name) == renamed
+    if not begun:
+        check_no_table(tables, store, new_name)
+        check_no_view(store, new_name)
+        layout.put_document(store, new_name, VIEW_SUFFIX, serialize_view(renamed), replace=False)
+    tables.clear(store, view.name)
+    store.delete(layout.document_path(view.name, VIEW_SUFFIX))

@@ -1,0 +1,70 @@
+"""Carries out CREATE and DROP SCHEMA, and finds the schema that a name means."""
+
+from __future__ import annotations
+
+from dbt.adapters.silt.engine.kernel.errors import (
+    SchemaNotFoundError,
+    UnsupportedStatementError,
+)
+from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.sql.ast import CreateMode, Name
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark
+
+_NOTHING = Result()
+
+
+def create_schema(context: Context, statement: ast.CreateSchema) -> Result:
+    """CREATE SCHEMA in one of our databases."""
+    place = _schema_place(context, statement.name)
+    if place is None:
+        return pass_to_spark(context, statement)
+    if statement.location is not None:
+        raise UnsupportedStatementError(
+            "a schema's place is its folder in the warehouse",
+            table=".".join(place),
+            remedy="Leave LOCATION out, or attach another warehouse as a database",
+        )
+    context.catalog.create_schema(*place, if_not_exists=statement.mode is CreateMode.CREATE_IF_NOT_EXISTS)
+    return _NOTHING
+
+
+def drop_schema(context: Context, statement: ast.DropSchema) -> Result:
+    """DROP SCHEMA of ours; one that neither we nor Spark have is an error of ours."""
+    place = _schema_place(context, statement.name)
+    if place is None or (not context.catalog.has_schema(*place) and _is_foreign_schema(context, statement.name)):
+        return pass_to_spark(context, statement)
+    context.catalog.drop_schema(*place, cascade=statement.cascade, if_exists=statement.if_exists)
+    return _NOTHING
+
+
+def _schema_place(context: Context, name: ast.Name) -> tuple[str, str] | None:
+    """Database and schema, where the database is ours; a schema alone is in the current one."""
+    if len(name) == 1:
+        return context.namespace.database, name[0]
+    if len(name) == 2 and context.namespace.is_database(name[0]):
+        return name[0], name[1]
+    context.namespace.check_database(name[0])
+    return None
+
+
+def _is_foreign_schema(context: Context, name: ast.Name) -> bool:
+    return len(name) == 1 and context.namespace.is_foreign_schema(name[0])
+
+
+def named_schema(context: Context, name: Name | None) -> tuple[str, str] | None:
+    """Database and schema, where the schema is ours.
+
+    Raises:
+        SchemaNotFoundError: the database is ours and has no such schema.
+    """
+    namespace = context.namespace
+    if name is None:
+        return namespace.database, namespace.schema
+    if len(name) == 1:
+        return (namespace.database, name[0].lower()) if namespace.is_schema(name[0]) else None
+    if not namespace.is_database(name[0]):
+        return None
+    if not context.catalog.has_schema(name[0], name[1]):
+        raise SchemaNotFoundError(f"there is no schema `{name[1]}` in database `{name[0]}`")
+    return name[0].lower(), name[1].lower()

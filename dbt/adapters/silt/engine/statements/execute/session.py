@@ -1,0 +1,45 @@
+"""Carries out USE, SET and RESET."""
+
+from __future__ import annotations
+
+from dbt.adapters.silt.engine.commands.spark import required_settings
+from dbt.adapters.silt.engine.kernel.errors import (
+    SchemaNotFoundError,
+)
+from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.sql.ast import ObjectKind
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark
+
+_NOTHING = Result()
+
+
+def use(context: Context, statement: ast.Use) -> Result:
+    """USE: where names without a schema are looked up from now on."""
+    name, namespace = statement.name, context.namespace
+    if len(name) == 1 and statement.kind is not ObjectKind.DATABASE and namespace.is_schema(name[0]):
+        namespace.schema = name[0].lower()
+    elif len(name) == 1 and statement.kind is not ObjectKind.SCHEMA and namespace.is_database(name[0]):
+        namespace.database = name[0].lower()
+    elif len(name) == 2 and context.catalog.has_schema(*name):
+        namespace.database, namespace.schema = name[0].lower(), name[1].lower()
+    else:
+        raise SchemaNotFoundError(
+            f"`{'.'.join(name)}` is no schema or database of ours",
+            remedy="Create the schema first; name tables of Spark's own with their schema instead of USE",
+        )
+    return _NOTHING
+
+
+def set_setting(context: Context, statement: ast.SetSetting) -> Result:
+    """SET: what correctness rests on cannot be set otherwise."""
+    if statement.key is not None and statement.value is not None:
+        required_settings.check({statement.key: statement.value})
+    return pass_to_spark(context, statement)
+
+
+def reset_setting(context: Context, statement: ast.ResetSetting) -> Result:
+    """RESET: what correctness rests on is set again at once."""
+    result = pass_to_spark(context, statement)
+    required_settings.configure(context.spark)
+    return result

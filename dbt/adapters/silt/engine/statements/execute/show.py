@@ -1,0 +1,173 @@
+"""Answers SHOW from the catalog and the logs."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Callable, Iterable, Mapping
+
+from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
+from dbt.adapters.silt.engine.commands.tables import describe
+from dbt.adapters.silt.engine.commands.tables.describe import Answer
+from dbt.adapters.silt.engine.kernel.errors import (
+    RelationNotFoundError,
+    UnsupportedStatementError,
+)
+from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.sql.ast import ShowKind
+from dbt.adapters.silt.engine.statements.execute.describe import answer, schema_of
+from dbt.adapters.silt.engine.statements.execute.schemas import named_schema
+from dbt.adapters.silt.engine.statements.resolve.namespace import (
+    SparkRelation,
+    TemporaryView,
+    WarehouseTable,
+    WarehouseView,
+)
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark
+
+
+def show(context: Context, statement: ast.Show) -> Result:
+    """SHOW of what is ours; what is Spark's is Spark's to show."""
+    shown = _SHOWN[statement.what](context, statement)
+    return pass_to_spark(context, statement) if shown is None else answer(context, shown)
+
+
+def _tables(context: Context, statement: ast.Show) -> Answer | None:
+    place = named_schema(context, statement.name)
+    if place is None:
+        return None
+    temporary = dict.fromkeys(context.namespace.temporary, True)
+    entries = {each.name.identifier: False for each in context.catalog.relations(*place)} | temporary
+    rows = tuple(("" if entries[n] else place[1], n, entries[n]) for n in _like(entries, statement.pattern))
+    return Answer(rows, "namespace string, tableName string, isTemporary boolean")
+
+
+def _tables_extended(context: Context, statement: ast.Show) -> Answer | None:
+    place = named_schema(context, statement.name)
+    if place is None:
+        return None
+    entries = {each.name.identifier: each for each in context.catalog.relations(*place)}
+    found = ((name, _information(context, entries[name])) for name in _like(entries, statement.pattern))
+    rows = tuple((place[1], name, False, text) for name, text in found if text is not None)
+    return Answer(rows, "namespace string, tableName string, isTemporary boolean, information string")
+
+
+def _information(context: Context, entry: RelationEntry) -> str | None:
+    """What a relation is, in lines; None where it is gone by now."""
+    try:
+        if entry.kind is RelationKind.VIEW:
+            return f"Name: {entry.name}\nType: VIEW\nView Text: {context.catalog.view(entry.name).text}"
+        log = context.catalog.table(entry.name)
+        return describe.information(log, log.snapshot())
+    except RelationNotFoundError:
+        return None
+
+
+def _views(context: Context, statement: ast.Show) -> Answer | None:
+    place = named_schema(context, statement.name)
+    if place is None:
+        return None
+    found = [e.name.identifier for e in context.catalog.relations(*place) if e.kind is RelationKind.VIEW]
+    rows = tuple((place[1], name, False) for name in _like(found, statement.pattern))
+    return Answer(rows, "namespace string, viewName string, isTemporary boolean")
+
+
+def _schemas(context: Context, statement: ast.Show) -> Answer | None:
+    database = context.namespace.database if statement.name is None else statement.name[0]
+    if not context.namespace.is_database(database):
+        return None
+    return Answer(
+        tuple((name,) for name in _like(context.catalog.schemas(database), statement.pattern)), "namespace string"
+    )
+
+
+def _catalogs(context: Context, statement: ast.Show) -> Answer:
+    names = _like([*context.catalog.databases(), "spark_catalog"], statement.pattern)
+    return Answer(tuple((name,) for name in names), "catalog string")
+
+
+def _columns(context: Context, statement: ast.Show) -> Answer | None:
+    name = statement.name or ()
+    meaning = context.namespace.meaning(name)
+    return None if isinstance(meaning, SparkRelation) else describe.column_names(schema_of(context, name, meaning))
+
+
+def _properties(context: Context, statement: ast.Show) -> Answer | None:
+    meaning = context.namespace.meaning(statement.name or ())
+    if isinstance(meaning, WarehouseTable):
+        configuration = meaning.log.snapshot().metadata.configuration
+    elif isinstance(meaning, WarehouseView):
+        configuration = meaning.view.properties
+    else:
+        return None
+    if statement.key is None:
+        return describe.properties(configuration)
+    return describe.properties({statement.key: configuration.get(statement.key, "there is no such property")})
+
+
+def _create_table(context: Context, statement: ast.Show) -> Answer | None:
+    name = statement.name or ()
+    meaning = context.namespace.meaning(name)
+    if isinstance(meaning, SparkRelation | TemporaryView):
+        return None
+    if isinstance(meaning, WarehouseTable):
+        written = ".".join(quote(part) for part in name) if meaning.name is None else meaning.name.quoted
+        return describe.create_statement(written, meaning.log.snapshot())
+    view = meaning.view
+    columns = f" ({', '.join(quote(column.name) for column in view.columns)})" if view.columns else ""
+    return Answer(((f"CREATE VIEW {view.name.quoted}{columns} AS {view.text}",),), "createtab_stmt string")
+
+
+def _partitions(context: Context, statement: ast.Show) -> Answer | None:
+    meaning = context.namespace.meaning(statement.name or ())
+    if not isinstance(meaning, WarehouseTable):
+        return None
+    snapshot = meaning.log.snapshot()
+    if not snapshot.partition_columns:
+        raise UnsupportedStatementError("the table is not partitioned", table=meaning.log.name)
+    fields = [snapshot.schema.require(name) for name in snapshot.partition_columns]
+    values = (dict(each) for each in snapshot.files["partition_values"].to_pylist())
+    found = {"/".join(f"{field.name}={_or_null(each.get(field.physical_name))}" for field in fields) for each in values}
+    return Answer(tuple((each,) for each in sorted(found)), "partition string")
+
+
+def _or_null(partition_value: str | None) -> str:
+    """As Spark shows it."""
+    return "null" if partition_value is None else partition_value
+
+
+def _functions(context: Context, statement: ast.Show) -> Answer | None:
+    """Ours of a schema, and Spark's own where they are not left out; not those of the session, which stand for ours."""
+    place = named_schema(context, statement.name)
+    if place is None or statement.scope == "system":
+        return None
+    ours = {each.identifier: str(each) for each in context.catalog.functions(*place)}
+    rows = [ours[name] for name in _like(ours, statement.pattern)]
+    if statement.scope != "user":
+        spark = [row[0] for row in context.spark.sql("show system functions").collect()]
+        rows += _like(spark, statement.pattern)
+    return Answer(tuple((row,) for row in rows), "function string")
+
+
+_SHOWN: Mapping[ShowKind, Callable[[Context, ast.Show], Answer | None]] = {
+    ShowKind.TABLES: _tables,
+    ShowKind.TABLE_EXTENDED: _tables_extended,
+    ShowKind.VIEWS: _views,
+    ShowKind.SCHEMAS: _schemas,
+    ShowKind.CATALOGS: _catalogs,
+    ShowKind.COLUMNS: _columns,
+    ShowKind.CREATE_TABLE: _create_table,
+    ShowKind.PROPERTIES: _properties,
+    ShowKind.PARTITIONS: _partitions,
+    ShowKind.FUNCTIONS: _functions,
+}
+
+
+def _like(names: Iterable[str], pattern: str | None) -> list[str]:
+    """The names that fit one of Spark's patterns: `*` for anything, `|` between choices, in any case."""
+    if pattern is None:
+        return sorted(names)
+    choices = [re.compile(fnmatch.translate(each.strip().lower())) for each in pattern.split("|")]
+    return sorted(name for name in names if any(choice.match(name.lower()) for choice in choices))

@@ -1,0 +1,246 @@
+"""Runs a statement that changes one table, in the steps that all such statements have.
+
+Find the table, pass the statement on to Spark where the table is not in a warehouse, refuse what is not supported, skip
+work that the table holds already, resolve the statement's texts, run the command, report what it did. A statement that
+makes a table has a place instead of a table, and prepares and finishes it (`make_table`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from dbt.adapters.silt.engine.commands.commit import merged
+from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
+from dbt.adapters.silt.engine.kernel.errors import InternalError, SiltError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.log import transaction_ids
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.sql.ast import MakesTable, Name, OnObject, OnTable, Statement
+from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
+from dbt.adapters.silt.engine.statements.resolve.namespace import SparkRelation, WarehouseTable
+from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
+from dbt.adapters.silt.engine.statements.steps import skips
+from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget
+from dbt.adapters.silt.engine.statements.steps.foreign import pass_with_query
+
+
+def _nothing(table: str) -> None:
+    """Refuses nothing."""
+
+
+@dataclass(frozen=True)
+class Verb:
+    """What the steps need to know of a kind of statement.
+
+    Args:
+        operation: the name of the operation, as an outcome has it; None where the statement repeats no work.
+        refuse: raises where the statement asks for what is not supported of this kind alone; gets the table's name.
+        query: the text of a query to resolve where the statement is passed on to Spark.
+    """
+
+    operation: str | None
+    refuse: Callable[[str], object] = _nothing
+    query: str | None = None
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The texts of a statement that name tables.
+
+    Args:
+        query: its query.
+        expressions: its conditions and values; by their texts they are found again.
+        qualifiers: the names that may qualify columns in them, each with the identifier that the command uses.
+    """
+
+    query: str | None = None
+    expressions: Sequence[str] = ()
+    qualifiers: Mapping[Name, str] = field(default_factory=dict)
+
+    @property
+    def fragments(self) -> list[SqlFragment]:
+        queries = [] if self.query is None else [SqlFragment(self.query)]
+        return queries + [SqlFragment(text, self.qualifiers) for text in self.expressions]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A table that a command is about to change, with the statement's texts, all in one cut.
+
+    Args:
+        table: as the statement names it.
+        target: the table, pinned.
+        resolved: the texts; a query is the first.
+        settings: how to commit, with what the texts read.
+        expressions: each expression of the statement -> the same, with its tables pinned.
+    """
+
+    table: WarehouseTable
+    target: Target
+    resolved: Resolved
+    settings: WriteSettings
+    expressions: Mapping[str, str]
+
+
+Maker: TypeAlias = Callable[[DeltaLog], Outcome]
+"""Makes a table, whose folder is there."""
+
+
+def change_table(
+    context: Context,
+    statement: OnTable | OnObject,
+    verb: Verb,
+    texts_of: Callable[[WarehouseTable], Texts],
+    command: Callable[[Change], Outcome],
+) -> Result:
+    """Changes a table by a command that is based on a pinned version of it.
+
+    Raises:
+        RelationNotFoundError: the name is in a warehouse and nothing is there.
+        UnsupportedStatementError: it is a view, or the statement has a clause that is not supported.
+        SiltError: as the command.
+    """
+
+    def run(table: WarehouseTable) -> Result:
+        return Result(outcome=command(_resolved(context, table, texts_of(table))))
+
+    return on_table(context, statement, verb, run)
+
+
+def on_table(
+    context: Context, statement: OnTable | OnObject, verb: Verb, body: Callable[[WarehouseTable], Result]
+) -> Result:
+    """The steps around the one that differs, for a statement that need not read the table in a cut.
+
+    Raises:
+        As `change_table`.
+    """
+    table = table_to_change(context, statement.table)
+    if table is None:
+        return pass_with_query(context, statement, verb.query)
+    refuse_unsupported(statement, table.log.name)
+    verb.refuse(table.log.name)
+    done = _already_applied(context, table.log, verb.operation)
+    return Result(outcome=done) if done is not None else report(context, table.log, body(table))
+
+
+def make_table(
+    context: Context, statement: MakesTable, verb: Verb, target: CreateTarget, body: Callable[[CreateTarget], Maker]
+) -> Result:
+    """Makes a table, or replaces it.
+
+    Args:
+        body: resolves and checks what the statement says, before the table's folder is made.
+
+    Raises:
+        ConcurrentCreateError: another writer has made the table since it was looked for.
+        UnsupportedStatementError: the statement has a clause that is not supported.
+        SiltError: as `body` and what it returns.
+    """
+    refuse_unsupported(statement, target.label)
+    verb.refuse(target.label)
+    done = None if target.log is None else _already_applied(context, target.log, verb.operation)
+    if done is not None:
+        target.finish(context)
+        return Result(outcome=done)
+    make = body(target)
+    log = target.prepare(context)
+    outcome = make(log)
+    target.finish(context)
+    return report(context, log, Result(outcome=outcome))
+
+
+def table_to_change(context: Context, name: Name) -> WarehouseTable | None:
+    """The table of a warehouse that has the name; None where the name is Spark's.
+
+    Raises:
+        RelationNotFoundError: the name is in a warehouse and nothing is there.
+        UnsupportedStatementError: it is a view.
+    """
+    meaning = context.namespace.meaning(name)
+    if isinstance(meaning, WarehouseTable):
+        return meaning
+    if isinstance(meaning, SparkRelation):
+        return None
+    raise UnsupportedStatementError("it is a view, and a view holds no rows to change", table=".".join(name))
+
+
+def refuse_unsupported(statement: Statement, table: str) -> None:
+    """Raises UnsupportedStatementError where the statement has a clause that no command carries out."""
+    if statement.unsupported:
+        raise UnsupportedStatementError(
+            f"not supported: {', '.join(statement.unsupported)}", table=table, remedy="Leave it out"
+        )
+
+
+def report(context: Context, log: DeltaLog, result: Result) -> Result:
+    """The result of a write; what the same work read of the table before counts no longer."""
+    if result.outcome is not None:
+        _forget_reads(context, log)
+        if context.settings.txn is not None:
+            skips.note_applied(log, context.settings.txn)
+    return result
+
+
+def is_applied(context: Context, statement: Statement) -> bool:
+    """Whether the table that a statement makes or changes holds its work by now; False where that cannot be seen."""
+    name = statement.changed_table
+    if context.settings.txn is None or name is None:
+        return False
+    with contextlib.suppress(SiltError):  # why the statement failed is what its caller has to know
+        meaning = context.namespace.meaning(name)
+        return isinstance(meaning, WarehouseTable) and meaning.log.snapshot().holds(context.settings.txn)
+    return False
+
+
+def settings_with(context: Context, resolved: Resolved) -> WriteSettings:
+    """The statement's settings, with what its texts read: of its table, and the versions of all."""
+    return replace(
+        context.settings,
+        reads=merged(context.settings.reads, resolved.target_reads),
+        commit=replace(context.settings.commit, read_versions=resolved.versions),
+    )
+
+
+def _already_applied(context: Context, log: DeltaLog, operation: str | None) -> Outcome | None:
+    """The outcome of work that the table holds already: its transaction is at or above the statement's.
+
+    What the same work read of the table before then counts no longer, as after a write of its own.
+    """
+    txn = context.settings.txn
+    if txn is None or operation is None:
+        return None
+    snapshot = log.snapshot()
+    if not snapshot.holds(txn):
+        return None
+    _forget_reads(context, log)
+    found = transaction_ids.find_commit(log, txn[0])
+    done = Outcome(operation, log.name, None, skipped=True, recorded=snapshot.transaction_version(txn[0]))
+    if found is not None:
+        done = replace(done, version=found.commit.version, emptied_at=found.emptied_at)
+    if context.settings.log_skips:
+        skips.tell(log, txn, done)
+    return done
+
+
+def _resolved(context: Context, table: WarehouseTable, texts: Texts) -> Change:
+    log = table.log
+    resolved = context.resolver.resolve(texts.fragments, target=log)
+    if resolved.target is None:
+        raise InternalError("the statement's table was not pinned", table=log.name)
+    pinned = resolved.texts if texts.query is None else resolved.texts[1:]
+    return Change(
+        table,
+        Target(log.name, log, resolved.target),
+        resolved,
+        settings_with(context, resolved),
+        dict(zip(texts.expressions, pinned, strict=True)),
+    )
+
+
+def _forget_reads(context: Context, log: DeltaLog) -> None:
+    if context.resolver.read_history is not None:
+        context.resolver.read_history.forget(log)

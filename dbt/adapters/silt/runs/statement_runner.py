@@ -1,0 +1,177 @@
+"""Runs each statement of a dbt connection as the unit of work that it is, and records what it committed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.events.contextvars import get_node_info
+
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
+from dbt.adapters.silt.engine.sql.ast import Statement
+from dbt.adapters.silt.engine.sql.grammar.parse import parse
+from dbt.adapters.silt.engine.statements.execute.written import Written
+from dbt.adapters.silt.engine.warehouse import Result, Warehouse
+from dbt.adapters.silt.records.commit_facts import CommitFacts
+from dbt.adapters.silt.records.units import StatementScope, Unit, on_run_hook_scope, run_operation_scope
+from dbt.adapters.silt.runs.current_node import CurrentNode
+from dbt.adapters.silt.runs.invocation import Invocation
+from dbt.adapters.silt.runs.node_context import StatementUnits, log_of, scope_of_node, table_of
+from dbt.adapters.silt.runs.query_comments import job_tags
+from dbt.adapters.silt.runs.recorder import Recorder
+from dbt.adapters.silt.runs.response import SiltResponse
+from dbt.adapters.silt.runs.skips import skipped, superseded
+
+logger = AdapterLogger("Silt")
+
+
+@dataclass(frozen=True)
+class _Change:
+    """What a statement changes, where that is found in its text: not of a node's own write, which is named.
+
+    Attributes:
+        written: the table, and what of it.
+        scope: where the statement runs; None where that makes no unit of it.
+    """
+
+    written: Written
+    scope: StatementScope | None
+
+
+class StatementRunner:
+    """Runs the statements of one dbt command; may be called from several threads.
+
+    Args:
+        invocation: the command.
+        node: the one that each thread runs.
+        recorder: keeps what statements commit.
+        target: the name of the profile's target.
+        database: that of a node that names none.
+        query_comment: gives dbt's query comment for this thread; None where there is none.
+    """
+
+    def __init__(
+        self,
+        invocation: Invocation,
+        node: CurrentNode,
+        recorder: Recorder,
+        *,
+        target: str,
+        database: str,
+        query_comment: Callable[[], str | None],
+    ) -> None:
+        self._invocation = invocation
+        self._node = node
+        self._recorder = recorder
+        self._target = target
+        self._database = database
+        self._query_comment = query_comment
+        self._units = StatementUnits()
+
+    def run(
+        self, warehouse: Warehouse, text: str, own_unit: Unit | None = None, *, replace_tables: bool = False
+    ) -> tuple[Result, SiltResponse]:
+        """Runs one statement as the unit of work that it is, and records what it committed.
+
+        Args:
+            own_unit: where the statement is a node's own write, its unit; of others, the text and the node decide.
+            replace_tables: whether CREATE OR REPLACE VIEW may take the place of a table.
+
+        Raises:
+            SiltError: see the warehouse.
+        """
+        self._invocation.on_statement(text)
+        statement = parse(text)
+        change = None if own_unit is not None else self._change(warehouse, statement)
+        unit = own_unit or self._unit_by_text(text, change)
+        facts = self._facts(unit)
+        late = self._superseded(warehouse.catalog, unit, change)
+        if late is not None:
+            self._recorder.record(late, facts, self._node.context.committed)
+            return Result(), late
+        result = self._execute(warehouse, statement, unit, facts, replace_tables)
+        response = SiltResponse.of(result.outcome, unit)
+        if unit is not None:
+            self._units.note_done(unit)
+        if result.outcome is not None:
+            self._recorder.record(response, facts, self._node.context.committed)
+        if response.skipped and unit is not None and change is not None:
+            self._explain_skip(warehouse.catalog, response, unit, change.written)
+        return result, response
+
+    def job_tags(self) -> tuple[str, ...]:
+        """What this thread's Spark jobs are tagged with: the node, its own tags, the query comment."""
+        return job_tags((get_node_info().get("unique_id"), *self._node.context.tags, self._query_comment()))
+
+    def note_skip(self, response: SiltResponse, unit: Unit) -> None:
+        """Records that an earlier commit had done a unit of work."""
+        self._recorder.record(response, self._facts(unit), self._node.context.committed)
+
+    def _change(self, warehouse: Warehouse, statement: Statement) -> _Change | None:
+        """None where the statement leaves nothing in a table, or no run has started."""
+        if not self._invocation.has_started:
+            return None
+        written = warehouse.written(statement)
+        return None if written is None else _Change(written, self._node.context.scope or self._outer_scope())
+
+    def _unit_by_text(self, text: str, change: _Change | None) -> Unit | None:
+        """The unit of work that a statement is: by name where a materialization of the project's own runs it."""
+        node = self._node.context
+        named = node.named.pop(0) if node.named else None
+        if named is not None or change is None or change.scope is None or not node.is_unit(change.written):
+            return named
+        return self._units.next(change.scope, text)
+
+    def _execute(
+        self, warehouse: Warehouse, statement: Statement, unit: Unit | None, facts: CommitFacts, replace_tables: bool
+    ) -> Result:
+        return warehouse.execute(
+            statement,
+            unit.txn if unit else None,
+            commit_info=facts.commit_info(),
+            isolation_level=IsolationLevel(unit.isolation_level) if unit and unit.isolation_level else None,
+            user_metadata=unit.user_metadata if unit else None,
+            replace_tables=replace_tables,
+        )
+
+    def _superseded(self, catalog: Catalog, unit: Unit | None, change: _Change | None) -> SiltResponse | None:
+        """The response where a statement comes too late, because its node's own write was there before."""
+        node = self._node.context.node
+        if unit is None or change is None or change.scope is None or node is None or change.scope.own_write is None:
+            return None
+        table = table_of(node, self._database)
+        log = log_of(catalog, table) if change.written.table == table else None
+        own_write = None if log is None else self._units.own_write_already_done(unit, change.scope, log)
+        return None if log is None or own_write is None else superseded(log, unit, own_write)
+
+    def _explain_skip(self, catalog: Catalog, response: SiltResponse, unit: Unit, written: Written) -> None:
+        """Logs it where it may surprise; of an operation always, because dbt shows nothing of what one did."""
+        if self._invocation.operation is not None:
+            logger.info(f"{response}; to do it again, give a new run id")
+        elif (log := log_of(catalog, written.table)) is not None:
+            skipped(log, unit)
+
+    def _outer_scope(self) -> StatementScope | None:
+        """That of the hook of a run, of the operation, or of the node that this thread runs."""
+        invocation, here = self._invocation, self._node.context
+        if invocation.operation is not None:
+            return run_operation_scope(invocation.context, invocation.operation)
+        if here.is_writing_node:
+            return scope_of_node(invocation.context, here.node, invocation.full_refresh, self._database)
+        hook = get_node_info().get("unique_id") if here.node is None else None
+        return on_run_hook_scope(invocation.context, hook, invocation.full_refresh) if hook else None
+
+    def _facts(self, unit: Unit | None) -> CommitFacts:
+        node = get_node_info()
+        return CommitFacts(
+            invocation_id=self._invocation.id,
+            target=self._target,
+            run_id=unit.run_id if unit else self._invocation.run_id,
+            node_id=node.get("unique_id") or self._invocation.operation,
+            batch_id=self._node.context.batch_id,
+            app_id=unit.app_id if unit else None,
+            node_checksum=(unit.checksum if unit else None) or node.get("node_checksum"),
+            query_comment=(self._query_comment() or "").strip() or None,
+        )

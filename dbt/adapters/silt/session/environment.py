@@ -1,0 +1,121 @@
+"""Opens the warehouse of a profile once in this process, and hands out connections to it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.credentials import SiltCredentials
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
+from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
+from dbt.adapters.silt.records.locations import local_path
+from dbt.adapters.silt.records.locations import locations as warehouse_locations
+from dbt.adapters.silt.records.units import is_forgotten_on_replace
+from dbt.adapters.silt.session.handle import Runner, SiltHandle
+from dbt.adapters.silt.session.spark import SessionPool, SessionSettings
+
+
+class Environment:
+    """One warehouse in this process. Questions about names need no Spark; it starts with the first connection.
+
+    Args:
+        credentials: the profile.
+        locations: the folders of the databases by name, absolute; the profile's own is among them.
+    """
+
+    def __init__(self, credentials: SiltCredentials, locations: Mapping[str, str]) -> None:
+        self._credentials = credentials
+        self._locations = locations
+        self._lock = threading.Lock()
+        self._pool: SessionPool | None = None
+        self._warehouse: Warehouse | None = None
+        folders = {name: local_path(location) for name, location in locations.items()}
+        self.folders = list(folders.values())
+        self._catalog = Catalog({name: LocalStore(folder) for name, folder in folders.items()})
+
+    @property
+    def locations(self) -> Mapping[str, str]:
+        """The folders of the databases by name, absolute."""
+        return self._locations
+
+    @property
+    def catalog(self) -> Catalog:
+        """The relations of the warehouse; once Spark runs, with the caches that its statements use."""
+        return self._catalog if self._warehouse is None else self._warehouse.catalog
+
+    def open(self, runner: Runner) -> SiltHandle:
+        """A handle on a session of its own; starts Spark if it does not run yet.
+
+        Raises:
+            SiltError: Spark cannot be started, or the warehouse cannot be used.
+        """
+        pool = self._started()
+        session = pool.acquire()
+        assert self._warehouse is not None
+        return SiltHandle(pool, session, self._warehouse.for_session(session, one_cut=True), runner)
+
+    def warm_up(self) -> None:
+        """Start Spark in the background: it takes as long as dbt takes to read a project, and needs nothing of it."""
+        threading.Thread(target=self._try_to_start, name="silt-spark-start", daemon=True).start()
+
+    def _try_to_start(self) -> None:
+        with contextlib.suppress(SiltError):  # the first connection meets the same error, and reports it
+            self._started()
+
+    def _started(self) -> SessionPool:
+        with self._lock:
+            if self._pool is None:
+                pool = SessionPool(self._session_settings())
+                session = pool.acquire()
+                self._warehouse = self._open_warehouse(session)
+                pool.release(session)
+                self._pool = pool
+            return self._pool
+
+    def _session_settings(self) -> SessionSettings:
+        given = self._credentials
+        conf = {name: str(value) for name, value in given.spark_conf.items()}
+        if given.remote or not given.master:  # a profile without `remote` has a `master`
+            return SessionSettings(remote=given.remote, spark_conf=conf)
+        return SessionSettings(master=given.master, spark_conf=conf)
+
+    def _open_warehouse(self, session: SparkSession) -> Warehouse:
+        given = self._credentials
+        return Warehouse(
+            session,
+            self._locations[given.database],
+            database=given.database,
+            schema=given.schema,
+            databases={name: location for name, location in self._locations.items() if name != given.database},
+            settings=WarehouseSettings(
+                isolation_level=IsolationLevel(given.isolation_level) if given.isolation_level else None,
+                max_commit_attempts=given.max_commit_attempts,
+                statement_attempts=given.statement_attempts,
+                is_forgotten_on_replace=is_forgotten_on_replace,
+                python_functions=given.python_functions,
+                log_skips=False,  # dbt's own log and results say it
+            ),
+        )
+
+
+_environments: dict[str, Environment] = {}
+_environments_lock = threading.Lock()
+
+
+def environment_of(credentials: SiltCredentials, project_root: Path) -> Environment:
+    """The environment of a profile: the same one for every adapter of this process with the same settings."""
+    locations = warehouse_locations(credentials.database, credentials.warehouse, credentials.databases, project_root)
+    settings = {name: value for name, value in credentials.to_dict().items() if name not in ("run_id", "resume")}
+    key = json.dumps([locations, settings], sort_keys=True, default=str)
+    with _environments_lock:
+        if key not in _environments:
+            _environments[key] = Environment(credentials, locations)
+        return _environments[key]
