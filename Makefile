@@ -40,7 +40,7 @@ check: $(STAMP) ## style, types and the order of the floors
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/python -m pytest --quiet tests/unit/test_layers.py
 
-bench: $(SHARED) ## the benchmarks, beside bare Spark
+bench: $(SHARED) ## the benchmarks, against bare Spark
 	@$(WITH_JAVA) $(BIN)/python -m benchmarks
 
 simulate: $(STAMP) ## SEEDS simulated histories of the kernel (2000), or the one of SEED with its schedule
@@ -56,7 +56,7 @@ chaos: $(SHARED) ## KILLS dbt processes (300) killed and continued, JOBS at a ti
 	@$(WITH_JAVA) $(BIN)/python -m tests.chaos --kills $(or $(KILLS),300) --seed $(or $(SEED),1) --jobs $(or $(JOBS),1) \
 		$(if $(FROM),--from $(FROM)) $(if $(KILL),--kill $(KILL)) $(if $(FIGURES),--figures $(FIGURES))
 
-race: $(STAMP) ## our kernel and delta-rs on one table, 100 commits each
+race: $(STAMP) ## the kernel and delta-rs on one table, 100 commits each
 	@$(BIN)/python -m tests.interop.race
 
 clean: ## remove what the other targets have left here, .venv included

@@ -1,7 +1,7 @@
 """Two months of flights, told step by step: what `make demo` runs.
 
-Makes `landing/`, `warehouse/` and `target/` beside this file anew, and nothing elsewhere. Ends with an error if a build
-fails or does something else than the text says.
+Makes `landing/`, `warehouse/` and `target/` next to this file again, and nothing elsewhere. Ends with an error if a
+build fails or does something else than the text says.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class DemoError(Exception):
 
 
 def main() -> int:
-    """Runs the story; 0 if all went as told."""
+    """Runs the story; 0 if all went as it says."""
     started = time.monotonic()
     try:
         start_empty()

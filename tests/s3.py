@@ -1,7 +1,7 @@
 """An S3 to talk to: moto, served over HTTP on this machine.
 
 Moto looks whether a key is there and then writes it, without holding anything in between: of two requests at the same
-instant both may be told that they made it (seen in 3 of 80 races of 16 threads when the interpreter switched often). So
+instant both may hear that they made it (seen in 3 of 80 races of 16 threads when the interpreter switched often). So
 nothing here lets requests for one key run side by side; that one of many gets it is tried where the storage decides it.
 """
 

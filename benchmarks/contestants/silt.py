@@ -1,4 +1,4 @@
-"""Ours."""
+"""dbt-silt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stories, lived beside an undisturbed one."""
+"""Stories, compared with an undisturbed one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _printing = threading.Lock()
 
 
 class Chaos:
-    """Stories beside an undisturbed one.
+    """Stories, compared with an undisturbed one.
 
     Args:
         folder: where warehouses are made; those of stories that went well are removed.

@@ -30,7 +30,7 @@ class State:
     Attributes:
         rows: of each table.
         versions: the newest of each table.
-        units: of each table, how many commits have recorded each unit of work; run ids are told by number only.
+        units: of each table, how many commits have recorded each unit of work; run ids are given by number only.
     """
 
     rows: dict[str, Counter[str]]
@@ -57,7 +57,7 @@ class State:
 
 @dataclass(frozen=True)
 class Difference:
-    """What one state lacks, and what it has too much, beside another.
+    """What one state lacks, and what it has too much, compared with another.
 
     Attributes:
         rows_lost, rows_doubled: numbers of rows.

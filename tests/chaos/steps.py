@@ -1,4 +1,4 @@
-"""The steps of a run that can be told from outside of the code that takes them, and a moment among them.
+"""The steps of a run that can be seen from outside of the code that takes them, and a moment among them.
 
 A step is one of Python's audit events: each opening, linking, renaming or removing of a file announces itself before
 it happens. So a run can be ended at a step of a commit with nothing in the adapter knowing of it.

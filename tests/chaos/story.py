@@ -1,4 +1,4 @@
-"""A story: runs that are killed and continued, round after round, and what they leave beside undisturbed ones."""
+"""A story: runs that are killed and continued, and what they leave, compared with undisturbed runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables that other engines wrote (`../shared/corpus` beside the checkout), and which of them are refused."""
+"""The tables that other engines wrote (`../shared/corpus` next to the checkout), and which of them are refused."""
 
 from __future__ import annotations
 

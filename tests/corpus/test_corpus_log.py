@@ -1,4 +1,4 @@
-"""The logs of tables that other engines wrote (`../shared/corpus` beside the checkout), against their manifest."""
+"""The logs of tables that other engines wrote (`../shared/corpus` next to the checkout), against their manifest."""
 
 from __future__ import annotations
 

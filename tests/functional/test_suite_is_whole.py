@@ -27,7 +27,7 @@ def suite() -> dict[str, type]:
 
 @pytest.fixture(scope="module")
 def ours() -> list[type]:
-    """The test classes of `tests/functional`."""
+    """The test classes of `tests/functional`, in all its folders."""
     classes = [each for module in _modules(_HERE, "tests.functional", "test_*.py") for each in _own_classes(module)]
     return [each for each in classes if each.__name__.startswith("Test")]
 
@@ -111,7 +111,7 @@ def _is_dunder(name: str) -> bool:
 
 
 def _suite_bases(each: type) -> Iterator[type]:
-    """The suite's classes that a class of ours runs: the nearest, because a subclass does not run its base's case."""
+    """The suite's classes that a class of the tests runs: the nearest, as a subclass does not run its base's case."""
     for base in each.__bases__:
         if base.__module__.startswith(f"{_SUITE}.") and _tests(base) and not _is_alias(base):
             yield base

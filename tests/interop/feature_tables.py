@@ -23,7 +23,7 @@ class FeatureTable:
     """How a table comes to be, by statements on the table `t`, and what shows in its folder that it has the feature.
 
     Args:
-        texts: each stands in some commit.
+        texts: each is in some commit.
         files: patterns of names below the table's folder; each matches a file.
         prepare: makes what the statements need, given the warehouse's folder.
     """

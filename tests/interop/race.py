@@ -48,7 +48,7 @@ class Outcome:
 
     def __str__(self) -> str:
         return (
-            f"{self.ours} commits of ours in {self.attempts} attempts and {self.reruns} reruns, "
+            f"{self.ours} commits of dbt-silt in {self.attempts} attempts and {self.reruns} reruns, "
             f"{self.theirs} of delta-rs, {self.seconds:.1f} s"
         )
 

@@ -1,4 +1,4 @@
-"""Every case of the benchmarks is the same work for each contestant, ours and others."""
+"""Every case of the benchmarks does the same for each contestant."""
 
 from __future__ import annotations
 

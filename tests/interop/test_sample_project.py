@@ -1,4 +1,4 @@
-"""The sample project, built month by month: every table has the same rows for another reader as for ours."""
+"""The sample project, built month by month: every table has the same rows for another reader as for dbt-silt."""
 
 from __future__ import annotations
 

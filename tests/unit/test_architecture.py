@@ -30,3 +30,9 @@ def test_the_glossary_is_alphabetical() -> None:
     words = re.findall(r"^- \*\*(.+)\*\*: ", PAGE.partition("## Glossary")[2], re.MULTILINE)
     assert len(words) > 20
     assert words == sorted(words, key=str.lower)
+
+
+def test_every_file_that_the_page_names_is_there() -> None:
+    named = re.findall(r"`([\w/.-]+\.(?:py|sql))`", PAGE)
+    assert len(named) > 20
+    assert [name for name in named if not ((PACKAGE / name).exists() or (ROOT / name).exists())] == []

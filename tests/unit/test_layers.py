@@ -74,7 +74,7 @@ def tree(module: str) -> ast.Module:
 
 
 def imported(node: ast.AST) -> Iterator[str]:
-    """The full names that an import statement imports from: a module of ours, or whatever it names."""
+    """The full names that an import statement imports from: a module of the package, or whatever it names."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom):

@@ -1,4 +1,4 @@
--- Small enough to be made anew each time.
+-- Small enough to be replaced each time.
 select
     airlines.carrier,
     airlines.name,

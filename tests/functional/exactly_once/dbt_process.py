@@ -1,4 +1,4 @@
-"""dbt in processes of their own on the project beside this file, side by side and killed."""
+"""dbt in processes of their own on the project next to this file, side by side and killed."""
 
 from __future__ import annotations
 

@@ -306,7 +306,7 @@ class TestOddHooks(Rules):
 
 
 class TestSideStatements(Rules):
-    """What a materialization commits beside its write follows from how the table is, and is harmless when repeated."""
+    """What a materialization commits next to its write follows from how the table is, and is harmless when repeated."""
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

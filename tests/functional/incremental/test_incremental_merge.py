@@ -269,7 +269,7 @@ MACROS = """
 
 
 class TestStrategiesOfTheProject:
-    """They read the model's rows from `temp_relation`; one may also take the place of a strategy of ours."""
+    """They read the model's rows from `temp_relation`; one may also replace a strategy of the adapter."""
 
     NEW = "select 2 as id, 'TWO' as name, 21 as size union all select 3, 'three', 30"
     CASES: ClassVar = {

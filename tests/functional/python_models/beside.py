@@ -1,4 +1,4 @@
-"""What python models of the tests share with them: what ran, and what happens beside it."""
+"""Lets python models of the tests note that they ran, and run something meanwhile."""
 
 from __future__ import annotations
 

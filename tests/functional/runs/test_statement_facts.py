@@ -1,4 +1,4 @@
-"""What is known of a statement beside its text: the query comment and the node, in commits and in Spark's jobs."""
+"""What is known of a statement apart from its text: the query comment and the node, in commits and in Spark's jobs."""
 
 from __future__ import annotations
 

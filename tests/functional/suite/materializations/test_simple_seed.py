@@ -43,7 +43,7 @@ class ExpectedTable:
 
 
 class ViewsStay:
-    """Deviates in what becomes of a view when its table is made anew: it stays, and reads the new one (no cascade)."""
+    """Deviates in what becomes of a view when its table is re-created: it stays, and reads the new one (no cascade)."""
 
     def _check_relation_end_state(self, run_result: Any, project: Any, exists: bool) -> None:
         super()._check_relation_end_state(run_result, project, exists=True)  # type: ignore[misc]
@@ -98,7 +98,7 @@ class TestSimpleSeedWithBOM(BaseSimpleSeedWithBOM):
 class TestSeedSpecificFormats(BaseSeedSpecificFormats):
     @pytest.fixture(scope="class")
     def test_data_dir(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        """Deviates in the folder that the class writes a file to, and then deletes: not one beside the tests."""
+        """Deviates in the folder that the class writes a file to, and then deletes: not one next to the tests."""
         return tmp_path_factory.mktemp("project") / "data"
 
 

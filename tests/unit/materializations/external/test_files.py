@@ -27,4 +27,4 @@ def test_eight_runs_at_once_leave_what_one_leaves(place: str, tmp_path: Path) ->
     side_by_side([write] * 8)
     found = tmp_path / "out" / place
     assert (found / "part-0.parquet" if found.is_dir() else found).read_bytes() == b"rows"
-    assert [each.name for each in (tmp_path / "out").iterdir()] == [place], "nothing is left beside it"
+    assert [each.name for each in (tmp_path / "out").iterdir()] == [place], "nothing is left next to it"

@@ -1,4 +1,4 @@
-"""What a python model prints, what it asks for, and how its errors are told."""
+"""What a python model prints, what it asks for, and how its errors are shown."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Runs one statement: finds its table, resolves its texts and calls one command."""
+"""Carries out each kind of statement: its texts, its command and its answer."""
