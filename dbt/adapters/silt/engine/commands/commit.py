@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -24,6 +25,17 @@ class Uncommitted(Protocol):
     def discard(self, log: DeltaLog) -> None:
         """Deletes them; a failure leaves them for VACUUM."""
         ...
+
+
+@contextlib.contextmanager
+def discarded_on_error(log: DeltaLog, written: Iterable[Uncommitted]) -> Iterator[None]:
+    """In here, files that are in no version are deleted where anything is raised, an interrupt included."""
+    try:
+        yield
+    except BaseException:
+        for each in written:
+            each.discard(log)
+        raise
 
 
 def commit(

@@ -9,7 +9,7 @@ import pytest
 from dbt.adapters.silt.engine.commands.insert import replace, replaced_rows
 from dbt.adapters.silt.engine.commands.insert.placement import Placement
 from dbt.adapters.silt.engine.commands.merge.plan import KeyEquality, MergePlan
-from dbt.adapters.silt.engine.commands.rows.row_changes import Limits, Rows
+from dbt.adapters.silt.engine.commands.rows.selection import Limits, Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,

@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.commit import commit, replaced_whole
 from dbt.adapters.silt.engine.commands.insert.placement import Placed
-from dbt.adapters.silt.engine.commands.rows import row_changes
-from dbt.adapters.silt.engine.commands.rows.row_changes import FileChanges
+from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows
+from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import change_data, files
 from dbt.adapters.silt.engine.commands.writing.change_data import ChangeData
@@ -83,8 +83,8 @@ def replace_rows(
     placed = replace(placed, df=change_data.stable(placed.df))
     written = write(target, placed, kept)
     inserted = int(written.metrics[_INSERTED])
-    deleted = row_changes.row_count(target, replacement.removed) - (written.rows - inserted)
-    changes = row_changes.record(
+    deleted = file_rows.row_count(target, replacement.removed) - (written.rows - inserted)
+    changes = file_changes.record(
         target,
         FileChanges(replacement.removed, replacement.removed, written),
         placed.metadata,

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands.rows import row_changes
 from dbt.adapters.silt.engine.commands.spark.types import check_storable, query_schema
 from dbt.adapters.silt.engine.commands.target import Target, with_schema
-from dbt.adapters.silt.engine.commands.writing import store_assignment
+from dbt.adapters.silt.engine.commands.writing import reserved_names, store_assignment
 from dbt.adapters.silt.engine.commands.writing.checks import Check, table_checks
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
@@ -99,5 +98,5 @@ def _evolved(df: DataFrame, schema: StructType, columns: Sequence[str] | None, t
     evolved = store_assignment.evolve(schema, source)
     if evolved != schema:
         check_storable(evolved, table, schema)
-        row_changes.check_names(evolved, table)
+        reserved_names.check_names(evolved, table)
     return evolved

@@ -22,7 +22,7 @@ from dbt.adapters.silt.engine.commands.merge import source as merge_source
 from dbt.adapters.silt.engine.commands.merge.plan import KeyEquality, MergePlan
 from dbt.adapters.silt.engine.commands.merge.source import StableSource
 from dbt.adapters.silt.engine.commands.reading import partition_match
-from dbt.adapters.silt.engine.commands.rows.row_changes import Rows
+from dbt.adapters.silt.engine.commands.rows.selection import Rows
 from dbt.adapters.silt.engine.commands.spark.partitions import quoted
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing.checks import Check, counted, example_row, shown

@@ -10,8 +10,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.silt.engine.commands.reading import scan
-from dbt.adapters.silt.engine.commands.rows import marking, row_changes
-from dbt.adapters.silt.engine.commands.rows.row_changes import Limits
+from dbt.adapters.silt.engine.commands.rows import file_rows, marking
+from dbt.adapters.silt.engine.commands.rows.selection import Limits
 from dbt.adapters.silt.engine.commands.spark.partitions import quoted
 from dbt.adapters.silt.engine.commands.target import Target
 from dbt.adapters.silt.engine.commands.writing import change_data
@@ -74,4 +74,4 @@ def _with_rows_to_replace(
     if active_files.size(candidates) <= LIMITS.at_once:
         return candidates
     positioned = scan.read(spark, target.log, target.snapshot, candidates, with_position=True)
-    return row_changes.touched(to_replace(positioned), candidates)
+    return file_rows.touched(to_replace(positioned), candidates)

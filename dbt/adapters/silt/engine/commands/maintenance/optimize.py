@@ -22,9 +22,10 @@ from pyspark.sql import SparkSession
 from pyspark.util import inheritable_thread_target
 
 from dbt.adapters.silt.engine.commands import commit
+from dbt.adapters.silt.engine.commands.commit import discarded_on_error
 from dbt.adapters.silt.engine.commands.maintenance import bins, partition_filter, zorder
 from dbt.adapters.silt.engine.commands.reading import scan
-from dbt.adapters.silt.engine.commands.rows import row_changes
+from dbt.adapters.silt.engine.commands.rows import file_rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import files
 from dbt.adapters.silt.engine.commands.writing.files import Written
@@ -192,11 +193,8 @@ def _rewritten(spark: SparkSession, target: Target, layout: Layout, planned: Seq
         done.append(replace(each, written=_rewrite(spark, target, layout, each.files)))
         _logger.info("%s: %d of %d bins written", target.name, len(done), len(planned))
 
-    try:
+    with discarded_on_error(target.log, (each.written for each in done if each.written is not None)):
         _in_parallel(spark, rewrite, planned)
-    except BaseException:
-        _discard(target, done)
-        raise
     return done
 
 
@@ -219,7 +217,7 @@ def _in_parallel(spark: SparkSession, run: Callable[[_Bin], None], planned: Sequ
 
 def _rewrite(spark: SparkSession, target: Target, layout: Layout, chosen: pa.Table) -> Written:
     snapshot = target.snapshot
-    rows = row_changes.row_count(target, chosen)
+    rows = file_rows.row_count(target, chosen)
     df = scan.read(spark, target.log, snapshot, chosen)
     if layout.zorder_by:
         count = max(1, round(active_files.size(chosen) / _target_size(snapshot)))

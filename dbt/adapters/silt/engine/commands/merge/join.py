@@ -13,8 +13,8 @@ from dbt.adapters.silt.engine.commands.merge import clauses as merge_clauses
 from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IN_SOURCE, IN_TARGET, Clauses
 from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
 from dbt.adapters.silt.engine.commands.reading import scan
-from dbt.adapters.silt.engine.commands.rows import row_changes
-from dbt.adapters.silt.engine.commands.rows.row_changes import Limits
+from dbt.adapters.silt.engine.commands.rows import file_rows
+from dbt.adapters.silt.engine.commands.rows.selection import Limits
 from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.commands.target import Target
 from dbt.adapters.silt.engine.commands.writing import checks
@@ -125,7 +125,7 @@ def touched(sides: Sides) -> pa.Table:
     if any(clause.action.verb is RowVerb.INSERT for clause in sides.plan.clauses):
         # A source row is inserted only if it matches nothing: every file with a match must take part in the join.
         wanted = wanted | F.col(IN_SOURCE)
-    return row_changes.touched(pairs.filter(wanted), sides.chosen)
+    return file_rows.touched(pairs.filter(wanted), sides.chosen)
 
 
 def multiple_matches(sides: Sides) -> MultipleSourceRowsError | None:

@@ -25,8 +25,9 @@ from dbt.adapters.silt.engine.commands.merge import join, source
 from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IGNORE, IN_SOURCE, IN_TARGET, Clauses
 from dbt.adapters.silt.engine.commands.merge.join import Sides, Source
 from dbt.adapters.silt.engine.commands.reading import scan
-from dbt.adapters.silt.engine.commands.rows import marking, row_changes
-from dbt.adapters.silt.engine.commands.rows.row_changes import FileChanges, Limits
+from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows, marking
+from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges
+from dbt.adapters.silt.engine.commands.rows.selection import Limits
 from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.commands.writing import change_data, files
 from dbt.adapters.silt.engine.commands.writing.checks import Check
@@ -180,7 +181,7 @@ def _recorded(
 
     def before(deleted: bool) -> DataFrame:
         going = _together(rows for number, rows in by_clause.items() if (number in deletions) is deleted)
-        chosen = row_changes.at(sides.chosen, going)
+        chosen = file_rows.at(sides.chosen, going)
         return scan.read(sides.spark, target.log, target.snapshot, chosen, only=going)
 
     def count(deleted: bool) -> int:
@@ -195,7 +196,7 @@ def _recorded(
         rows[change_data.INSERT] = inserted
         expected[change_data.INSERT] = sum(count for number, count in counts.items() if number not in by_clause)
     present = {kind: frame for kind, frame in rows.items() if expected[kind]}
-    return row_changes.record(target, changes, metadata, present, {kind: expected[kind] for kind in present})
+    return file_changes.record(target, changes, metadata, present, {kind: expected[kind] for kind in present})
 
 
 def _new_rows(sides: Sides, joined: DataFrame, carried: Sequence[str] = ()) -> tuple[DataFrame, tuple[Check, ...]]:

@@ -26,11 +26,12 @@ from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IGNORE
 from dbt.adapters.silt.engine.commands.merge.join import Sides, Source
 from dbt.adapters.silt.engine.commands.merge.marking import Merged
 from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
-from dbt.adapters.silt.engine.commands.rows import marking, row_changes
-from dbt.adapters.silt.engine.commands.rows.row_changes import FileChanges, Limits
+from dbt.adapters.silt.engine.commands.rows import committing, file_changes, file_rows, marking
+from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges
+from dbt.adapters.silt.engine.commands.rows.selection import Limits
 from dbt.adapters.silt.engine.commands.spark.types import check_storable, query_schema
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings, with_schema
-from dbt.adapters.silt.engine.commands.writing import files, store_assignment
+from dbt.adapters.silt.engine.commands.writing import files, reserved_names, store_assignment
 from dbt.adapters.silt.engine.kernel.errors import InternalError
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table import active_files
@@ -83,8 +84,8 @@ def merge(
     started = target.log.clock.now_ms()
     merge_plan.check(plan, target.name)
     source_schema = query_schema(source)
-    row_changes.check_names(target.snapshot.schema, target.name)
-    row_changes.check_names(source_schema, target.name, "source's column")
+    reserved_names.check_names(target.snapshot.schema, target.name)
+    reserved_names.check_names(source_schema, target.name, "source's column")
     metadata = _evolved(target, plan, source_schema)
     check_writable(target.snapshot.protocol, target.name, metadata)
     new = StructType.from_json(metadata.schema_string)
@@ -98,7 +99,7 @@ def merge(
     )
     reads = ReadSet(predicates=(found.predicate,), whole_table=found.predicate == TRUE)
     changed = None if metadata == target.snapshot.metadata else metadata
-    committed = row_changes.finish(target, operation, result.changes, reads, settings, changed)
+    committed = committing.commit_files(target, operation, result.changes, reads, settings, changed)
     return Outcome(
         OPERATION,
         target.name,
@@ -175,14 +176,14 @@ def _run(found: _Found, metadata: Metadata, limits: Limits) -> Merged:
         return _unless_unchanged(found, merge_marking.mark(sides, found.opened, metadata, limits))
     if plan.deletes_every_match and len(plan.clauses) == 1:
         return _delete(found, metadata)
-    total = row_changes.row_count(sides.target, sides.chosen)
+    total = file_rows.row_count(sides.target, sides.chosen)
     result, pairs = _rewrite(found, metadata, join.joined(sides, limits), total)
     if pairs > total:
-        row_changes.drop_written(sides.target, result.changes)
+        file_changes.drop_written(sides.target, result.changes)
         found = _unambiguous(found)
         result, pairs = _rewrite(found, metadata, join.joined(found.sides, limits, once=True), total)
     if pairs != total:
-        row_changes.drop_written(sides.target, result.changes)
+        file_changes.drop_written(sides.target, result.changes)
         raise InternalError(
             f"{pairs} rows of {total} came out of the join of a MERGE; nothing was committed", table=sides.target.name
         )
@@ -217,7 +218,7 @@ def _delete(found: _Found, metadata: Metadata) -> Merged:
     sides = found.sides
     clauses = replace(sides.clauses, all=())
     result, _ = _write(join.unmatched_target(sides), clauses, found, metadata)
-    deleted = row_changes.row_count(sides.target, sides.chosen) - result.copied
+    deleted = file_rows.row_count(sides.target, sides.chosen) - result.copied
     (number,) = sides.clauses.deletions
     return _unless_unchanged(found, replace(result, counts={number: deleted}))
 
@@ -269,7 +270,7 @@ def _unless_unchanged(found: _Found, result: Merged) -> Merged:
     """The result; one without changes has no files either."""
     if any(result.counts.values()):
         return result
-    return replace(result, changes=row_changes.drop_written(found.sides.target, result.changes), copied=0)
+    return replace(result, changes=file_changes.drop_written(found.sides.target, result.changes), copied=0)
 
 
 def _metrics(found: _Found, result: Merged, elapsed_ms: int) -> dict[str, str]:

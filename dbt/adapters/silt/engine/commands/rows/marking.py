@@ -16,8 +16,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.reading import scan
-from dbt.adapters.silt.engine.commands.rows import row_changes
-from dbt.adapters.silt.engine.commands.rows.row_changes import FileChanges, Limits, Marked
+from dbt.adapters.silt.engine.commands.rows import file_rows
+from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges, Marked
+from dbt.adapters.silt.engine.commands.rows.selection import Limits
 from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.commands.spark.computed_once import computed_once
 from dbt.adapters.silt.engine.commands.target import Target
@@ -95,7 +96,7 @@ def finds_rows_by_position(snapshot: Snapshot) -> bool:
 def all_positions(target: Target, chosen: pa.Table) -> dict[str, BitMap64]:
     """Where all rows of files are."""
     marked = deletion_vectors.read_all(target.log.store, chosen, target.name)
-    sizes = zip(chosen["path"].to_pylist(), row_changes.records(target, chosen), strict=True)
+    sizes = zip(chosen["path"].to_pylist(), file_rows.records(target, chosen), strict=True)
     return {path: marked.get(path, BitMap64()).flip(0, size) for path, size in sizes}
 
 
@@ -129,10 +130,10 @@ def plan(target: Target, candidates: pa.Table, deleted: Positions, may_stay: boo
         candidates: files that hold them, and others; rows of the snapshot's files.
         may_stay: whether a file may stay without some of its rows.
     """
-    touched = row_changes.at(candidates, deleted)
+    touched = file_rows.at(candidates, deleted)
     before = deletion_vectors.read_all(target.log.store, touched, target.name)
     paths = touched["path"].to_pylist()
-    sizes = dict(zip(paths, row_changes.records(target, touched), strict=True))
+    sizes = dict(zip(paths, file_rows.records(target, touched), strict=True))
     after = {path: before[path] | deleted[path] if path in before else deleted[path] for path in paths}
     shares = [len(after[path]) / sizes[path] for path in paths]
     most = _WORN if may_stay and writes_deletion_vectors(target.snapshot) else 0.0

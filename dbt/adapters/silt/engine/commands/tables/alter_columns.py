@@ -18,8 +18,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.reading import scan
-from dbt.adapters.silt.engine.commands.rows import row_changes
-from dbt.adapters.silt.engine.commands.rows.row_changes import FileChanges
+from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows
+from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges
 from dbt.adapters.silt.engine.commands.spark.partitions import check_partitionable, quoted
 from dbt.adapters.silt.engine.commands.spark.types import (
     check_storable,
@@ -33,7 +33,7 @@ from dbt.adapters.silt.engine.commands.tables import schema_edits, stats_columns
 from dbt.adapters.silt.engine.commands.tables.metadata_commit import check_rows, commit_metadata
 from dbt.adapters.silt.engine.commands.tables.schema_edits import spelled
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings, with_schema
-from dbt.adapters.silt.engine.commands.writing import defaults, files, generated
+from dbt.adapters.silt.engine.commands.writing import defaults, files, generated, reserved_names
 from dbt.adapters.silt.engine.commands.writing.checks import not_null_checks, table_checks
 from dbt.adapters.silt.engine.commands.writing.store_assignment import assign
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
@@ -180,7 +180,7 @@ def _begin(target: Target) -> None:
 
 def _checked_metadata(target: Target, schema: StructType) -> Metadata:
     check_storable(schema, target.name, target.snapshot.schema)
-    row_changes.check_names(schema, target.name)
+    reserved_names.check_names(schema, target.name)
     return with_schema(target, schema)
 
 
@@ -206,11 +206,11 @@ def _finish(
     if frame is None or not target.snapshot.num_files:
         return commit_metadata(target, operation, metadata, ReadSet(whole_table=frame is not None), settings)
     everything = target.snapshot.files
-    expected = row_changes.row_count(target, everything)
+    expected = file_rows.row_count(target, everything)
     assigned = assign(frame, schema, target.name, by_name=True)
     rules = (*assigned.checks, *table_checks(schema, TableProperties(metadata.configuration), target.name))
     written = files.write(assigned.df, target.log, metadata, rules)
-    row_changes.check_kept(target, FileChanges(everything, everything, written), expected)
+    file_changes.check_kept(target, FileChanges(everything, everything, written), expected)
     return commit_metadata(target, operation, metadata, ReadSet(whole_table=True), settings, written)
 
 

@@ -20,10 +20,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.commit import commit
-from dbt.adapters.silt.engine.commands.rows import row_changes
 from dbt.adapters.silt.engine.commands.spark import partitions
 from dbt.adapters.silt.engine.commands.spark.types import check_storable, spark_type
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
+from dbt.adapters.silt.engine.commands.writing import reserved_names
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidStatementError,
     NotATableError,
@@ -83,7 +83,7 @@ def convert(
     _check_partitioning(found, partitioning, log.name)
     schema = _schema(log, found, partitioning)
     check_storable(schema, log.name)
-    row_changes.check_names(schema, log.name)
+    reserved_names.check_names(schema, log.name)
     names = tuple(schema.require(member.name).name for member in partitioning)
     partitions.check_partitionable(schema, names, log.name)
     adds = _adds(spark, log, found, schema, names, with_statistics)

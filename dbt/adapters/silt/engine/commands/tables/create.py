@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.silt.engine.commands.commit import commit, replaced_whole
-from dbt.adapters.silt.engine.commands.rows import row_changes
 from dbt.adapters.silt.engine.commands.spark.partitions import check_partitionable
 from dbt.adapters.silt.engine.commands.spark.types import check_storable, column_type, query_schema
 from dbt.adapters.silt.engine.commands.tables.creation import Place, check_mode, ended_domains
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
-from dbt.adapters.silt.engine.commands.writing import defaults, files, generated
+from dbt.adapters.silt.engine.commands.writing import defaults, files, generated, reserved_names
 from dbt.adapters.silt.engine.commands.writing.checks import table_checks
 from dbt.adapters.silt.engine.commands.writing.files import Written
 from dbt.adapters.silt.engine.commands.writing.store_assignment import Assigned, assign
@@ -132,7 +131,7 @@ def _schema(definition: Definition, query: DataFrame | None, table: str) -> Stru
             "a table needs at least one column", remedy="Name its columns, or give a query", table=table
         )
     check_storable(schema, table)
-    row_changes.check_names(schema, table)
+    reserved_names.check_names(schema, table)
     return schema
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
+from dbt.adapters.silt.engine.commands.commit import discarded_on_error
 from dbt.adapters.silt.engine.commands.spark import errors, partitions, required_settings, stored_columns
 from dbt.adapters.silt.engine.commands.spark.partitions import quoted
 from dbt.adapters.silt.engine.commands.spark.types import check_voids, is_void
@@ -135,7 +136,7 @@ def _write(
     """Writes into a new folder, which goes again where that fails."""
     check_settings(arranged)
     check_voids(StructType.from_json(metadata.schema_string), log.name)
-    try:
+    with discarded_on_error(log, (Written(folder, (), 0),)):
         observed = _run(arranged, f"{log.store.root}/{folder}", metadata, checks, metrics)
         _raise_violation(checks, observed)
         adds, rows = _collect(log, folder, metadata)
@@ -143,9 +144,6 @@ def _write(
             raise InternalError(
                 f"{observed[_ROWS]} rows were written, but the files hold {rows}; nothing was committed", table=log.name
             )
-    except BaseException:
-        _delete(log, folder)
-        raise
     return Written(folder, adds, rows, {name: observed[name] for name in metrics})
 
 
