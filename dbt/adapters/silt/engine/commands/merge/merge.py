@@ -11,6 +11,7 @@ of the target are then more than the files hold.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -40,7 +41,7 @@ from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Express
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, as_strings
-from dbt.adapters.silt.engine.kernel.transaction.commit import ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult, ReadSet
 from dbt.adapters.silt.engine.sql.ast import MatchKind, RowVerb
 
 OPERATION = "MERGE"
@@ -82,24 +83,13 @@ def merge(
         DataFileMissingError, TableDamagedError: a data file cannot be read.
     """
     started = target.log.clock.now_ms()
-    merge_plan.check(plan, target.name)
-    source_schema = query_schema(source)
-    reserved_names.check_names(target.snapshot.schema, target.name)
-    reserved_names.check_names(source_schema, target.name, "source's column")
-    metadata = _evolved(target, plan, source_schema)
-    check_writable(target.snapshot.protocol, target.name, metadata)
-    new = StructType.from_json(metadata.schema_string)
-    clauses = merge_clauses.number_clauses(plan, target.snapshot.schema, new, source_schema, target.name)
+    metadata, clauses = _checked(target, plan, query_schema(source))
     bounds = limits or Limits()
     found = _find(Sides(spark, target, clauses, _as_it_is(source, plan, bounds), target.snapshot.files), source, bounds)
     found = _as_wanted(found)
     result = _run(found, metadata, bounds)
-    operation = Operation(
-        OPERATION, merge_plan.operation_parameters(plan), _metrics(found, result, target.log.clock.now_ms() - started)
-    )
-    reads = ReadSet(predicates=(found.predicate,), whole_table=found.predicate == TRUE)
-    changed = None if metadata == target.snapshot.metadata else metadata
-    committed = committing.commit_files(target, operation, result.changes, reads, settings, changed)
+    metrics = _metrics(found, result, target.log.clock.now_ms() - started)
+    committed = _commit(found, result, metadata, metrics, settings)
     return Outcome(
         OPERATION,
         target.name,
@@ -112,6 +102,27 @@ def merge(
         files_skipped=target.snapshot.num_files - result.changes.opened.num_rows,
         attempts=0 if committed is None else committed.attempts,
     )
+
+
+def _checked(target: Target, plan: MergePlan, source: StructType) -> tuple[Metadata, Clauses]:
+    """The target's metadata as it is to be, and the clauses over it."""
+    merge_plan.check(plan, target.name)
+    reserved_names.check_names(target.snapshot.schema, target.name)
+    reserved_names.check_names(source, target.name, "source's column")
+    metadata = _evolved(target, plan, source)
+    check_writable(target.snapshot.protocol, target.name, metadata)
+    new = StructType.from_json(metadata.schema_string)
+    return metadata, merge_clauses.number_clauses(plan, target.snapshot.schema, new, source, target.name)
+
+
+def _commit(
+    found: _Found, result: Merged, metadata: Metadata, metrics: Mapping[str, str], settings: WriteSettings
+) -> CommitResult | None:
+    target = found.sides.target
+    operation = Operation(OPERATION, merge_plan.operation_parameters(found.sides.plan), metrics)
+    reads = ReadSet(predicates=(found.predicate,), whole_table=found.predicate == TRUE)
+    changed = None if metadata == target.snapshot.metadata else metadata
+    return committing.commit_files(target, operation, result.changes, reads, settings, changed)
 
 
 def _evolved(target: Target, plan: MergePlan, source: StructType) -> Metadata:

@@ -10,7 +10,7 @@ Everything else changes the metadata only.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.errors import AnalysisException
@@ -148,24 +148,15 @@ def change_columns(
         schema = _changed(schema, change, target)
     if any(change.default or change.type for change in changes):
         defaults.check_defaults(spark, schema, target.name)
-    under_new_names, partition_columns = target.snapshot.schema, list(target.snapshot.partition_columns)
-    renames: dict[Name, str] = {}
-    for change in changes:
-        if change.new_name is None or change.new_name == change.path[-1]:
-            continue
-        under_new_names = schema_edits.renamed(under_new_names, change.path, change.new_name, target.name)
-        schema = schema_edits.renamed(schema, change.path, change.new_name, target.name)
-        renames[change.path] = change.new_name
-        if len(change.path) == 1:
-            old = change.path[0].lower()
-            partition_columns = [change.new_name if name.lower() == old else name for name in partition_columns]
-    metadata = replace(_checked_metadata(target, schema), partition_columns=tuple(partition_columns))
-    metadata = keys.with_renamed_columns(stats_columns.renamed(metadata, renames), renames)
+    new_names = _new_names(changes)
+    under_new_names = _renamed(target.snapshot.schema, new_names, target.name)
+    schema = _renamed(schema, new_names, target.name)
+    metadata = _renamed_metadata(target, _checked_metadata(target, schema), new_names)
     operation = _operation(changes, schema)
     moves_files = under_new_names != target.snapshot.schema and not is_mapped(metadata.configuration)
-    for path in renames if moves_files else ():
+    for path in new_names if moves_files else ():
         _check_not_clustered_by(target, path)
-    if renames or any(change.type is not None for change in changes):
+    if new_names or any(change.type is not None for change in changes):
         _check_conditions(spark, target, metadata)
     if moves_files or any(_needs_rewrite(change, target) for change in changes):
         return _finish(target, operation, metadata, _renamed_columns(spark, target, under_new_names), settings)
@@ -256,6 +247,27 @@ def _without(value: Column, data_type: DataType, gone: Sequence[Name]) -> Column
 
 
 # Columns that change
+
+
+def _new_names(changes: Sequence[ColumnChange]) -> dict[Name, str]:
+    """The columns that get another name, by the paths that they have."""
+    return {
+        each.path: each.new_name for each in changes if each.new_name is not None and each.new_name != each.path[-1]
+    }
+
+
+def _renamed(schema: StructType, new_names: Mapping[Name, str], table: str) -> StructType:
+    for path, new_name in new_names.items():
+        schema = schema_edits.renamed(schema, path, new_name, table)
+    return schema
+
+
+def _renamed_metadata(target: Target, metadata: Metadata, new_names: Mapping[Name, str]) -> Metadata:
+    """The metadata with partition columns, statistics' columns and keys under their new names."""
+    of_columns = {path[0].lower(): new_name for path, new_name in new_names.items() if len(path) == 1}
+    partition_columns = tuple(of_columns.get(name.lower(), name) for name in target.snapshot.partition_columns)
+    renamed = stats_columns.renamed(replace(metadata, partition_columns=partition_columns), new_names)
+    return keys.with_renamed_columns(renamed, new_names)
 
 
 def _changed(schema: StructType, change: ColumnChange, target: Target) -> StructType:

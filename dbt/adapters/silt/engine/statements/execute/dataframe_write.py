@@ -78,7 +78,7 @@ def statement(table: str, view: str, mode: str, options: Mapping[str, Any]) -> a
     found = _MODES.get(mode.lower()) if isinstance(mode, str) else None
     if found is None:
         raise InvalidArgumentError(
-            f"the mode of a write cannot be {mode!r}", remedy="The modes are append, overwrite, error and ignore"
+            f"unknown write mode {mode!r}", remedy="The modes are append, overwrite, error and ignore"
         )
     columns = options.get("partition_by")
     written = ast.WriteRows(
@@ -142,18 +142,18 @@ def _not_ours(name: Name) -> InvalidNameError:
 
 
 def _check_options(written: ast.WriteRows) -> None:
-    contradictions = {
-        "`overwrite_schema` goes with the mode `overwrite` only": written.overwrite_schema,
-        "`replace_where` goes with the mode `overwrite` only": written.replace_where is not None,
-    }
-    if written.mode is SaveMode.OVERWRITE:
-        contradictions = {
-            "`overwrite_schema` replaces all rows, `replace_where` some": written.overwrite_schema
-            and written.replace_where is not None,
-            "`overwrite_schema` drops the columns that `merge_schema` keeps": written.overwrite_schema
-            and written.merge_schema,
-        }
-    for problem, is_met in contradictions.items():
+    replaces_where = written.replace_where is not None
+    is_overwrite = written.mode is SaveMode.OVERWRITE
+    contradictions = (
+        ("`overwrite_schema` is for the mode `overwrite` only", written.overwrite_schema and not is_overwrite),
+        ("`replace_where` is for the mode `overwrite` only", replaces_where and not is_overwrite),
+        ("`overwrite_schema` replaces all rows, `replace_where` some", written.overwrite_schema and replaces_where),
+        (
+            "`overwrite_schema` drops the columns that `merge_schema` keeps",
+            written.overwrite_schema and written.merge_schema,
+        ),
+    )
+    for problem, is_met in contradictions:
         if is_met:
             raise InvalidArgumentError(problem, table=".".join(written.table), remedy="Leave one of the two out")
 
