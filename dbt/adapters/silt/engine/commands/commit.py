@@ -1,4 +1,4 @@
-"""Committing what a verb has prepared, and cleaning up after a commit that surely did not land."""
+"""Commits the actions that a verb has prepared, and deletes its files where the commit surely did not land."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def commit(
 
 
 def replaced_whole(base: Snapshot | None, changes: Changes, settings: WriteSettings) -> Changes:
-    """The changes of a statement that puts other rows in the place of all: the work whose rows go is forgotten."""
+    """The changes of a statement that replaces all rows, without the transaction identifiers of these rows."""
     if base is None:
         return changes
     gone = [

@@ -15,7 +15,7 @@ from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 
 
 def never(_: str) -> bool:
-    """No transaction identifier goes with rows: replacing a table keeps all, as in the reference."""
+    """Forgets no transaction identifier where a table is replaced, as in delta-spark."""
     return False
 
 
@@ -50,8 +50,8 @@ class WriteSettings:
         reads: what the statement's own query read of the target; added to what the verb reads.
         is_forgotten_on_replace: whether a transaction identifier stands for rows of its own, so that replacing the
             whole table forgets it.
-        replace_tables: whether CREATE OR REPLACE VIEW may take the place of a table.
-        log_skips: whether work that is skipped is told of in the log of the package.
+        replace_tables: whether CREATE OR REPLACE VIEW may replace a table.
+        log_skips: whether work that is skipped is logged by the package.
     """
 
     txn: tuple[str, int] | None = None

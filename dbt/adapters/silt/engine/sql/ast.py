@@ -1,4 +1,4 @@
-"""The statements that the parser tells apart, as values.
+"""The syntax tree: the statements that the parser recognises, as values.
 
 A name is a tuple of parts as the user wrote them, without backquotes: that of delta.`/a/path` is ("delta", "/a/path").
 A query, condition, expression or type is the user's own text, cut out by token span. `unsupported` lists the clauses
@@ -16,7 +16,7 @@ Name: TypeAlias = tuple[str, ...]
 
 
 def is_path(name: Name) -> bool:
-    """Whether the name is a table's place instead of its name: delta.`/some/path`."""
+    """Whether the name is a table's path instead of its name: delta.`/some/path`."""
     return len(name) == 2 and name[0].lower() == "delta" and ("/" in name[1] or "\\" in name[1])
 
 
@@ -134,7 +134,7 @@ class Unrecognised(Statement, effect=Effect.OTHER):
     """Any other statement.
 
     `mentions` holds every identifier and dotted name outside of strings and comments, keywords included: a statement
-    that mentions none of our tables may go to Spark as it is.
+    that mentions no table of the warehouse may go to Spark as it is.
     """
 
     mentions: tuple[Name, ...]
@@ -724,7 +724,7 @@ class ResetSetting(Statement, effect=None):
     key: str | None = None
 
 
-# Upkeep
+# Maintenance
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Running a statement, and running it again from a fresh snapshot where another writer won."""
+"""Runs a statement, and runs it again from a fresh snapshot where another writer won."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class ConflictRetry:
 
 
 def _rests_on_earlier_reads(context: Context, table: str | None) -> bool:
-    """Whether an earlier statement of the same work read the table: running the write alone again is no remedy."""
+    """Whether an earlier statement of the same unit of work read the table: running the write again is then no use."""
     read_history = context.resolver.read_history
     return read_history is not None and any(log.name == table for log in read_history.first)
 

@@ -1,4 +1,4 @@
-"""Which column of a table each column of an inserted query is for, and how the table's schema follows."""
+"""Finds the table's column for each column of an inserted query, and evolves the table's schema where asked."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""INSERT that takes the place of some rows: REPLACE WHERE, USING and ON, and the overwriting of partitions.
+"""Runs an INSERT that replaces some rows: REPLACE WHERE, USING and ON, and the overwriting of partitions.
 
 Each is one commit. Files all of whose rows go are removed unread; of the others only those that hold rows to replace
-are written anew, in the same job as the new rows.
+are rewritten, in the same job as the new rows.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def replace_on(
 
 
 def overwrite_partitions(target: Target, query: DataFrame, placement: Placement, settings: WriteSettings) -> Outcome:
-    """Puts the rows of a query in the place of the partitions that they are in, null counting as a value.
+    """Replaces the partitions that the rows of a query are in, null counting as a value.
 
     A table without partition columns is one partition. Raises as `replace_using`.
     """

@@ -1,4 +1,4 @@
-"""Which rows of a table's files an INSERT replaces, and which stay."""
+"""Tells the rows that an INSERT replaces from the rows of the same files that stay."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dbt.adapters.silt.engine.commands.writing import change_data
 from dbt.adapters.silt.engine.kernel.table import active_files
 
 LIMITS: Final = Limits()
-"""Up to how many bytes candidate files are written anew without looking first which of them hold rows to replace."""
+"""Up to how many bytes candidate files are rewritten without looking first which of them hold rows to replace."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Split:
     """What becomes of files some of whose rows are replaced.
 
     Args:
-        removed: the files that are written anew, rows of the snapshot's files.
+        removed: the files that are rewritten, rows of the snapshot's files.
         kept: their rows that stay; None where there are no such files.
         gone: their rows that go; None where the table does not record its changes.
     """
@@ -70,7 +70,7 @@ def split(
 def _with_rows_to_replace(
     spark: SparkSession, target: Target, candidates: pa.Table, to_replace: Callable[[DataFrame], DataFrame]
 ) -> pa.Table:
-    """The files to write anew: all candidates where they are small, else those that hold a row to replace."""
+    """The files to rewrite: all candidates where they are small, else those that hold a row to replace."""
     if active_files.size(candidates) <= LIMITS.at_once:
         return candidates
     positioned = scan.read(spark, target.log, target.snapshot, candidates, with_position=True)

@@ -1,11 +1,11 @@
-"""OPTIMIZE: small files of a partition become one, rows deleted by vectors leave the files, or rows come into Z-order.
+"""Runs OPTIMIZE: merges small files of a partition, drops rows deleted by deletion vectors, or orders rows by Z-order.
 
-It changes no row, and so runs under snapshot isolation beside any reader and writer. The files to become one are a bin,
-written by a job of its own. Where another writer has meanwhile removed files of some bins, what was written of these
-is deleted, and the other bins are committed all the same. A Z-order is of all files of a partition, and is made anew
-each time.
+It changes no row, and so runs under snapshot isolation, next to any reader and writer. The files to become one are a
+bin, written by a job of its own. Where another writer has meanwhile removed files of some bins, what was written of
+these is deleted, and the other bins are committed all the same. A Z-order is of all files of a partition, and is made
+again each time.
 
-Source: the reference's OptimizeTableCommand; differences are in `bins`.
+Source: delta-spark's OptimizeTableCommand; differences are in `bins`.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Sizes:
         return sum(self.of_files)
 
     def percentile(self, share: float) -> int:
-        """As the reference has it; 0 without files."""
+        """As in delta-spark; 0 without files."""
         ordered = sorted(self.of_files)
         return ordered[min(int(len(ordered) * share), len(ordered) - 1)] if ordered else 0
 
@@ -91,7 +91,7 @@ class Optimized:
         outcome: of the commit, or of its not being needed.
         added, removed: the files.
         considered: how many files are in the partitions asked for.
-        partitions: how many partitions were written anew.
+        partitions: how many partitions were rewritten.
         bins: how many of them were committed.
         vectors_removed, vector_rows_removed: deletion vectors of the files removed, and the rows that they deleted.
         started_ms, ended_ms: milliseconds since 1970-01-01 UTC.
@@ -111,7 +111,7 @@ class Optimized:
 
 @dataclass(frozen=True, eq=False)
 class _Bin:
-    """Files of one partition that are written anew together, and what was written."""
+    """Files of one partition that are rewritten together, and what was written."""
 
     files: pa.Table
     written: Written | None = None

@@ -1,4 +1,4 @@
-"""VACUUM: deletes the files that no version of the table within the retention needs; runs no Spark job.
+"""Runs VACUUM: deletes the files that no version of the table within the retention needs; runs no Spark job.
 
 A version of the log says that it began and how much it was to delete, another one that it ended. The files go in
 between, in any order: what is deleted is needed by no version that is left to read, so that a VACUUM that is killed

@@ -1,4 +1,4 @@
-"""The clauses of a MERGE over joined rows: which one a pair of rows takes, and the row that comes out of it.
+"""Evaluates the clauses of a MERGE over joined rows: which one a pair takes, and the row that comes out of it.
 
 The joined rows have the target's and the source's columns under their aliases, and the marks `IN_TARGET` and
 `IN_SOURCE`, each true or null, that say which sides a row has.

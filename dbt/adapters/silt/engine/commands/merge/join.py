@@ -1,4 +1,4 @@
-"""The target's and the source's rows of a MERGE, joined."""
+"""Joins the target's and the source's rows of a MERGE."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def unmatched_source(sides: Sides, clauses: Clauses) -> DataFrame:
 
 
 def touched(sides: Sides) -> pa.Table:
-    """Those of the chosen files that the MERGE has to write anew; runs a job."""
+    """Those of the chosen files that the MERGE has to rewrite; runs a job."""
     how = "left_outer" if sides.plan.of(MatchKind.NOT_MATCHED_BY_SOURCE) else "inner"
     pairs = sides.target_rows(with_position=True).join(sides.source_rows(), F.expr(sides.on()), how)
     pairs = pairs.withColumn(ACTION, merge_clauses.action(sides.clauses))

@@ -1,4 +1,4 @@
-"""MERGE into a table that asks for deletion vectors: rows that change are marked where they are, and written elsewhere.
+"""Runs a MERGE with deletion vectors: rows that change are deleted by a vector, and written to new files.
 
 Into a table that records its changes as well: what it is to record is known by then, row by row.
 
@@ -218,7 +218,7 @@ def _write(
 
 
 def _check(sides: Sides, written: Written, counts: Mapping[int, int], left: int) -> None:
-    """Passes where each row that was marked, and is not deleted, was written once."""
+    """Passes where each row that a vector deletes, and the MERGE does not, was written once."""
     updates = {number: count for number, count in counts.items() if number not in sides.clauses.deletions}
     found = {number: int(written.metrics[str(number)]) for number in (*updates, COPY)}
     if found != {**updates, COPY: left}:

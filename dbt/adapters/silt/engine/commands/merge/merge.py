@@ -1,9 +1,9 @@
-"""MERGE INTO.
+"""Runs MERGE INTO.
 
-Few bytes of target are one job: all candidate files are joined with the source and written anew. For more, the source
+Few bytes of target are one job: all candidate files are joined with the source and rewritten. For more, the source
 is made stable first, the range of its keys rules files out, and where much is still left a job finds the touched files.
 A MERGE that only inserts never rewrites a file, and one into a table that asks for deletion vectors only those that few
-rows are left of (`merge_marking`). A table that records its changes has its rows found by position in the same way.
+rows are left of (`marking`). A table that records its changes has its rows found by position in the same way.
 
 Whether a row of the target is matched more than once shows without a job of its own: the joined rows that carry a row
 of the target are then more than the files hold.
@@ -55,7 +55,7 @@ class _Found:
     """What takes part.
 
     Args:
-        sides: the source, and the files that are written anew (of an insert-only MERGE: that are read).
+        sides: the source, and the files that are rewritten (of an insert-only MERGE: that are read).
         opened: all files whose rows are looked at.
         predicate: what rows of the target the MERGE has read.
     """
@@ -79,7 +79,7 @@ def merge(
         InvalidStatementError and its kinds: the clauses do not fit together, or to the tables' columns.
         DataRejectedError: a new row breaks a rule of the table, or does not fit into its columns.
         MultipleSourceRowsError: a row to be changed is matched by more than one row of the source.
-        ConcurrentModificationError: another writer's commit stands in the way.
+        ConcurrentModificationError: another writer's commit conflicts.
         DataFileMissingError, TableDamagedError: a data file cannot be read.
     """
     started = target.log.clock.now_ms()
@@ -170,7 +170,7 @@ def _find(sides: Sides, source: DataFrame, limits: Limits) -> _Found:
 
 
 def _as_wanted(found: _Found) -> _Found:
-    """What takes part, with a stable source where rows are marked: that takes more than one job."""
+    """What takes part, with a stable source where rows are deleted by vectors: that takes more than one job."""
     if found.sides.plan.inserts_only or not marking.finds_rows_by_position(found.sides.target.snapshot):
         return found
     return replace(found, sides=merge_marking.stable(found.sides))
@@ -285,7 +285,7 @@ def _unless_unchanged(found: _Found, result: Merged) -> Merged:
 
 
 def _metrics(found: _Found, result: Merged, elapsed_ms: int) -> dict[str, str]:
-    """`operationMetrics` by the reference's names."""
+    """`operationMetrics` by delta-spark's names."""
     clauses, changes = found.sides.clauses, result.changes
     by_source = MatchKind.NOT_MATCHED_BY_SOURCE
     return as_strings(

@@ -1,4 +1,4 @@
-"""DELETE FROM."""
+"""Runs DELETE FROM."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def delete(
 
     Raises:
         UnsupportedFeatureError: the table needs a feature that this engine cannot write.
-        ConcurrentModificationError: another writer's commit stands in the way.
+        ConcurrentModificationError: another writer's commit conflicts.
         DataFileMissingError, TableDamagedError: a data file cannot be read.
     """
     started = target.log.clock.now_ms()
@@ -68,7 +68,7 @@ def _run(spark: SparkSession, target: Target, rows: Rows, limits: Limits) -> Row
 def _mark(
     spark: SparkSession, target: Target, rows: Rows, whole: pa.Table, candidates: pa.Table, limits: Limits
 ) -> RowResult:
-    """Removes the whole files, and marks the rows of the others where they are, or writes these anew without them."""
+    """Removes the whole files, and deletes the rows of the others by deletion vectors, or by rewriting their files."""
     is_recorded = change_data.is_recorded(target.snapshot)
     found = _read(spark, target, rows, candidates, with_position=True).filter(_matches(rows))
     if is_recorded:
@@ -92,7 +92,7 @@ def _mark(
 
 
 def _rewrite(spark: SparkSession, target: Target, rows: Rows, candidates: pa.Table, limits: Limits) -> RowResult:
-    """Writes the files anew without the rows."""
+    """Rewrites the files without the rows."""
     chosen = candidates
     if active_files.size(candidates) > limits.at_once:
         chosen = file_rows.touched(

@@ -82,7 +82,7 @@ class FileChanges:
         return tuple(each for each in (self.written, self.marked, self.recorded) if each is not None)
 
     def vector_metrics(self, prefix: str) -> dict[str, int]:
-        """What became of deletion vectors, by the reference's names."""
+        """What became of deletion vectors, by delta-spark's names."""
         updated = 0 if self.marked is None else self.marked.updated
         return {
             f"{prefix}DeletionVectorsAdded": 0 if self.marked is None else len(self.marked.adds) - updated,
@@ -98,7 +98,7 @@ class RowResult:
     Args:
         changes: of the files.
         changed: rows deleted or updated; None where that is not known.
-        copied: rows written anew as they were.
+        copied: rows rewritten as they were.
     """
 
     changes: FileChanges

@@ -29,7 +29,7 @@ def row_count(target: Target, chosen: pa.Table) -> int:
 
 
 def records(target: Target, chosen: pa.Table) -> list[int]:
-    """How many rows each file holds, those that a deletion vector marks counted too; reads footers as `row_count`."""
+    """How many rows each file holds, those that a deletion vector deletes counted too; reads footers as `row_count`."""
     recorded = row_counts.num_records(chosen).to_pylist()
     names = [decode_path(path) for path in chosen["path"].to_pylist()]
     unknown = [name for name, count in zip(names, recorded, strict=True) if count is None]

@@ -1,8 +1,8 @@
-"""Taking rows out of files without writing the files anew: deletion vectors, where the table asks for them.
+"""Deletes rows by deletion vectors, without rewriting their files, where the table asks for it.
 
 A verb finds the rows that go, in one pass (`kept`, `positions`). A file that would be left without rows is
-removed; one that would be left with few is written anew, because every later scan would pay for the rows that are gone;
-all others stay, with a vector that marks the rows (`plan`, `changes`).
+removed; one that would be left with few is rewritten, because every later scan would pay for the rows that are gone;
+all others stay, with a vector that deletes the rows (`plan`, `changes`).
 """
 
 from __future__ import annotations
@@ -81,12 +81,12 @@ class Plan:
 
 
 def writes_deletion_vectors(snapshot: Snapshot) -> bool:
-    """Whether rows of the table are to be marked, rather than their files written anew."""
+    """Whether rows of the table are deleted by deletion vectors, rather than by rewriting their files."""
     return snapshot.properties.enable_deletion_vectors and has_feature(snapshot.protocol, FEATURE)
 
 
 def finds_rows_by_position(snapshot: Snapshot) -> bool:
-    """Whether rows that go are to be found by their positions first: to be marked, or to be recorded as changes.
+    """Whether rows that go are found by their positions first: to be deleted by a vector, or recorded as changes.
 
     What was found once can be read again: change files hold exactly the rows that go from the data files.
     """
@@ -122,7 +122,7 @@ def positions(rows: DataFrame) -> dict[str, BitMap64]:
 
 
 def plan(target: Target, candidates: pa.Table, deleted: Positions, may_stay: bool = True) -> Plan:
-    """What becomes of files that lose these rows, none of which is marked already.
+    """What becomes of files that lose these rows, none of which a vector deletes already.
 
     Where the table does not ask for deletion vectors, no file stays.
 

@@ -1,4 +1,4 @@
-"""The rows that a DELETE or an UPDATE is about, and up to what size their files are taken without a search."""
+"""The rows that a DELETE or an UPDATE is about, and the sizes up to which a search for their files does not pay."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Limits:
 
     Args:
         direct: a MERGE joins its source as it is, without making it stable first to learn the range of its keys.
-        at_once: all candidates are written anew, without a job before that finds those with rows to change.
+        at_once: all candidates are rewritten, without a job before that finds those with rows to change.
         single_task: one task joins and writes them.
         single_task_rows: rows of a stable source up to which the same holds.
     """

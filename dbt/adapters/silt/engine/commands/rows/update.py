@@ -1,4 +1,4 @@
-"""UPDATE."""
+"""Runs UPDATE."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def update(
         ColumnNotFoundError, InvalidStatementError, TypeMismatchError: an assignment cannot be made.
         DataRejectedError: a new value breaks a rule of the table, or does not fit into its column.
         UnsupportedFeatureError: the table needs a feature that this engine cannot write.
-        ConcurrentModificationError: another writer's commit stands in the way.
+        ConcurrentModificationError: another writer's commit conflicts.
         DataFileMissingError, TableDamagedError: a data file cannot be read.
     """
     started = target.log.clock.now_ms()
@@ -94,7 +94,7 @@ def _mark(
     candidates: pa.Table,
     limits: Limits,
 ) -> RowResult:
-    """Marks the rows where they are, or removes their files, and writes what is then missing."""
+    """Deletes the old rows by deletion vectors, or removes their files, and writes what is then missing."""
     if rows.condition is None:
         before = _read(spark, target, rows, candidates)
         going: Positions = marking.all_positions(target, candidates)

@@ -1,4 +1,4 @@
-"""Spark's failures as errors of this engine, by error condition; the only place that does so."""
+"""Maps Spark's failures to errors of this engine, by error condition; nothing else does so."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _UNREADABLE = "FAILED_READ_FILE"
 
 @contextlib.contextmanager
 def mapped(table: str | None = None, version: int | None = None) -> Iterator[None]:
-    """RetryQueue Spark's failures to read a data file, or to resolve a statement's names, into errors of ours.
+    """Turns Spark's failures to read a data file, or to resolve a statement's names, into errors of this engine.
 
     All others pass unchanged.
 
@@ -85,7 +85,7 @@ def condition(error: PySparkException | Py4JJavaError) -> str:
 
 
 def first_line(error: PySparkException | Py4JJavaError) -> str:
-    """What Spark says, without its SQLSTATE, the plan and Java's stack; of the place of a syntax error, the line."""
+    """What Spark says, without its SQLSTATE, the plan and Java's stack; of the position of a syntax error, the line."""
     text = str(error)
     if isinstance(error, Py4JJavaError):
         with contextlib.suppress(Py4JError):

@@ -1,4 +1,4 @@
-"""A DataFrame of the caller's as what a statement reads."""
+"""Makes a DataFrame of the caller's readable by a statement."""
 
 from __future__ import annotations
 

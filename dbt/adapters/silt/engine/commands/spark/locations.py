@@ -1,4 +1,4 @@
-"""What Spark is given for a data file, and what it gives back.
+"""Converts between a data file's path and the path that Spark takes and gives.
 
 Spark takes plain names, in which some characters are patterns. What its `_metadata.file_path` gives is a URI, quoted as
 the log's own paths are (`kernel.paths`).

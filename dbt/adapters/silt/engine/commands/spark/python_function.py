@@ -1,4 +1,4 @@
-"""Functions in Python: code of a warehouse that Spark's Python workers run."""
+"""Checks functions in Python: code of a warehouse that Spark's Python workers run."""
 
 from __future__ import annotations
 

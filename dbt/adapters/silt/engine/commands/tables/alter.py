@@ -1,4 +1,4 @@
-"""ALTER TABLE and COMMENT ON: properties, CHECK constraints and the table's comment. No data file is touched."""
+"""Runs ALTER TABLE and COMMENT ON for properties, constraints and the table's comment; touches no data file."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def drop_constraint(target: Target, name: str, if_exists: bool, settings: WriteS
     """Drops a CHECK constraint or a key.
 
     Raises:
-        InvalidStatementError: there is none of that name, and `if_exists` is False.
+        InvalidStatementError: no constraint has that name, and `if_exists` is False.
         ConcurrentModificationError: another writer changed the table's metadata.
     """
     _begin(target)

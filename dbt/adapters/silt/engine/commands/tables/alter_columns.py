@@ -1,9 +1,9 @@
-"""ALTER TABLE: columns that come, go and change.
+"""Runs ALTER TABLE ... ADD, DROP, ALTER, CHANGE and RENAME COLUMN.
 
 Without column mapping a data file knows its columns by their names. So a column that gets another name, or that goes
-and must not come back with its old values when its name is used again, has the rows written anew: all files of the
+and must not come back with its old values when its name is used again, has the rows rewritten: all files of the
 table, in the one commit. With column mapping (`delta.columnMapping.mode` = `name`) neither touches a data file. Another
-type has the rows written anew as well, but where `delta.enableTypeWidening` is true and the type is a wider one.
+type has the rows rewritten as well, but where `delta.enableTypeWidening` is true and the type is a wider one.
 Everything else changes the metadata only.
 """
 
@@ -61,7 +61,7 @@ def add_columns(
 ) -> Outcome:
     """Adds columns, at the end or where they say.
 
-    The rows that are there have null in them, or the column's default: then all rows of the table are written anew.
+    The rows that are there have null in them, or the column's default: then all rows of the table are rewritten.
 
     Raises:
         InvalidStatementError: a column is there already, or a NOT NULL column would be added to rows.
@@ -95,7 +95,7 @@ def add_columns(
 def drop_columns(
     spark: SparkSession, target: Target, paths: Sequence[Name], if_exists: bool, settings: WriteSettings
 ) -> Outcome:
-    """Drops columns. Without column mapping it writes all rows anew, so it costs what writing the table costs.
+    """Drops columns. Without column mapping it rewrites all rows, so it costs what writing the table costs.
 
     Raises:
         ColumnNotFoundError: there is no such column, and `if_exists` is False.
@@ -110,7 +110,7 @@ def drop_columns(
         if len(path) == 1 and path[0].lower() in _folded(target.snapshot.partition_columns):
             raise InvalidStatementError(
                 f"the column `{path[0]}` cannot be dropped: the table is partitioned by it",
-                remedy="Make the table anew with `create or replace table`",
+                remedy="Re-create the table with `create or replace table`",
                 table=target.name,
             )
         _check_not_clustered_by(target, path)
@@ -127,11 +127,11 @@ def drop_columns(
 def change_columns(
     spark: SparkSession, target: Target, changes: Sequence[ColumnChange], settings: WriteSettings
 ) -> Outcome:
-    """Changes columns: names, types, comments, places and NOT NULL.
+    """Changes columns: names, types, comments, positions and NOT NULL.
 
-    Another name, without column mapping, or type, but for a wider one where `delta.enableTypeWidening` is true, writes
-    all rows of the table anew, so it costs what writing the table costs; all else changes metadata only. SET NOT NULL
-    looks at the statistics, and reads only files that may hold a null.
+    Another name, without column mapping, or type, but for a wider one where `delta.enableTypeWidening` is true,
+    rewrites all rows of the table, so it costs what writing the table costs; all else changes metadata only. SET NOT
+    NULL looks at the statistics, and reads only files that may hold a null.
 
     Raises:
         ColumnNotFoundError: there is no such column.
@@ -191,7 +191,7 @@ def _finish(
     frame: DataFrame | None,
     settings: WriteSettings,
 ) -> Outcome:
-    """Commits the metadata, and the rows of the frame in the place of all that are there."""
+    """Commits the metadata, and replaces all rows by those of the frame."""
     schema = StructType.from_json(metadata.schema_string)
     check_partitionable(schema, metadata.partition_columns, target.name)
     if frame is None or not target.snapshot.num_files:

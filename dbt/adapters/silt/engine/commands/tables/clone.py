@@ -1,4 +1,4 @@
-"""CREATE TABLE ... CLONE: a table that begins as a copy of another one at some version.
+"""Runs CREATE TABLE ... CLONE: makes a table that begins as a copy of another one at some version.
 
 A shallow clone names the data files of its source where they are; a deep one has its own. What the source remembers of
 work done on it is not the clone's: its transaction identifiers are not copied.
@@ -62,9 +62,9 @@ class CloneOptions:
 def clone(
     place: Place, source: CloneSource, options: CloneOptions, mode: CreateMode, settings: WriteSettings
 ) -> Outcome:
-    """Makes a clone, or puts it in the place of a table; runs no Spark job.
+    """Makes a clone, or replaces a table by it; runs no Spark job.
 
-    Files that a shallow clone has already, because it is made anew from the same source, stay.
+    Files that a shallow clone has already, because it is made again from the same source, stay.
 
     Raises:
         RelationExistsError, RelationNotFoundError: as `mode` says.
@@ -129,7 +129,7 @@ def _check_source(place: Place, source: CloneSource) -> None:
 
 
 def _described(place: Place, source: Snapshot, options: CloneOptions) -> tuple[Metadata, Protocol]:
-    """The source's metadata under an id of its own; its description is the table's own, as in the reference."""
+    """The source's metadata under an id of its own; its description is the table's own, as in delta-spark."""
     base, clock = place.base, place.log.clock
     asked = checked(options.properties)
     kept = {key: value for key, value in asked.items() if not key.startswith(FEATURE_PREFIX)}

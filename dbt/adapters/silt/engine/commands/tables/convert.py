@@ -1,4 +1,4 @@
-"""CONVERT TO DELTA: a folder of Parquet files becomes a table where it stands; no data file is written or moved.
+"""Runs CONVERT TO DELTA: makes a folder of Parquet files a table; no data file is written or moved.
 
 The files are those that one listing finds. One that appears while it runs may be left out: it is then no part of the
 table, and VACUUM deletes it in time, so nothing else should write into the folder meanwhile.
@@ -73,7 +73,7 @@ def convert(
         NotATableError: there is no such folder, or no Parquet file in it.
         InvalidStatementError: the folders and the statement do not name the same partition columns.
         TypeMismatchError: the columns of two files are of different types; names both files.
-        ValueNotCastableError: a folder's value is none of its column's type.
+        ValueNotCastableError: a folder's value is not of its column's type.
         TableDamagedError: a file is not a Parquet file.
         ConcurrentCreateError: another writer made the table first.
     """
@@ -226,7 +226,7 @@ def _adds(
 def _log_values(
     spark: SparkSession, member: StructField, texts: set[str | None], table: str
 ) -> Mapping[str | None, str | None]:
-    """How the log spells each text that stands in a folder's name, which must be a value of the column's type."""
+    """How the log spells each text in a folder's name, which must be a value of the column's type."""
     given = sorted(text for text in texts if text is not None)
     if not given or member.type == PrimitiveType("string"):
         return {text: text for text in texts}

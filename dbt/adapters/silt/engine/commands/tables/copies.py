@@ -1,4 +1,4 @@
-"""The files of a table in another one: named where they are (a shallow clone), or copied (a deep one)."""
+"""Brings the files of a table into another one: by absolute path (a shallow clone), or copied (a deep one)."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def absolute_uri(root: str, path: str) -> str:
 
 
 def _foreign(add: AddFile, path: str, vector: DeletionVector | None) -> AddFile:
-    """The file as another table's: what only the source numbers its rows by is left out, as in the reference."""
+    """The file as another table's: what only the source numbers its rows by is left out, as in delta-spark."""
     return replace(
         add,
         path=path,

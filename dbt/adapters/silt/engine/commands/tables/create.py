@@ -1,4 +1,4 @@
-"""CREATE TABLE, with or without a query, and REPLACE TABLE: one commit holds the schema, the data and all else."""
+"""Runs CREATE and REPLACE TABLE, with or without a query: one commit holds the schema, the data and all else."""
 
 from __future__ import annotations
 

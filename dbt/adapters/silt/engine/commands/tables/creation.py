@@ -1,4 +1,4 @@
-"""What every statement that makes a table has: where it is to be, and what happens where one is already."""
+"""Checks that a table may be made at its location, for every statement that makes one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DESCRIBE and SHOW of one table, answered from its log: rows as plain values, without a Spark job."""
+"""Answers DESCRIBE and SHOW of one table from its log: rows as plain values, without a Spark job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Committing a change of a table's metadata, with the rows written anew where it needs that."""
+"""Commits a change of a table's metadata, with rewritten rows where it needs them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def commit_metadata(
 
     Raises:
         UnsupportedFeatureError: the new metadata needs a feature that this engine does not write.
-        ConcurrentModificationError: another writer's commit stands in the way.
+        ConcurrentModificationError: another writer's commit conflicts.
     """
     snapshot = target.snapshot
     schema = StructType.from_json(metadata.schema_string)

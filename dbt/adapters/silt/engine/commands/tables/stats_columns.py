@@ -1,4 +1,4 @@
-"""`delta.dataSkippingStatsColumns`, which names columns as users see them, following columns that are renamed or go."""
+"""Adapts `delta.dataSkippingStatsColumns`, which names columns as users see them, to renamed and dropped columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules that rows must keep, observed while they are written.
+"""Checks the rules of a table on rows while they are written.
 
 A check never fails a job: `files.write` counts the rows that break it, on the same pass, and raises its error
 afterwards, before anything is committed.

@@ -1,4 +1,4 @@
-"""Writing data files: Spark writes them into a new sub-folder of the table's folder, then their footers are read.
+"""Writes data files: Spark writes them into a new sub-folder of the table's folder, then their footers are read.
 
 A folder of its own means that nothing is ever moved, that two writers never share Spark's `_temporary`, and that what a
 failed statement leaves behind is one folder. The files count as written only if they hold exactly as many rows as were
@@ -67,7 +67,7 @@ class Written:
         return sum(add.size for add in self.adds)
 
     def operation_metrics(self) -> dict[str, int]:
-        """By the names that the reference has for them."""
+        """By delta-spark's names."""
         return {"numFiles": len(self.adds), "numOutputRows": self.rows, "numOutputBytes": self.size}
 
     def discard(self, log: DeltaLog) -> None:

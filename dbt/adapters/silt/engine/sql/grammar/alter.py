@@ -1,4 +1,4 @@
-"""ALTER TABLE and ALTER VIEW."""
+"""The grammar of ALTER TABLE and ALTER VIEW."""
 
 from __future__ import annotations
 

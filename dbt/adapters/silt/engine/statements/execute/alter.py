@@ -132,7 +132,7 @@ def comment_on(context: Context, statement: ast.CommentOn) -> Result:
 
 
 def alter_other(context: Context, statement: ast.AlterOther) -> Result:
-    """Any other ALTER: Spark's on what is Spark's, refused on what is ours."""
+    """Any other ALTER: Spark's on what is Spark's, refused on what is in a warehouse."""
     if not context.namespace.may_be_in_warehouse(statement.name):
         return pass_to_spark(context, statement)
     refuse_unsupported(statement, ".".join(statement.name))

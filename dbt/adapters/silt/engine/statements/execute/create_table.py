@@ -91,7 +91,7 @@ def _refuse(statement: ast.CreateTable | ast.CreateTableLike, table: str) -> Non
         )
     if statement.location is not None:
         raise UnsupportedStatementError(
-            "the place of a table that has a name is its folder in the warehouse",
+            "the location of a table that has a name is its folder in the warehouse",
             table=table,
             remedy=f"Leave LOCATION out, or create it as delta.`{statement.location}`",
         )

@@ -1,4 +1,4 @@
-"""Rows of a DataFrame into a table, as Spark's DataFrameWriter has it: each mode is one of the statements."""
+"""Writes rows of a DataFrame into a table, as Spark's DataFrameWriter does: each mode is one of the statements."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def write(context: Context, statement: ast.WriteRows) -> Result:
     """Appends, overwrites or creates, by what is there."""
     target = create_target_of(context, statement.table, CreateMode.CREATE)
     if target is None:
-        raise _not_ours(statement.table)
+        raise _not_in_warehouse(statement.table)
     if target.log is None or statement.mode in (SaveMode.ERROR, SaveMode.IGNORE):
         return _create(context, statement, target)
     snapshot = target.log.snapshot()
@@ -113,7 +113,7 @@ def recorded_version(namespace: Namespace, table: str, app_id: str) -> int | Non
     """The latest version that an application has committed to a table; None if it has none, or there is no table.
 
     Raises:
-        InvalidNameError, SchemaNotFoundError: the name is not one of ours.
+        InvalidNameError, SchemaNotFoundError: the name is not in the warehouse.
         UnsupportedStatementError: it is a view's.
     """
     log = _table(namespace, _name(table))
@@ -127,16 +127,16 @@ def _table(namespace: Namespace, name: Name) -> DeltaLog | None:
         return log if log.exists() else None
     full = namespace.writable(name)
     if full is None:
-        raise _not_ours(name)
+        raise _not_in_warehouse(name)
     entry = namespace.catalog.find(full)
     if entry is not None and entry.kind is not RelationKind.TABLE:
         raise UnsupportedStatementError("a view holds no record of work", table=str(full), remedy="Name a table")
     return None if entry is None else namespace.catalog.table(full)
 
 
-def _not_ours(name: Name) -> InvalidNameError:
+def _not_in_warehouse(name: Name) -> InvalidNameError:
     return InvalidNameError(
-        f"`{'.'.join(name)}` is not in a warehouse of ours",
+        f"`{'.'.join(name)}` is not in a warehouse",
         remedy="Name one of its schemas, such as `main`; a table of Spark's own is written by `df.writeTo`",
     )
 
@@ -192,7 +192,7 @@ def _create(context: Context, statement: ast.WriteRows, target: CreateTarget) ->
 
 
 def _replacement(statement: ast.WriteRows, target: CreateTarget, there: Snapshot) -> ast.CreateTable:
-    """A table of the rows' columns, in the place of the one that is there."""
+    """The statement that replaces the table by one of the rows' columns."""
     constraints = constraint_names(there.metadata.configuration)
     if constraints:
         raise UnsupportedStatementError(

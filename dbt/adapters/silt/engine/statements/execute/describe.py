@@ -41,7 +41,7 @@ def describe_table(context: Context, statement: ast.DescribeTable) -> Result:
 
 
 def describe_history(context: Context, statement: ast.DescribeHistory) -> Result:
-    """DESCRIBE HISTORY of a table of ours."""
+    """DESCRIBE HISTORY."""
     table = table_to_change(context, statement.table)
     if table is None:
         return pass_to_spark(context, statement)
@@ -49,7 +49,7 @@ def describe_history(context: Context, statement: ast.DescribeHistory) -> Result
 
 
 def describe_detail(context: Context, statement: ast.DescribeDetail) -> Result:
-    """DESCRIBE DETAIL of a table of ours."""
+    """DESCRIBE DETAIL."""
     table = table_to_change(context, statement.table)
     if table is None:
         return pass_to_spark(context, statement)

@@ -1,4 +1,4 @@
-"""CREATE, DROP and DESCRIBE of functions: kept by the catalog as text, expanded by each statement that calls one."""
+"""Carries out CREATE, DROP and DESCRIBE FUNCTION; the catalog keeps a function as text, which each call expands."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def create_function(context: Context, statement: ast.CreateFunction) -> Result:
 
 
 def drop_function(context: Context, statement: ast.DropFunction) -> Result:
-    """DROP FUNCTION: ours of that name, else Spark's."""
+    """DROP FUNCTION: the warehouse's function of that name, else Spark's."""
     name = None if statement.temporary else context.namespace.name_in_warehouse(statement.name)
     if name is None or (not context.catalog.has_function(name) and _is_sparks(context, statement.name)):
         return pass_to_spark(context, statement)
@@ -76,7 +76,7 @@ def refuse_calls(context: Context, text: str | None, what: str, table: str) -> N
             raise UnsupportedStatementError(
                 f"{what} calls the function {function.name}, which other readers and writers of the table do not know",
                 table=table,
-                remedy="Write what the function does in its place",
+                remedy="Write the function's expression instead of the call",
             )
 
 

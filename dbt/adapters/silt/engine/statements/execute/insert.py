@@ -53,7 +53,7 @@ def insert(context: Context, statement: ast.Insert) -> Result:
 
 
 def insert_directory(context: Context, statement: ast.InsertDirectory) -> Result:
-    """INSERT OVERWRITE DIRECTORY: Spark writes files of no table; the query may read ours."""
+    """INSERT OVERWRITE DIRECTORY: Spark writes files of no table; the query may read tables of the warehouse."""
     return pass_with_query(context, statement, statement.query)
 
 

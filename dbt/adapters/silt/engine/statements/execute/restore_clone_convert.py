@@ -1,4 +1,4 @@
-"""Statements about a table's earlier versions, and about copies of them: RESTORE and CLONE; and CONVERT TO DELTA."""
+"""Carries out RESTORE, CLONE and CONVERT TO DELTA."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _clone(context: Context, statement: ast.Clone, target: CreateTarget, source:
 
 
 def convert(context: Context, statement: ast.ConvertToDelta) -> Result:
-    """CONVERT TO DELTA of a folder; a folder of a schema of ours is found by its name afterwards."""
+    """CONVERT TO DELTA of a folder; a folder inside of a schema's folder is found by its name afterwards."""
     source = statement.source
     is_folder = len(source) == 2 and source[0].lower() in ("parquet", "delta")
     if not is_folder and not context.namespace.may_be_in_warehouse(source):
@@ -99,7 +99,7 @@ def convert(context: Context, statement: ast.ConvertToDelta) -> Result:
 def _refuse_location(statement: ast.Clone, table: str) -> None:
     if statement.location is not None:
         raise UnsupportedStatementError(
-            "the place of a table that has a name is its folder in the warehouse",
+            "the location of a table that has a name is its folder in the warehouse",
             table=table,
             remedy=f"Leave LOCATION out, or clone to delta.`{statement.location}`",
         )
@@ -110,7 +110,7 @@ def _source_snapshot(context: Context, log: DeltaLog, at: TimeTravel | None) -> 
 
 
 def _restore_point(context: Context, log: DeltaLog, to: TimeTravel) -> RestorePoint:
-    """A time after the newest commit stands for it, as in the reference."""
+    """A time after the newest commit means the newest version, as in delta-spark."""
     if to.timestamp is None:
         return RestorePoint(context.resolver.version_of(log, to))
     moment_ms = context.resolver.moment(to.timestamp)

@@ -1,4 +1,4 @@
-"""What a statement is run with, and what it gives."""
+"""The surroundings that a statement is run in, and the result that it gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a statement is to make a table, and what it does where one is already."""
+"""Finds where a statement is to make a table, prepares that location, and finishes it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class CreateTarget:
 
 
 def create_target_of(context: Context, name: Name, mode: CreateMode) -> CreateTarget | None:
-    """Where the table is to be; None where the name is Spark's. CREATE OR REPLACE TABLE may take the place of a view.
+    """Where the table is to be; None where the name is Spark's. CREATE OR REPLACE TABLE may replace a view.
 
     Raises:
         RelationExistsError: a view has the name, and `mode` is another one.

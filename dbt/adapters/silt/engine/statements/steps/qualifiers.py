@@ -1,4 +1,4 @@
-"""The names that a statement's expressions qualify its table's columns by."""
+"""Finds the names by which a statement's expressions qualify the columns of its table."""
 
 from __future__ import annotations
 
