@@ -21,7 +21,7 @@ from dbt.adapters.silt.engine.sql.ast import Statement
 from dbt.adapters.silt.engine.statements.retry_queue import RetryQueue
 from dbt.adapters.silt.engine.statements.route import route
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
-from dbt.adapters.silt.engine.statements.steps.table_change import is_applied
+from dbt.adapters.silt.engine.statements.steps.on_table import is_applied
 
 _FIRST_WAIT_SECONDS: Final = 0.1
 _LONGEST_WAIT_SECONDS: Final = 5.0

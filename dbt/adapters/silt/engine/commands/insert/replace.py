@@ -103,7 +103,7 @@ def replace_using(
     plan = _equal_columns(names)
     source = _source(target, placed.df, plan)
     placed, replacement = replace(placed, df=source.frame), Replacement(_OVERWRITE, parameters=parameters)
-    return _replace_rows(spark, target, placed, source, plan, replacement, settings)
+    return _replace_rows(target, placed, source, plan, replacement, settings)
 
 
 def replace_on(
@@ -130,7 +130,7 @@ def replace_on(
         return _replace_files(target, place(query, target, placement), replacement, settings, null_safe)
     place(query, target, placement)  # refused before the query is run
     source = _source(target, query, plan)
-    return _replace_rows(spark, target, place(source.frame, target, placement), source, plan, replacement, settings)
+    return _replace_rows(target, place(source.frame, target, placement), source, plan, replacement, settings)
 
 
 def overwrite_partitions(target: Target, query: DataFrame, placement: Placement, settings: WriteSettings) -> Outcome:
@@ -218,7 +218,6 @@ def _source(target: Target, rows: DataFrame, plan: MergePlan) -> StableSource:
 
 
 def _replace_rows(
-    spark: SparkSession,
     target: Target,
     placed: Placed,
     source: StableSource,
@@ -231,7 +230,7 @@ def _replace_rows(
     candidates = skipping.prune(target.snapshot, predicate)
     matches = F.expr(plan.condition)
     parts = split(
-        spark,
+        source.frame.sparkSession,
         target,
         candidates,
         going=lambda frame: frame.alias(plan.target_alias).join(source.frame, matches, "left_semi"),

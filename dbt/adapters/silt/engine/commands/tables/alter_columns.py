@@ -30,7 +30,7 @@ from dbt.adapters.silt.engine.commands.spark.types import (
     text_length,
 )
 from dbt.adapters.silt.engine.commands.tables import schema_edits, stats_columns
-from dbt.adapters.silt.engine.commands.tables.metadata_commit import check_rows, commit_metadata
+from dbt.adapters.silt.engine.commands.tables.metadata_commit import MetadataChange, check_rows, commit_metadata
 from dbt.adapters.silt.engine.commands.tables.schema_edits import spelled
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings, with_schema
 from dbt.adapters.silt.engine.commands.writing import defaults, files, generated, reserved_names
@@ -89,7 +89,7 @@ def add_columns(
         frame = scan.read(spark, target.log, target.snapshot)
         return _finish(target, operation, metadata, frame, settings)
     reads = ReadSet(whole_table=any(not column.nullable for column in columns))
-    return commit_metadata(target, operation, metadata, reads, settings)
+    return commit_metadata(target, MetadataChange(operation, metadata, reads), settings)
 
 
 def drop_columns(
@@ -162,7 +162,7 @@ def change_columns(
         return _finish(target, operation, metadata, _renamed_columns(spark, target, under_new_names), settings)
     _check_nulls(spark, target, changes)
     rests_on_rows = any(change.nullable is False for change in changes)
-    return commit_metadata(target, operation, metadata, ReadSet(whole_table=rests_on_rows), settings)
+    return commit_metadata(target, MetadataChange(operation, metadata, ReadSet(whole_table=rests_on_rows)), settings)
 
 
 def _begin(target: Target) -> None:
@@ -195,14 +195,16 @@ def _finish(
     schema = StructType.from_json(metadata.schema_string)
     check_partitionable(schema, metadata.partition_columns, target.name)
     if frame is None or not target.snapshot.num_files:
-        return commit_metadata(target, operation, metadata, ReadSet(whole_table=frame is not None), settings)
+        return commit_metadata(
+            target, MetadataChange(operation, metadata, ReadSet(whole_table=frame is not None)), settings
+        )
     everything = target.snapshot.files
     expected = file_rows.row_count(target, everything)
     assigned = assign(frame, schema, target.name, by_name=True)
     rules = (*assigned.checks, *table_checks(schema, TableProperties(metadata.configuration), target.name))
     written = files.write(assigned.df, target.log, metadata, rules)
     file_changes.check_kept(target, FileChanges(everything, everything, written), expected)
-    return commit_metadata(target, operation, metadata, ReadSet(whole_table=True), settings, written)
+    return commit_metadata(target, MetadataChange(operation, metadata, ReadSet(whole_table=True), written), settings)
 
 
 # Columns that go

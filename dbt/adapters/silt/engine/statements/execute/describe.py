@@ -22,7 +22,7 @@ from dbt.adapters.silt.engine.statements.resolve.namespace import (
 )
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark, pass_with_query
-from dbt.adapters.silt.engine.statements.steps.table_change import table_to_change
+from dbt.adapters.silt.engine.statements.steps.on_table import table_to_change
 
 
 def describe_table(context: Context, statement: ast.DescribeTable) -> Result:

@@ -19,8 +19,8 @@ from dbt.adapters.silt.engine.statements.resolve.merge_keys import MergeSides, m
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.on_table import Change, Texts, Verb, change_table
 from dbt.adapters.silt.engine.statements.steps.qualifiers import SOURCE_ALIAS, identifier, qualifiers, rows_of
-from dbt.adapters.silt.engine.statements.steps.table_change import Change, Texts, Verb, change_table
 
 
 def delete(context: Context, statement: ast.Delete) -> Result:

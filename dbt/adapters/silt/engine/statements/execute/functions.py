@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.sql.tokens import quoted
 from dbt.adapters.silt.engine.statements.resolve import function_text
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark
-from dbt.adapters.silt.engine.statements.steps.table_change import refuse_unsupported
+from dbt.adapters.silt.engine.statements.steps.on_table import refuse_unsupported
 
 _NOTHING = Result()
 _EXISTS_REMEDY = "Use `create or replace function`"

@@ -21,8 +21,8 @@ from dbt.adapters.silt.engine.statements.resolve.merge_keys import MergeSides, m
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.foreign import pass_with_query
+from dbt.adapters.silt.engine.statements.steps.on_table import Change, Texts, Verb, change_table
 from dbt.adapters.silt.engine.statements.steps.qualifiers import SOURCE_ALIAS, identifier, qualifiers, rows_of
-from dbt.adapters.silt.engine.statements.steps.table_change import Change, Texts, Verb, change_table
 
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 

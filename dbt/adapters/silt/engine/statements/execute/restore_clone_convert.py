@@ -21,7 +21,7 @@ from dbt.adapters.silt.engine.sql.ast import TimeTravel
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget, create_target_of
 from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark
-from dbt.adapters.silt.engine.statements.steps.table_change import (
+from dbt.adapters.silt.engine.statements.steps.on_table import (
     Change,
     Maker,
     Texts,

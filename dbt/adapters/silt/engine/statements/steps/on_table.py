@@ -107,10 +107,10 @@ def change_table(
     def run(table: WarehouseTable) -> Result:
         return Result(outcome=command(_resolved(context, table, texts_of(table))))
 
-    return on_table(context, statement, verb, run)
+    return run_on_table(context, statement, verb, run)
 
 
-def on_table(
+def run_on_table(
     context: Context, statement: OnTable | OnObject, verb: Verb, body: Callable[[WarehouseTable], Result]
 ) -> Result:
     """The steps around the one that differs, for a statement that need not read the table in a cut.
