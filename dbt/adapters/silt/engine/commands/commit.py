@@ -29,7 +29,7 @@ class Uncommitted(Protocol):
 
 @contextlib.contextmanager
 def discarded_on_error(log: DeltaLog, written: Iterable[Uncommitted]) -> Iterator[None]:
-    """In here, files that are in no version are deleted where anything is raised, an interrupt included."""
+    """Deletes files that are in no version where the block raises anything, an interrupt included."""
     try:
         yield
     except BaseException:
@@ -85,7 +85,7 @@ def replaced_whole(base: Snapshot | None, changes: Changes, settings: WriteSetti
 
 
 def merged(first: ReadSet, second: ReadSet) -> ReadSet:
-    """What both have read."""
+    """The union of two read sets."""
     return ReadSet(
         predicates=(*first.predicates, *second.predicates),
         paths=first.paths | second.paths,

@@ -42,7 +42,7 @@ def with_schema(target: Target, schema: StructType) -> Metadata:
 
 @dataclass(frozen=True)
 class WriteSettings:
-    """What a statement's caller decides about its commit.
+    """The settings of a statement's commit that its caller decides.
 
     Args:
         txn: application id and version to record in the commit.
@@ -64,7 +64,7 @@ class WriteSettings:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a statement did.
+    """The result of a statement that changes something.
 
     Args:
         operation: the operation's name, as in `commitInfo`.
@@ -75,10 +75,10 @@ class Outcome:
         files_skipped: files of the table that the statement did not need to open.
         attempts: to commit; 0 where nothing was to be committed.
         statement_attempts: runs of the whole statement.
-        skipped: the work had been done before, and was not done again.
+        skipped: the unit of work had been committed before, and was not run again.
         recorded: where it was skipped, the version of its application id that the table holds.
-        emptied_at: where it was skipped, the version since that took all rows out of the table and kept the memory of
-            the work (TRUNCATE, DELETE without a condition).
+        emptied_at: where it was skipped, the version since that took all rows out of the table and kept the
+            transaction identifier (TRUNCATE, DELETE without a condition).
     """
 
     operation: str

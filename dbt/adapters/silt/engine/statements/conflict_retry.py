@@ -29,7 +29,7 @@ _LONGEST_WAIT_SECONDS: Final = 5.0
 
 @dataclass(frozen=True)
 class ConflictRetry:
-    """How statements are run again.
+    """Runs statements again that lost a conflict.
 
     Attributes:
         attempts: how often a statement is run at most, the first time included.
@@ -46,7 +46,7 @@ class ConflictRetry:
     ) -> Result:
         """Runs the statement; again, within the bound, where that is what its user would ask for next.
 
-        Where the winner did this very work, whatever the loser failed by, the next run finds it done and is skipped.
+        Where the winner committed the same unit of work, the next run is skipped, whatever the loser failed by.
 
         Args:
             context_with: makes the surroundings of one run.

@@ -20,7 +20,7 @@ class RetryQueue:
 
     @contextlib.contextmanager
     def of(self, table: str | None) -> Iterator[None]:
-        """In here, no other loser of a conflict over the table runs its statement again."""
+        """Holds back every other loser of a conflict over the table for the time of the block."""
         with self._guard:
             lock = self._locks.setdefault(table or "", threading.Lock())
         with lock:

@@ -31,7 +31,7 @@ _INSERTED = "__silt_inserted"
 
 @dataclass(frozen=True)
 class Replacement:
-    """What the written rows replace.
+    """The files and rows that an INSERT replaces.
 
     Args:
         mode: delta-spark's save mode, `Append` or `Overwrite`.

@@ -18,7 +18,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
 
 @dataclass(frozen=True)
 class Placement:
-    """What an INSERT says of its columns.
+    """The columns that an INSERT names.
 
     Args:
         columns: the table's columns that the query's are for, in order; empty for all that `constants` leaves.
@@ -50,7 +50,7 @@ class Placed:
     evolved: bool
 
     def new_metadata(self) -> Metadata | None:
-        """What the commit has to carry; None where nothing changes."""
+        """The metadata to commit; None where nothing changes."""
         return self.metadata if self.evolved else None
 
 

@@ -182,7 +182,7 @@ def _replace_files(
 
 
 def _equal_columns(names: Sequence[str]) -> MergePlan:
-    """What REPLACE USING demands of a row of the table and one of the query."""
+    """The condition of REPLACE USING on a row of the table and one of the query."""
     sides = [(f"{quoted(_TARGET)}.{quoted(name)}", f"{quoted(_SOURCE)}.{quoted(name)}") for name in names]
     keys = tuple(KeyEquality(expressions.Column.of(name), given) for name, (_, given) in zip(names, sides, strict=True))
     condition = " and ".join(f"{column} = {given}" for column, given in sides)

@@ -23,7 +23,7 @@ LIMITS: Final = Limits()
 
 @dataclass(frozen=True)
 class Split:
-    """What becomes of files some of whose rows are replaced.
+    """The files some of whose rows are replaced, and the rows of them that stay.
 
     Args:
         removed: the files that are rewritten, rows of the snapshot's files.

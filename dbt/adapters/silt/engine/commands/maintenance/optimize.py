@@ -54,7 +54,7 @@ _JOBS = 8
 
 @dataclass(frozen=True)
 class Layout:
-    """What is asked for.
+    """How the files are to be laid out.
 
     Args:
         alias: what `condition` may qualify columns by.
@@ -85,7 +85,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Optimized:
-    """What was done.
+    """The result of an OPTIMIZE.
 
     Args:
         outcome: of the commit, or of its not being needed.

@@ -79,7 +79,7 @@ class Retention:
 
 @dataclass(frozen=True)
 class Vacuumed:
-    """What was deleted, or would be.
+    """The result of a VACUUM: what was deleted, or would be.
 
     Args:
         outcome: None for a dry run.
@@ -148,7 +148,7 @@ def _still_garbage(log: DeltaLog, garbage: Garbage, cutoff_ms: int) -> Garbage:
 
 
 def _delete(log: DeltaLog, files: Sequence[FileStatus]) -> tuple[int, StorageError | None]:
-    """How many files were deleted, and why not all of them were."""
+    """Returns how many files were deleted, and the error where not all of them were."""
     deleted = 0
     failures: list[StorageError] = []
     with ThreadPoolExecutor(_DELETERS) as pool:

@@ -123,7 +123,7 @@ def _key(schema: StructType, path: tuple[str, ...]) -> Column:
 
 
 def _key_of(data_type: DataType) -> Callable[[Column], Column] | None:
-    """What orders the type's values as they are, and passes through JSON; None where they have no order."""
+    """The expression that orders the type's values and passes through JSON; None where they have no order."""
     if isinstance(data_type, DecimalType):
         return lambda column: column
     return _KEYS.get(data_type.name) if isinstance(data_type, PrimitiveType) else None

@@ -182,7 +182,7 @@ def _scope(plan: MergePlan, clause: MergeClause, old: StructType, source: Struct
 def _assignments(
     plan: MergePlan, clause: MergeClause, new: StructType, source: StructType, table: str
 ) -> Sequence[Assignment]:
-    """What the clause sets, a star written out."""
+    """The assignments of the clause, a star written out."""
     action = clause.action
     if action.verb is RowVerb.DELETE:
         return ()

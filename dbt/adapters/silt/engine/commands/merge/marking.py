@@ -45,7 +45,7 @@ _PLACE: Final = (scan.FILE, scan.ROW, IN_SOURCE, _SOURCE_ROW)
 
 @dataclass(frozen=True)
 class Merged:
-    """What was written, and how many rows took each clause, by its number; `copied` took none."""
+    """The files that were written, and how many rows took each clause, by its number; `copied` took none."""
 
     changes: FileChanges
     counts: dict[int, int]

@@ -52,7 +52,7 @@ _UNMATCHED = "unmatched"
 
 @dataclass(frozen=True)
 class _Found:
-    """What takes part.
+    """The source and the files that take part.
 
     Args:
         sides: the source, and the files that are rewritten (of an insert-only MERGE: that are read).
@@ -170,7 +170,7 @@ def _find(sides: Sides, source: DataFrame, limits: Limits) -> _Found:
 
 
 def _as_wanted(found: _Found) -> _Found:
-    """What takes part, with a stable source where rows are deleted by vectors: that takes more than one job."""
+    """The same, with a stable source where rows are deleted by vectors: that takes more than one job."""
     if found.sides.plan.inserts_only or not marking.finds_rows_by_position(found.sides.target.snapshot):
         return found
     return replace(found, sides=merge_marking.stable(found.sides))
@@ -202,7 +202,7 @@ def _run(found: _Found, metadata: Metadata, limits: Limits) -> Merged:
 
 
 def _unambiguous(found: _Found) -> _Found:
-    """What takes part, with a stable source in which no more than one row asks to change a row of the target.
+    """The same, with a stable source in which no more than one row asks to change a row of the target.
 
     Raises:
         MultipleSourceRowsError: more than one row does.

@@ -51,7 +51,7 @@ class _ChangedFile:
 
     @property
     def facts(self) -> tuple[str | None, int, int]:
-        """What its rows have besides the table's columns."""
+        """The columns that its rows have besides the table's."""
         return self.change_type, self.version, self.timestamp_ms
 
 

@@ -1,4 +1,4 @@
-"""Commits what becomes of a table's files."""
+"""Commits the changes of a table's files."""
 
 from __future__ import annotations
 

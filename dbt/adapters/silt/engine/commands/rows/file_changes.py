@@ -1,4 +1,4 @@
-"""What becomes of a table's files where rows are deleted, updated or merged, before it is committed."""
+"""The changes of a table's files by a DELETE, an UPDATE or a MERGE, before they are committed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Marked:
 
 @dataclass(frozen=True)
 class FileChanges:
-    """What becomes of the table's files.
+    """The files that a statement opens, removes, writes and marks.
 
     Args:
         opened: the files whose rows were looked at.
@@ -78,11 +78,11 @@ class FileChanges:
 
     @property
     def uncommitted(self) -> tuple[Uncommitted, ...]:
-        """What is to be deleted again where the changes are not committed."""
+        """The files to delete where the changes are not committed."""
         return tuple(each for each in (self.written, self.marked, self.recorded) if each is not None)
 
     def vector_metrics(self, prefix: str) -> dict[str, int]:
-        """What became of deletion vectors, by delta-spark's names."""
+        """The metrics of deletion vectors, by delta-spark's names."""
         updated = 0 if self.marked is None else self.marked.updated
         return {
             f"{prefix}DeletionVectorsAdded": 0 if self.marked is None else len(self.marked.adds) - updated,
@@ -93,7 +93,7 @@ class FileChanges:
 
 @dataclass(frozen=True)
 class RowResult:
-    """What a DELETE or an UPDATE did, before it is committed.
+    """The result of a DELETE or an UPDATE, before it is committed.
 
     Args:
         changes: of the files.

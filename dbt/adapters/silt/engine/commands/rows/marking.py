@@ -43,7 +43,7 @@ _WORN = 0.8
 
 @dataclass(frozen=True)
 class Plan:
-    """What becomes of the files that lose rows.
+    """The files that lose rows, by what is to be done with each.
 
     Args:
         deleted: the rows to delete, by file.
@@ -94,7 +94,7 @@ def finds_rows_by_position(snapshot: Snapshot) -> bool:
 
 
 def all_positions(target: Target, chosen: pa.Table) -> dict[str, BitMap64]:
-    """Where all rows of files are."""
+    """The positions of all rows of files."""
     marked = deletion_vectors.read_all(target.log.store, chosen, target.name)
     sizes = zip(chosen["path"].to_pylist(), file_rows.records(target, chosen), strict=True)
     return {path: marked.get(path, BitMap64()).flip(0, size) for path, size in sizes}
@@ -111,7 +111,7 @@ def kept(found: DataFrame) -> DataFrame:
 
 
 def positions(rows: DataFrame) -> dict[str, BitMap64]:
-    """Where rows are in their files, by the columns `scan.FILE` and `scan.ROW`; runs a job."""
+    """The positions of rows in their files, by the columns `scan.FILE` and `scan.ROW`; runs a job."""
     of_files = rows.groupBy(scan.FILE).agg(F.collect_list(scan.ROW).alias(scan.ROW))
     with errors.mapped():
         found = of_files.toArrow()
@@ -122,7 +122,7 @@ def positions(rows: DataFrame) -> dict[str, BitMap64]:
 
 
 def plan(target: Target, candidates: pa.Table, deleted: Positions, may_stay: bool = True) -> Plan:
-    """What becomes of files that lose these rows, none of which a vector deletes already.
+    """Decides for each file that loses rows what to do with it; none of the rows is one that a vector deletes already.
 
     Where the table does not ask for deletion vectors, no file stays.
 
@@ -152,7 +152,7 @@ def gathered(rows: DataFrame, read: pa.Table, limits: Limits) -> DataFrame:
 
 
 def changes(target: Target, opened: pa.Table, planned: Plan, written: Written | None) -> FileChanges:
-    """What becomes of the files; writes the vectors of those that stay.
+    """The changes of the files; writes the vectors of those that stay.
 
     Args:
         opened: the files whose rows were looked at.

@@ -31,7 +31,7 @@ def check(df: object) -> None:
 
 @contextmanager
 def view(df: DataFrame, name: str) -> Iterator[None]:
-    """In here, its session has a temporary view of its rows."""
+    """Gives its session a temporary view of its rows for the time of the block."""
     df.createTempView(quoted(name))
     try:
         yield

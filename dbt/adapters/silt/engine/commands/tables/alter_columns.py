@@ -138,7 +138,7 @@ def change_columns(
         InvalidStatementError: another column has the new name, or a constraint or a generated column uses it.
         TypeMismatchError, ValueNotCastableError: the new type cannot hold the column's values.
         NotNullViolationError: a column that is to be NOT NULL holds a null.
-        ConcurrentModificationError: another writer changed the table's metadata, or rows that the change rests on.
+        ConcurrentModificationError: another writer changed the table's metadata, or rows that the change depends on.
     """
     _begin(target)
     schema = target.snapshot.schema

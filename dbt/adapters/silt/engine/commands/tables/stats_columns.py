@@ -23,7 +23,7 @@ def without(metadata: Metadata, gone: Sequence[Name]) -> Metadata:
 
 
 def renamed(metadata: Metadata, new_names: Mapping[Name, str]) -> Metadata:
-    """The metadata with columns, and what stands inside of them, under new names.
+    """The metadata with columns, and those inside of them, under new names.
 
     Args:
         new_names: by the paths that the columns had before any was renamed.

@@ -54,7 +54,7 @@ class Check:
 
 
 def table_checks(schema: StructType, properties: TableProperties, table: str) -> tuple[Check, ...]:
-    """What every row must keep: NOT NULL, the length of texts, CHECK constraints, invariants, generated columns."""
+    """The rules for every row: NOT NULL, the length of texts, CHECK constraints, invariants, generated columns."""
     return (
         *not_null_checks(schema, table),
         *_length_checks(schema, table),

@@ -116,7 +116,7 @@ def write_change_data(df: DataFrame, log: DeltaLog, metadata: Metadata, metrics:
 
 
 def check_settings(df: DataFrame) -> None:
-    """Passes where the session's settings are those that the files' correctness rests on.
+    """Passes where the session's settings are those that the files' correctness depends on.
 
     Raises:
         InvalidSettingError: one is not.

@@ -45,7 +45,7 @@ def generated_columns(schema: StructType) -> tuple[StructField, ...]:
 
 
 def value(member: StructField) -> Column:
-    """What a generated column is to hold, over the table's columns."""
+    """The value of a generated column, over the table's columns."""
     # The line break ends a comment at the expression's end.
     return F.expr(f"cast(({member.generation_expression}\n) as {member.type.sql_name})")
 

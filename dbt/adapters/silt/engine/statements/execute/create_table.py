@@ -7,7 +7,7 @@ from functools import partial
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.commands.tables import create
 from dbt.adapters.silt.engine.commands.tables.create import Definition
-from dbt.adapters.silt.engine.commands.tables.creation import Place
+from dbt.adapters.silt.engine.commands.tables.creation import TableLocation
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.sql import ast
@@ -43,7 +43,7 @@ def create_table(context: Context, statement: ast.CreateTable) -> Result:
         settings = settings_with(context, resolved)
         return lambda log: create.create(
             context.spark,
-            Place(log, resolved.target, is_managed=target.path is None),
+            TableLocation(log, resolved.target, is_managed=target.path is None),
             definition,
             query,
             statement.mode,
@@ -71,7 +71,9 @@ def create_table_like(context: Context, statement: ast.CreateTableLike) -> Resul
         definition = _like(kernel_schema(context.frame(resolved).schema), statement)
         base = None if target.log is None else target.log.snapshot()
         settings = settings_with(context, resolved)
-        return lambda log: create.create(context.spark, Place(log, base), definition, None, statement.mode, settings)
+        return lambda log: create.create(
+            context.spark, TableLocation(log, base), definition, None, statement.mode, settings
+        )
 
     refuse = partial(_refuse, statement)
     return make_table(context, statement, Verb(_OPERATION, refuse), target, define)

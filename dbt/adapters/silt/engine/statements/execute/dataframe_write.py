@@ -38,7 +38,7 @@ _MODES: Final[Mapping[str, SaveMode]] = {
 
 
 class WriteOptions(TypedDict, total=False):
-    """How rows are written.
+    """The options of `Warehouse.write`.
 
     Attributes:
         partition_by: the partition columns of a table that is made; of one that is there, its own.
@@ -130,7 +130,9 @@ def _table(namespace: Namespace, name: Name) -> DeltaLog | None:
         raise _not_in_warehouse(name)
     entry = namespace.catalog.find(full)
     if entry is not None and entry.kind is not RelationKind.TABLE:
-        raise UnsupportedStatementError("a view holds no record of work", table=str(full), remedy="Name a table")
+        raise UnsupportedStatementError(
+            "a view records no transaction identifiers", table=str(full), remedy="Name a table"
+        )
     return None if entry is None else namespace.catalog.table(full)
 
 

@@ -93,7 +93,7 @@ def _create_temporary(context: Context, statement: ast.CreateFunction) -> Result
 
 
 def _function(context: Context, name: RelationName, statement: ast.CreateFunction) -> Function:
-    """What the catalog is to keep.
+    """The function as the catalog keeps it.
 
     Raises:
         UnsupportedStatementError: it is in a language that cannot be run.

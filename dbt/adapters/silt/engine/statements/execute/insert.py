@@ -81,7 +81,7 @@ def _unconditional(
 
 
 def _plan(context: Context, pinned: ast.Insert, change: Change, query: DataFrame) -> MergePlan:
-    """What REPLACE ON demands of a row of the table and one of the query."""
+    """The condition of REPLACE ON on a row of the table and one of the query, as a plan."""
     condition = pinned.condition or ""
     target_alias, source_alias = identifier(change.table, pinned.alias), pinned.source_alias or SOURCE_ALIAS
     sides = MergeSides(

@@ -11,7 +11,7 @@ from dbt.adapters.silt.engine.commands.spark.types import column_type
 from dbt.adapters.silt.engine.commands.tables import clone as cloning
 from dbt.adapters.silt.engine.commands.tables import convert as converting
 from dbt.adapters.silt.engine.commands.tables.clone import CloneOptions, CloneSource
-from dbt.adapters.silt.engine.commands.tables.creation import Place
+from dbt.adapters.silt.engine.commands.tables.creation import TableLocation
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -70,7 +70,7 @@ def _clone(context: Context, statement: ast.Clone, target: CreateTarget, source:
     resolved = context.resolver.resolve([], target=target.log)
     read = {**resolved.versions, source.name: (cloned.snapshot.version,)}
     return lambda log: cloning.clone(
-        Place(log, resolved.target, is_managed=target.path is None),
+        TableLocation(log, resolved.target, is_managed=target.path is None),
         cloned,
         CloneOptions(statement.shallow, statement.properties),
         statement.mode,

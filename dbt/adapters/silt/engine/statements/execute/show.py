@@ -55,7 +55,7 @@ def _tables_extended(context: Context, statement: ast.Show) -> Answer | None:
 
 
 def _information(context: Context, entry: RelationEntry) -> str | None:
-    """What a relation is, in lines; None where it is gone by now."""
+    """The description of a relation, in lines; None where it is gone by now."""
     try:
         if entry.kind is RelationKind.VIEW:
             return f"Name: {entry.name}\nType: VIEW\nView Text: {context.catalog.view(entry.name).text}"

@@ -21,7 +21,7 @@ _CHANGES_SCHEMA = (
 
 @dataclass(frozen=True)
 class Result:
-    """What a statement gave: rows to read (not yet computed), or the outcome of a change, or neither."""
+    """The result of a statement: rows to read (not yet computed), or the outcome of a change, or neither."""
 
     dataframe: DataFrame | None = None
     outcome: Outcome | None = None

@@ -2,7 +2,7 @@
 
 Find the table, pass the statement on to Spark where the table is not in a warehouse, refuse what is not supported, skip
 work that the table holds already, resolve the statement's texts, run the command, report what it did. A statement that
-makes a table has a place instead of a table, and prepares and finishes it (`make_table`).
+makes a table has a location instead of a table, and prepares and finishes it (`make_table`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _nothing(table: str) -> None:
 
 @dataclass(frozen=True)
 class Verb:
-    """What the steps need to know of a kind of statement.
+    """The parts of the steps that depend on the kind of statement.
 
     Args:
         operation: the name of the operation, as an outcome has it; None where the statement repeats no work.
@@ -177,7 +177,7 @@ def refuse_unsupported(statement: Statement, table: str) -> None:
 
 
 def report(context: Context, log: DeltaLog, result: Result) -> Result:
-    """The result of a write; what the same work read of the table before counts no longer."""
+    """Reports a write; what the same unit of work read of the table before counts no longer."""
     if result.outcome is not None:
         _forget_reads(context, log)
         if context.settings.txn is not None:
@@ -208,7 +208,7 @@ def settings_with(context: Context, resolved: Resolved) -> WriteSettings:
 def _already_applied(context: Context, log: DeltaLog, operation: str | None) -> Outcome | None:
     """The outcome of work that the table holds already: its transaction is at or above the statement's.
 
-    What the same work read of the table before then counts no longer, as after a write of its own.
+    What the same unit of work read of the table before then counts no longer, as after a write of its own.
     """
     txn = context.settings.txn
     if txn is None or operation is None:
