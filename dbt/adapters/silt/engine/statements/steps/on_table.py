@@ -76,6 +76,7 @@ class Change:
         resolved: the texts; a query is the first.
         settings: how to commit, with what the texts read.
         expressions: each expression of the statement -> the same, with its tables pinned.
+        qualifiers: as of `Texts`.
     """
 
     table: WarehouseTable
@@ -83,6 +84,7 @@ class Change:
     resolved: Resolved
     settings: WriteSettings
     expressions: Mapping[str, str]
+    qualifiers: Mapping[Name, str]
 
 
 Maker: TypeAlias = Callable[[DeltaLog], Outcome]
@@ -238,6 +240,7 @@ def _resolved(context: Context, table: WarehouseTable, texts: Texts) -> Change:
         resolved,
         settings_with(context, resolved),
         dict(zip(texts.expressions, pinned, strict=True)),
+        texts.qualifiers,
     )
 
 
