@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.commands.insert.placement import Placement
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.tables import create
 from dbt.adapters.silt.engine.commands.tables.create import Definition
-from dbt.adapters.silt.engine.commands.tables.creation import Place
+from dbt.adapters.silt.engine.commands.tables.creation import TableLocation
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -52,7 +52,7 @@ class Tables:
         """A new table with the rows of a query."""
         log = self.log(name)
         whole = Definition(**{"properties": self.properties, **definition})
-        create.create(self.spark, Place(log, None), whole, self.spark.sql(query), CreateMode.CREATE, PLAIN)
+        create.create(self.spark, TableLocation(log, None), whole, self.spark.sql(query), CreateMode.CREATE, PLAIN)
         return log
 
     def append(self, log: DeltaLog, query: str, settings: WriteSettings = PLAIN, **placement: Any) -> Outcome:

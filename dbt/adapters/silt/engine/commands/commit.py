@@ -1,8 +1,9 @@
-"""Committing what a verb has prepared, and cleaning up after a commit that surely did not land."""
+"""Commits the actions that a verb has prepared, and deletes its files where the commit surely did not land."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -24,6 +25,17 @@ class Uncommitted(Protocol):
     def discard(self, log: DeltaLog) -> None:
         """Deletes them; a failure leaves them for VACUUM."""
         ...
+
+
+@contextlib.contextmanager
+def discarded_on_error(log: DeltaLog, written: Iterable[Uncommitted]) -> Iterator[None]:
+    """Deletes files that are in no version where the block raises anything, an interrupt included."""
+    try:
+        yield
+    except BaseException:
+        for each in written:
+            each.discard(log)
+        raise
 
 
 def commit(
@@ -61,7 +73,7 @@ def commit(
 
 
 def replaced_whole(base: Snapshot | None, changes: Changes, settings: WriteSettings) -> Changes:
-    """The changes of a statement that puts other rows in the place of all: the work whose rows go is forgotten."""
+    """The changes of a statement that replaces all rows, without the transaction identifiers of these rows."""
     if base is None:
         return changes
     gone = [
@@ -73,7 +85,7 @@ def replaced_whole(base: Snapshot | None, changes: Changes, settings: WriteSetti
 
 
 def merged(first: ReadSet, second: ReadSet) -> ReadSet:
-    """What both have read."""
+    """The union of two read sets."""
     return ReadSet(
         predicates=(*first.predicates, *second.predicates),
         paths=first.paths | second.paths,

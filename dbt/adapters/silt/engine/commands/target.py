@@ -15,7 +15,7 @@ from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 
 
 def never(_: str) -> bool:
-    """No transaction identifier goes with rows: replacing a table keeps all, as in the reference."""
+    """Forgets no transaction identifier where a table is replaced, as in delta-spark."""
     return False
 
 
@@ -42,7 +42,7 @@ def with_schema(target: Target, schema: StructType) -> Metadata:
 
 @dataclass(frozen=True)
 class WriteSettings:
-    """What a statement's caller decides about its commit.
+    """The settings of a statement's commit that its caller decides.
 
     Args:
         txn: application id and version to record in the commit.
@@ -50,8 +50,8 @@ class WriteSettings:
         reads: what the statement's own query read of the target; added to what the verb reads.
         is_forgotten_on_replace: whether a transaction identifier stands for rows of its own, so that replacing the
             whole table forgets it.
-        replace_tables: whether CREATE OR REPLACE VIEW may take the place of a table.
-        log_skips: whether work that is skipped is told of in the log of the package.
+        replace_tables: whether CREATE OR REPLACE VIEW may replace a table.
+        log_skips: whether work that is skipped is logged by the package.
     """
 
     txn: tuple[str, int] | None = None
@@ -64,7 +64,7 @@ class WriteSettings:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a statement did.
+    """The result of a statement that changes something.
 
     Args:
         operation: the operation's name, as in `commitInfo`.
@@ -75,10 +75,10 @@ class Outcome:
         files_skipped: files of the table that the statement did not need to open.
         attempts: to commit; 0 where nothing was to be committed.
         statement_attempts: runs of the whole statement.
-        skipped: the table held the statement's `txn` already, and nothing was done.
+        skipped: the unit of work had been committed before, and was not run again.
         recorded: where it was skipped, the version of its application id that the table holds.
-        emptied_at: where it was skipped, the version since that took all rows out of the table and kept the memory of
-            the write (TRUNCATE, DELETE without a condition).
+        emptied_at: where it was skipped, the version since that took all rows out of the table and kept the
+            transaction identifier (TRUNCATE, DELETE without a condition).
 
     Example:
         >>> outcome = Outcome("MERGE", "main.orders", 12, rows_inserted=2, rows_updated=40, attempts=2)

@@ -1,8 +1,8 @@
-"""The statements that the parser tells apart, as values.
+"""The syntax tree: the statements that the parser recognises, as values.
 
 A name is a tuple of parts as the user wrote them, without backquotes: that of delta.`/a/path` is ("delta", "/a/path").
 A query, condition, expression or type is the user's own text, cut out by token span. `unsupported` lists the clauses
-that were understood and that no command of this engine carries out, in words that fit into an error message.
+that were understood and that no command of this engine carries out, phrased for an error message.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ Name: TypeAlias = tuple[str, ...]
 
 
 def is_path(name: Name) -> bool:
-    """Whether the name is a table's place instead of its name: delta.`/some/path`."""
+    """Whether the name is a table's path instead of its name: delta.`/some/path`."""
     return len(name) == 2 and name[0].lower() == "delta" and ("/" in name[1] or "\\" in name[1])
 
 
 class CreateMode(Enum):
-    """What a CREATE does when the name is taken (REPLACE: and what it does when it is not)."""
+    """The behaviour of a CREATE where the name is in use, and of REPLACE where it is not."""
 
     CREATE = "create"
     CREATE_IF_NOT_EXISTS = "create if not exists"
@@ -30,7 +30,7 @@ class CreateMode(Enum):
 
 
 class ObjectKind(Enum):
-    """What a statement says its name is."""
+    """The kind of object that a statement says its name is."""
 
     TABLE = "table"
     VIEW = "view"
@@ -40,7 +40,7 @@ class ObjectKind(Enum):
 
 
 class Effect(Enum):
-    """What a statement of one kind changes. ROWS and METADATA are changes of a table that the log records.
+    """The effect of a kind of statement. ROWS and METADATA are changes of a table that the log records.
 
     A program that repeats itself gives those a transaction identifier, because doing them once more would do them
     twice; RESTORE, too, would undo what came after it. The others need none, or can have none: views, schemas and
@@ -55,7 +55,7 @@ class Effect(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """What all statements have: their text, without comments around it and without a closing semicolon.
+    """A statement: its text, without comments around it and without a closing semicolon.
 
     A kind of statement is a subclass that says its `effect`, None where it only reads or sets up the session, and has a
     row in `statements.route`.
@@ -134,7 +134,7 @@ class Unrecognised(Statement, effect=Effect.OTHER):
     """Any other statement.
 
     `mentions` holds every identifier and dotted name outside of strings and comments, keywords included: a statement
-    that mentions none of our tables may go to Spark as it is.
+    that mentions no table of the warehouse may go to Spark as it is.
     """
 
     mentions: tuple[Name, ...]
@@ -197,7 +197,7 @@ class TimeTravel:
 
 @dataclass(frozen=True)
 class Position:
-    """Where a column goes: first, or after another one of the same level."""
+    """The position of a column: first, or after another one of the same level."""
 
     after: str | None = None
 
@@ -381,7 +381,7 @@ class NewColumn:
 
 @dataclass(frozen=True)
 class ColumnChange:
-    """What one ALTER COLUMN changes; None leaves a thing as it is, an empty default takes it away."""
+    """The changes of one ALTER COLUMN; None leaves a thing as it is, an empty default takes it away."""
 
     path: Name
     new_name: str | None = None
@@ -478,7 +478,7 @@ class Insert(OnTable, effect=Effect.ROWS):
 
 
 class SaveMode(Enum):
-    """What a write of rows does where there is a table already, as in Spark's DataFrameWriter."""
+    """The behaviour of a write of rows where there is a table already, as in Spark's DataFrameWriter."""
 
     APPEND = "append"
     OVERWRITE = "overwrite"
@@ -528,7 +528,7 @@ class Update(OnTable, effect=Effect.ROWS):
 
 @dataclass(frozen=True)
 class MergeSource:
-    """What a MERGE reads.
+    """The source of a MERGE.
 
     `query` is a query that gives its rows. `name` is set where the source is a table or view and nothing else: its
     columns may then be qualified by its name; `alias` is what they are qualified by where one is given.
@@ -552,7 +552,7 @@ class MatchKind(Enum):
 
 
 class RowVerb(Enum):
-    """What an action of a MERGE does with a row."""
+    """The change of a row by an action of a MERGE."""
 
     UPDATE = "update"
     INSERT = "insert"
@@ -724,7 +724,7 @@ class ResetSetting(Statement, effect=None):
     key: str | None = None
 
 
-# Upkeep
+# Maintenance
 
 
 @dataclass(frozen=True, kw_only=True)

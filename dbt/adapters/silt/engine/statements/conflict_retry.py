@@ -1,4 +1,4 @@
-"""Running a statement, and running it again from a fresh snapshot where another writer won."""
+"""Runs a statement, and runs it again from a fresh snapshot where another writer won."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dbt.adapters.silt.engine.sql.ast import Statement
 from dbt.adapters.silt.engine.statements.retry_queue import RetryQueue
 from dbt.adapters.silt.engine.statements.route import route
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
-from dbt.adapters.silt.engine.statements.steps.table_change import is_applied
+from dbt.adapters.silt.engine.statements.steps.on_table import is_applied
 
 _FIRST_WAIT_SECONDS: Final = 0.1
 _LONGEST_WAIT_SECONDS: Final = 5.0
@@ -29,7 +29,7 @@ _LONGEST_WAIT_SECONDS: Final = 5.0
 
 @dataclass(frozen=True)
 class ConflictRetry:
-    """How statements are run again.
+    """Runs statements again that lost a conflict.
 
     Attributes:
         attempts: how often a statement is run at most, the first time included.
@@ -46,7 +46,7 @@ class ConflictRetry:
     ) -> Result:
         """Runs the statement; again, within the bound, where that is what its user would ask for next.
 
-        Where the winner did this very work, whatever the loser failed by, the next run finds it done and is skipped.
+        Where the winner committed the same unit of work, the next run is skipped, whatever the loser failed by.
 
         Args:
             context_with: makes the surroundings of one run.
@@ -80,7 +80,7 @@ class ConflictRetry:
 
 
 def _rests_on_earlier_reads(context: Context, table: str | None) -> bool:
-    """Whether an earlier statement of the same work read the table: running the write alone again is no remedy."""
+    """Whether an earlier statement of the same unit of work read the table: running the write again is then no use."""
     read_history = context.resolver.read_history
     return read_history is not None and any(log.name == table for log in read_history.first)
 

@@ -1,4 +1,4 @@
-"""Whose turn it is to run a statement again: of those who lost a conflict over a table, one after the other.
+"""Lets statements that lost a conflict over a table run again one after the other.
 
 Where many writers of one process change rows of the same files, such as windows of a table that was compacted into few,
 all but one lose each round. Run again side by side, the last of them would lose as often as there are others.
@@ -20,7 +20,7 @@ class RetryQueue:
 
     @contextlib.contextmanager
     def of(self, table: str | None) -> Iterator[None]:
-        """In here, no other loser of a conflict over the table runs its statement again."""
+        """Holds back every other loser of a conflict over the table for the time of the block."""
         with self._guard:
             lock = self._locks.setdefault(table or "", threading.Lock())
         with lock:

@@ -1,7 +1,7 @@
-"""From a statement's kind to what carries it out: one table.
+"""Maps each kind of statement to the function that carries it out.
 
-A kind that stands in the table is carried out, or refused by name; a statement of an unknown kind goes to Spark only if
-nothing that it mentions is ours.
+A kind in the table is carried out, or refused by name; a statement of an unknown kind goes to Spark only if nothing
+that it mentions is in a warehouse.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _explain(context: Context, statement: ast.Explain) -> Result:
 
 
 def _not_yet(name: str, names: Callable[[Any], ast.Name]) -> Callable[[Context, Any], Result]:
-    """A statement of ours that is understood and has no command; on Spark's own tables it is Spark's."""
+    """Refuses a statement that is understood and has no command; on Spark's own tables it goes to Spark."""
 
     def refuse(context: Context, statement: Any) -> Result:
         if not context.namespace.may_be_in_warehouse(names(statement)):
@@ -116,7 +116,7 @@ _ROUTES: Mapping[type[Statement], Callable[[Context, Any], Result]] = {
     ast.Use: session.use,
     ast.SetSetting: session.set_setting,
     ast.ResetSetting: session.reset_setting,
-    # upkeep
+    # maintenance
     ast.Cache: _not_yet("CACHE TABLE", lambda s: s.table),
     ast.Uncache: _not_yet("UNCACHE TABLE", lambda s: s.table or ()),
     ast.Refresh: maintenance.refresh,

@@ -11,7 +11,7 @@ import pytest
 from dbt.adapters.silt.engine.commands.insert import replace, replaced_rows
 from dbt.adapters.silt.engine.commands.insert.placement import Placement
 from dbt.adapters.silt.engine.commands.merge.plan import KeyEquality, MergePlan
-from dbt.adapters.silt.engine.commands.rows.row_changes import Limits, Rows
+from dbt.adapters.silt.engine.commands.rows.selection import Limits, Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
@@ -34,7 +34,7 @@ def where(tables: Tables, target: Target, query: str, condition: str, predicate:
 
 
 def using(tables: Tables, target: Target, query: str, *columns: str) -> Outcome:
-    return replace.replace_using(tables.spark, target, tables.spark.sql(query), Placement(), columns, PLAIN)
+    return replace.replace_using(target, tables.spark.sql(query), Placement(), columns, PLAIN)
 
 
 def partitions(tables: Tables, target: Target, query: str) -> Outcome:
@@ -205,7 +205,7 @@ def test_rows_that_stay_keep_their_values_under_schema_evolution(tables: Tables)
     query = tables.spark.sql("select 1L id, 'a' shop, 0 price, 'new' note")
     placement = Placement(by_name=True, schema_evolution=True)
     target = dataclasses.replace(tables.target(log))
-    replace.replace_using(tables.spark, target, query, placement, ["id"], PLAIN)
+    replace.replace_using(target, query, placement, ["id"], PLAIN)
     assert tables.rows(log) == in_order(
         [(1, "a", 0, "new"), (2, "a", 20, None), (3, "b", 30, None), (4, None, 40, None)]
     )
@@ -219,10 +219,10 @@ def test_keys_that_are_null_are_told_apart_from_other_rows_for_the_conflict_chec
     query = tables.spark.sql("select cast(null as bigint) id, 'new' shop")
     keys = (KeyEquality(Column.of("id"), "s.id", null_safe=True),)
     plan = MergePlan("t", "s", "t.id <=> s.id", clauses=(), keys=keys, keys_only=True)
-    outcome = replace.replace_on(tables.spark, target, query, Placement(by_name=True), plan, PLAIN)
+    outcome = replace.replace_on(target, query, Placement(by_name=True), plan, PLAIN)
     assert (outcome.files_skipped, outcome.rows_deleted) == (1, 1)
     assert tables.rows(log) == in_order([(1, "a"), (2, "b"), (None, "new")])
     target = tables.target(log)
     tables.append(log, "values (cast(null as bigint), 'other')")
     with pytest.raises(ConcurrentAppendError):
-        replace.replace_on(tables.spark, target, query, Placement(by_name=True), plan, PLAIN)
+        replace.replace_on(target, query, Placement(by_name=True), plan, PLAIN)

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.merge.plan import KeyEquality
-from dbt.adapters.silt.engine.commands.rows.row_changes import Limits
+from dbt.adapters.silt.engine.commands.rows.selection import Limits
 from dbt.adapters.silt.engine.commands.target import WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import (
     CheckViolationError,

@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.commands.insert.placement import Placement
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.tables import alter, alter_columns
 from dbt.adapters.silt.engine.commands.tables.create import Definition, create
-from dbt.adapters.silt.engine.commands.tables.creation import Place
+from dbt.adapters.silt.engine.commands.tables.creation import TableLocation
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.commands.writing import files
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -162,12 +162,12 @@ def test_a_table_that_is_replaced_goes_on_with_new_ids(tables: Tables) -> None:
     log = tables.made("select 1L as id, 'x' as t", properties=BY_NAME)
     old = log.snapshot()
     # A table made from a mapped one takes over its rows, not its mapping.
-    place = Place(log, old)
+    place = TableLocation(log, old)
     create(tables.spark, place, Definition(properties=BY_NAME), tables.read(log), CreateMode.CREATE_OR_REPLACE, PLAIN)
     new = log.snapshot()
     assert [member.metadata["delta.columnMapping.id"] for member in new.schema] == [3, 4]
     assert not {member.physical_name for member in new.schema} & {member.physical_name for member in old.schema}
-    create(tables.spark, Place(log, new), Definition(), tables.read(log), CreateMode.CREATE_OR_REPLACE, PLAIN)
+    create(tables.spark, TableLocation(log, new), Definition(), tables.read(log), CreateMode.CREATE_OR_REPLACE, PLAIN)
     assert not any(member.metadata for member in log.snapshot().schema)
     assert rows(tables, log) == [(1, "x")]
 

@@ -10,7 +10,7 @@ import pytest
 from pyroaring import BitMap64
 
 from dbt.adapters.silt.engine.commands.tables.clone import CloneOptions, CloneSource, clone
-from dbt.adapters.silt.engine.commands.tables.creation import Place
+from dbt.adapters.silt.engine.commands.tables.creation import TableLocation
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import (
     DataFileMissingError,
@@ -40,11 +40,11 @@ def bank(tmp_path: Path) -> Writer:
     return bank
 
 
-def place(tmp_path: Path, name: str = "copy") -> Place:
+def place(tmp_path: Path, name: str = "copy") -> TableLocation:
     store = LocalStore(tmp_path / name)
     store.make_folder(LOG_FOLDER)
     log = DeltaLog(store, f"bank.{name}")
-    return Place(log, log.snapshot() if log.exists() else None)
+    return TableLocation(log, log.snapshot() if log.exists() else None)
 
 
 def source(bank: Writer, version: int | None = None) -> CloneSource:
@@ -53,7 +53,7 @@ def source(bank: Writer, version: int | None = None) -> CloneSource:
 
 
 def cloned(
-    to: Place, of: CloneSource, options: CloneOptions, mode: CreateMode = CreateMode.CREATE, **settings: object
+    to: TableLocation, of: CloneSource, options: CloneOptions, mode: CreateMode = CreateMode.CREATE, **settings: object
 ) -> Outcome:
     return clone(to, of, options, mode, WriteSettings(**settings))  # type: ignore[arg-type]
 
@@ -183,7 +183,7 @@ def test_a_clone_in_the_place_of_another_table_has_only_its_sources_rows(
 
 def test_a_table_is_not_cloned_onto_itself(bank: Writer) -> None:
     with pytest.raises(UnsupportedStatementError, match="onto itself"):
-        cloned(Place(bank.log, bank.log.snapshot()), source(bank, 0), SHALLOW, CreateMode.CREATE_OR_REPLACE)
+        cloned(TableLocation(bank.log, bank.log.snapshot()), source(bank, 0), SHALLOW, CreateMode.CREATE_OR_REPLACE)
 
 
 def test_a_deep_clone_of_a_table_with_lost_files_leaves_nothing_behind(bank: Writer, tmp_path: Path) -> None:

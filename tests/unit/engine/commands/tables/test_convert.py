@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.commands.tables.clone import CloneOptions, CloneSource, clone
 from dbt.adapters.silt.engine.commands.tables.convert import convert
-from dbt.adapters.silt.engine.commands.tables.creation import Place
+from dbt.adapters.silt.engine.commands.tables.creation import TableLocation
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, NotATableError, TypeMismatchError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -156,7 +156,7 @@ def test_another_reader_reads_a_deep_clone_and_finds_no_file_of_a_shallow_one(tm
         log = table_at(tmp_path / str(shallow))
         log.store.make_folder(LOG_FOLDER)
         of = CloneSource("source", source, source.snapshot())
-        clone(Place(log, None), of, CloneOptions(shallow), CreateMode.CREATE, WriteSettings())
+        clone(TableLocation(log, None), of, CloneOptions(shallow), CreateMode.CREATE, WriteSettings())
     assert other_rows(tmp_path / "False") == [{"id": 1}]
     with pytest.raises(FileNotFoundError):
         other_rows(tmp_path / "True")

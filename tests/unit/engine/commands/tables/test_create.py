@@ -8,7 +8,7 @@ import pytest
 
 from dbt.adapters.silt.engine.commands.tables import create
 from dbt.adapters.silt.engine.commands.tables.create import Definition
-from dbt.adapters.silt.engine.commands.tables.creation import Place
+from dbt.adapters.silt.engine.commands.tables.creation import TableLocation
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel.errors import (
     CheckViolationError,
@@ -40,7 +40,7 @@ def run(
 ) -> Outcome:
     base = log.snapshot() if log.exists() else None
     frame = None if query is None else tables.spark.sql(query)
-    return create.create(tables.spark, Place(log, base), definition or Definition(), frame, mode, PLAIN)
+    return create.create(tables.spark, TableLocation(log, base), definition or Definition(), frame, mode, PLAIN)
 
 
 def metadata(log: DeltaLog) -> Metadata:
@@ -109,7 +109,7 @@ def test_the_columns_of_a_query_are_nullable_and_keep_comments_only(tables: Tabl
     run(tables, source, "select 1L", definition=Definition(columns))
     log = tables.log()
     frame = tables.read(source)
-    create.create(tables.spark, Place(log, None), Definition(), frame, CreateMode.CREATE, PLAIN)
+    create.create(tables.spark, TableLocation(log, None), Definition(), frame, CreateMode.CREATE, PLAIN)
     (field,) = log.snapshot().schema
     assert (field.nullable, dict(field.metadata)) == (True, {"comment": "the key"})
 
@@ -129,7 +129,9 @@ def test_replace_swaps_schema_and_rows_in_one_commit_and_keeps_the_tables_identi
 def test_a_table_may_be_replaced_by_a_query_on_itself(tables: Tables) -> None:
     log = tables.made("select id from range(3)")
     frame = tables.read(log).selectExpr("id * 2 as id")
-    create.create(tables.spark, Place(log, log.snapshot()), Definition(), frame, CreateMode.CREATE_OR_REPLACE, PLAIN)
+    create.create(
+        tables.spark, TableLocation(log, log.snapshot()), Definition(), frame, CreateMode.CREATE_OR_REPLACE, PLAIN
+    )
     assert tables.rows(log) == [(0,), (2,), (4,)]
 
 
@@ -139,7 +141,12 @@ def test_replace_loses_to_rows_that_came_while_it_ran(tables: Tables) -> None:
     tables.append(log, "select 3L")
     with pytest.raises(ConcurrentAppendError):
         create.create(
-            tables.spark, Place(log, base), Definition(), tables.spark.range(1), CreateMode.CREATE_OR_REPLACE, PLAIN
+            tables.spark,
+            TableLocation(log, base),
+            Definition(),
+            tables.spark.range(1),
+            CreateMode.CREATE_OR_REPLACE,
+            PLAIN,
         )
     assert len(tables.rows(log)) == 4
 
@@ -168,7 +175,12 @@ def test_of_two_creators_one_loses_and_leaves_no_file(tables: Tables) -> None:
     before = tables.data_files(log)
     with pytest.raises(ConcurrentCreateError):
         create.create(
-            tables.spark, Place(log, None), Definition(), tables.spark.range(1), CreateMode.CREATE_OR_REPLACE, PLAIN
+            tables.spark,
+            TableLocation(log, None),
+            Definition(),
+            tables.spark.range(1),
+            CreateMode.CREATE_OR_REPLACE,
+            PLAIN,
         )
     assert tables.data_files(log) == before
 

@@ -9,7 +9,7 @@ import pytest
 from dbt.adapters.silt.engine.commands.tables import describe
 from dbt.adapters.silt.engine.commands.tables.alter import add_constraint
 from dbt.adapters.silt.engine.commands.tables.create import Definition, create
-from dbt.adapters.silt.engine.commands.tables.creation import Place
+from dbt.adapters.silt.engine.commands.tables.creation import TableLocation
 from dbt.adapters.silt.engine.commands.tables.describe import Answer
 from dbt.adapters.silt.engine.kernel.errors import NotATableError
 from dbt.adapters.silt.engine.sql.ast import ColumnDefinition, CreateMode
@@ -35,7 +35,7 @@ def as_rows(tables: Tables, answer: Answer) -> list[dict[str, object]]:
 
 def test_columns_are_described_as_spark_does(tables: Tables) -> None:
     log = tables.log()
-    create(tables.spark, Place(log, None), DEFINITION, None, CreateMode.CREATE, PLAIN)
+    create(tables.spark, TableLocation(log, None), DEFINITION, None, CreateMode.CREATE, PLAIN)
     snapshot = log.snapshot()
     rows = as_rows(tables, describe.columns(snapshot.schema, snapshot.partition_columns))
     assert [tuple(row.values()) for row in rows] == [
@@ -113,7 +113,7 @@ def test_names_and_properties_are_shown(tables: Tables) -> None:
 
 def test_the_create_statement_makes_a_table_of_the_same_columns(tables: Tables) -> None:
     log = tables.log()
-    create(tables.spark, Place(log, None), DEFINITION, None, CreateMode.CREATE, PLAIN)
+    create(tables.spark, TableLocation(log, None), DEFINITION, None, CreateMode.CREATE, PLAIN)
     add_constraint(tables.spark, tables.target(log), "positive", "id > 0", PLAIN)
     ((text,),) = describe.create_statement("`main`.`orders`", log.snapshot()).rows
     assert text == (

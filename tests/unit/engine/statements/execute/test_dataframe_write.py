@@ -157,8 +157,8 @@ def test_of_two_writers_that_make_a_table_at_once_the_second_appends_to_the_firs
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"mode": "upsert"}, errors.InvalidArgumentError, "cannot be 'upsert'"),
-        ({"mode": None}, errors.InvalidArgumentError, "cannot be None"),
+        ({"mode": "upsert"}, errors.InvalidArgumentError, "unknown write mode 'upsert'"),
+        ({"mode": None}, errors.InvalidArgumentError, "unknown write mode None"),
         ({"overwriteSchema": True}, errors.InvalidArgumentError, "no option `overwriteSchema`"),
         ({"overwrite_schema": True}, errors.InvalidArgumentError, "mode `overwrite` only"),
         ({"replace_where": "id = 1"}, errors.InvalidArgumentError, "mode `overwrite` only"),
@@ -176,8 +176,8 @@ def test_of_two_writers_that_make_a_table_at_once_the_second_appends_to_the_firs
         ({"txn": ("", 1)}, errors.InvalidArgumentError, "app id of `txn` cannot be ''"),
         ({"txn": (None, 1)}, errors.InvalidArgumentError, "cannot be None"),
         ({"txn": "job"}, errors.InvalidArgumentError, "has two parts"),
-        ({"table": "spark_catalog.default.orders"}, errors.InvalidNameError, "not in a warehouse of ours"),
-        ({"table": "default.orders"}, errors.InvalidNameError, "not in a warehouse of ours"),
+        ({"table": "spark_catalog.default.orders"}, errors.InvalidNameError, "is not in a warehouse"),
+        ({"table": "default.orders"}, errors.InvalidNameError, "is not in a warehouse"),
         ({"table": "nowhere.orders"}, errors.SchemaNotFoundError, "no schema `nowhere`"),
         ({"table": "orders v"}, errors.StatementSyntaxError, "expected the end"),
         ({"table": "shown"}, errors.RelationExistsError, "a view has that name"),

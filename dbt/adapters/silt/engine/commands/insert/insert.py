@@ -1,4 +1,4 @@
-"""INSERT INTO, and INSERT OVERWRITE of the whole table."""
+"""Runs INSERT INTO, and INSERT OVERWRITE of the whole table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def append(target: Target, query: DataFrame, placement: Placement, settings: Wri
 
 
 def overwrite(target: Target, query: DataFrame, placement: Placement, settings: WriteSettings) -> Outcome:
-    """Puts the rows of a query in the place of all of the table's; raises as `append`, and:
+    """Replaces all rows of the table by those of a query; raises as `append`, and:
 
     Raises:
         ConcurrentModificationError: another writer changed any file of the table.

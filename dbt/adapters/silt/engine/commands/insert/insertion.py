@@ -1,4 +1,4 @@
-"""What all kinds of INSERT share: the rows written as files, and the commit that puts them in the place of others."""
+"""Writes the rows of an INSERT as files, and commits them in place of the files that they replace."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.commit import commit, replaced_whole
 from dbt.adapters.silt.engine.commands.insert.placement import Placed
-from dbt.adapters.silt.engine.commands.rows import row_changes
-from dbt.adapters.silt.engine.commands.rows.row_changes import FileChanges
+from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows
+from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import change_data, files
 from dbt.adapters.silt.engine.commands.writing.change_data import ChangeData
@@ -31,13 +31,13 @@ _INSERTED = "__silt_inserted"
 
 @dataclass(frozen=True)
 class Replacement:
-    """What the written rows take the place of.
+    """The files and rows that an INSERT replaces.
 
     Args:
-        mode: the reference's save mode, `Append` or `Overwrite`.
+        mode: delta-spark's save mode, `Append` or `Overwrite`.
         removed: the files that leave the table, rows of the snapshot's files; None for none.
         opened: how many files were read; None where that says nothing.
-        reads: what of the table the result hangs on.
+        reads: what of the table the result depends on.
         parameters: of the operation, besides those that every INSERT has.
         gone: the rows that leave the table, to be recorded as changes; None where there is nothing to record.
     """
@@ -83,8 +83,8 @@ def replace_rows(
     placed = replace(placed, df=change_data.stable(placed.df))
     written = write(target, placed, kept)
     inserted = int(written.metrics[_INSERTED])
-    deleted = row_changes.row_count(target, replacement.removed) - (written.rows - inserted)
-    changes = row_changes.record(
+    deleted = file_rows.row_count(target, replacement.removed) - (written.rows - inserted)
+    changes = file_changes.record(
         target,
         FileChanges(replacement.removed, replacement.removed, written),
         placed.metadata,
@@ -102,7 +102,7 @@ def finish(
     settings: WriteSettings,
     recorded: ChangeData | None = None,
 ) -> Outcome:
-    """Commits the written files in the place of those that are removed, with the change files of what is recorded."""
+    """Commits the written files and the removal of others, with the change files of what is recorded."""
     snapshot = target.snapshot
     removed = snapshot.files.slice(0, 0) if replacement.removed is None else replacement.removed
     inserted = int(written.metrics[_INSERTED])

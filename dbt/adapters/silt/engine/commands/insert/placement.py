@@ -1,4 +1,4 @@
-"""Which column of a table each column of an inserted query is for, and how the table's schema follows."""
+"""Finds the table's column for each column of an inserted query, and evolves the table's schema where asked."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands.rows import row_changes
 from dbt.adapters.silt.engine.commands.spark.types import check_storable, query_schema
 from dbt.adapters.silt.engine.commands.target import Target, with_schema
-from dbt.adapters.silt.engine.commands.writing import store_assignment
+from dbt.adapters.silt.engine.commands.writing import reserved_names, store_assignment
 from dbt.adapters.silt.engine.commands.writing.checks import Check, table_checks
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
@@ -19,7 +18,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
 
 @dataclass(frozen=True)
 class Placement:
-    """What an INSERT says of its columns.
+    """The columns that an INSERT names.
 
     Args:
         columns: the table's columns that the query's are for, in order; empty for all that `constants` leaves.
@@ -51,7 +50,7 @@ class Placed:
     evolved: bool
 
     def new_metadata(self) -> Metadata | None:
-        """What the commit has to carry; None where nothing changes."""
+        """The metadata to commit; None where nothing changes."""
         return self.metadata if self.evolved else None
 
 
@@ -99,5 +98,5 @@ def _evolved(df: DataFrame, schema: StructType, columns: Sequence[str] | None, t
     evolved = store_assignment.evolve(schema, source)
     if evolved != schema:
         check_storable(evolved, table, schema)
-        row_changes.check_names(evolved, table)
+        reserved_names.check_names(evolved, table)
     return evolved

@@ -1,7 +1,7 @@
-"""INSERT that takes the place of some rows: REPLACE WHERE, USING and ON, and the overwriting of partitions.
+"""Runs an INSERT that replaces some rows: REPLACE WHERE, USING and ON, and the overwriting of partitions.
 
 Each is one commit. Files all of whose rows go are removed unread; of the others only those that hold rows to replace
-are written anew, in the same job as the new rows.
+are rewritten, in the same job as the new rows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dbt.adapters.silt.engine.commands.merge import source as merge_source
 from dbt.adapters.silt.engine.commands.merge.plan import KeyEquality, MergePlan
 from dbt.adapters.silt.engine.commands.merge.source import StableSource
 from dbt.adapters.silt.engine.commands.reading import partition_match
-from dbt.adapters.silt.engine.commands.rows.row_changes import Rows
+from dbt.adapters.silt.engine.commands.rows.selection import Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing.checks import Check, counted, example_row, shown
 from dbt.adapters.silt.engine.kernel.errors import ReplaceWhereMismatchError, SiltError
@@ -79,7 +79,6 @@ def replace_where(
 
 
 def replace_using(
-    spark: SparkSession,
     target: Target,
     query: DataFrame,
     placement: Placement,
@@ -103,11 +102,10 @@ def replace_using(
     plan = _equal_columns(names)
     source = _source(target, placed.df, plan)
     placed, replacement = replace(placed, df=source.frame), Replacement(_OVERWRITE, parameters=parameters)
-    return _replace_rows(spark, target, placed, source, plan, replacement, settings)
+    return _replace_rows(target, placed, source, plan, replacement, settings)
 
 
 def replace_on(
-    spark: SparkSession,
     target: Target,
     query: DataFrame,
     placement: Placement,
@@ -130,11 +128,11 @@ def replace_on(
         return _replace_files(target, place(query, target, placement), replacement, settings, null_safe)
     place(query, target, placement)  # refused before the query is run
     source = _source(target, query, plan)
-    return _replace_rows(spark, target, place(source.frame, target, placement), source, plan, replacement, settings)
+    return _replace_rows(target, place(source.frame, target, placement), source, plan, replacement, settings)
 
 
 def overwrite_partitions(target: Target, query: DataFrame, placement: Placement, settings: WriteSettings) -> Outcome:
-    """Puts the rows of a query in the place of the partitions that they are in, null counting as a value.
+    """Replaces the partitions that the rows of a query are in, null counting as a value.
 
     A table without partition columns is one partition. Raises as `replace_using`.
     """
@@ -182,7 +180,7 @@ def _replace_files(
 
 
 def _equal_columns(names: Sequence[str]) -> MergePlan:
-    """What REPLACE USING demands of a row of the table and one of the query."""
+    """The condition of REPLACE USING on a row of the table and one of the query."""
     sides = [(f"{quote(_TARGET)}.{quote(name)}", f"{quote(_SOURCE)}.{quote(name)}") for name in names]
     keys = tuple(KeyEquality(expressions.Column.of(name), given) for name, (_, given) in zip(names, sides, strict=True))
     condition = " and ".join(f"{column} = {given}" for column, given in sides)
@@ -218,7 +216,6 @@ def _source(target: Target, rows: DataFrame, plan: MergePlan) -> StableSource:
 
 
 def _replace_rows(
-    spark: SparkSession,
     target: Target,
     placed: Placed,
     source: StableSource,
@@ -231,7 +228,7 @@ def _replace_rows(
     candidates = skipping.prune(target.snapshot, predicate)
     matches = F.expr(plan.condition)
     parts = split(
-        spark,
+        source.frame.sparkSession,
         target,
         candidates,
         going=lambda frame: frame.alias(plan.target_alias).join(source.frame, matches, "left_semi"),

@@ -1,4 +1,4 @@
-"""Which rows of a table's files an INSERT replaces, and which stay."""
+"""Tells the rows that an INSERT replaces from the rows of the same files that stay."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.silt.engine.commands.reading import scan
-from dbt.adapters.silt.engine.commands.rows import marking, row_changes
-from dbt.adapters.silt.engine.commands.rows.row_changes import Limits
+from dbt.adapters.silt.engine.commands.rows import file_rows, marking
+from dbt.adapters.silt.engine.commands.rows.selection import Limits
 from dbt.adapters.silt.engine.commands.target import Target
 from dbt.adapters.silt.engine.commands.writing import change_data
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table import active_files
 
 LIMITS: Final = Limits()
-"""Up to how many bytes candidate files are written anew without looking first which of them hold rows to replace."""
+"""Up to how many bytes candidate files are rewritten without looking first which of them hold rows to replace."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """What becomes of files some of whose rows are replaced.
+    """The files some of whose rows are replaced, and the rows of them that stay.
 
     Args:
-        removed: the files that are written anew, rows of the snapshot's files.
+        removed: the files that are rewritten, rows of the snapshot's files.
         kept: their rows that stay; None where there are no such files.
         gone: their rows that go; None where the table does not record its changes.
     """
@@ -70,8 +70,8 @@ def split(
 def _with_rows_to_replace(
     spark: SparkSession, target: Target, candidates: pa.Table, to_replace: Callable[[DataFrame], DataFrame]
 ) -> pa.Table:
-    """The files to write anew: all candidates where they are small, else those that hold a row to replace."""
+    """The files to rewrite: all candidates where they are small, else those that hold a row to replace."""
     if active_files.size(candidates) <= LIMITS.at_once:
         return candidates
     positioned = scan.read(spark, target.log, target.snapshot, candidates, with_position=True)
-    return row_changes.touched(to_replace(positioned), candidates)
+    return file_rows.touched(to_replace(positioned), candidates)

@@ -1,4 +1,4 @@
-"""Bin-packing: which files of a table are written together as one, without Spark.
+"""Packs files into bins, each to be rewritten as one file; without Spark.
 
 A bin holds files of one partition, in order of their size, up to the target's size. Files near the target's size stay
 as they are, and so does a file that would be alone in its bin, unless rows of it are deleted by a vector. Packing what
@@ -25,7 +25,7 @@ rewrites it; 256 MiB is what Databricks tunes tables of less than 2.5 TB to.
 """
 
 _SMALL = 0.75
-"""A file below this share of the target's size is worth writing anew (Iceberg's rule for its own bin-packing)."""
+"""A file below this share of the target's size is worth rewriting (Iceberg's rule for its own bin-packing)."""
 
 
 def by_partition(snapshot: Snapshot, files: pa.Table) -> list[pa.Table]:

@@ -1,11 +1,11 @@
-"""OPTIMIZE: small files of a partition become one, rows deleted by vectors leave the files, or rows come into Z-order.
+"""Runs OPTIMIZE: merges small files of a partition, drops rows deleted by deletion vectors, or orders rows by Z-order.
 
-It changes no row, and so runs under snapshot isolation beside any reader and writer. The files to become one are a bin,
-written by a job of its own. Where another writer has meanwhile removed files of some bins, what was written of these
-is deleted, and the other bins are committed all the same. A Z-order is of all files of a partition, and is made anew
-each time.
+It changes no row, and so runs under snapshot isolation, next to any reader and writer. The files to become one are a
+bin, written by a job of its own. Where another writer has meanwhile removed files of some bins, what was written of
+these is deleted, and the other bins are committed all the same. A Z-order is of all files of a partition, and is made
+again each time.
 
-Source: the reference's OptimizeTableCommand; differences are in `bins`.
+Source: delta-spark's OptimizeTableCommand; differences are in `bins`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from pyspark.sql import SparkSession
 from pyspark.util import inheritable_thread_target
 
 from dbt.adapters.silt.engine.commands import commit
+from dbt.adapters.silt.engine.commands.commit import discarded_on_error
 from dbt.adapters.silt.engine.commands.maintenance import bins, partition_filter, zorder
 from dbt.adapters.silt.engine.commands.reading import scan
-from dbt.adapters.silt.engine.commands.rows import row_changes
+from dbt.adapters.silt.engine.commands.rows import file_rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import files
 from dbt.adapters.silt.engine.commands.writing.files import Written
@@ -53,7 +54,7 @@ _JOBS = 8
 
 @dataclass(frozen=True)
 class Layout:
-    """What is asked for.
+    """How the files are to be laid out.
 
     Args:
         alias: what `condition` may qualify columns by.
@@ -77,20 +78,20 @@ class Sizes:
         return sum(self.of_files)
 
     def percentile(self, share: float) -> int:
-        """As the reference has it; 0 without files."""
+        """As in delta-spark; 0 without files."""
         ordered = sorted(self.of_files)
         return ordered[min(int(len(ordered) * share), len(ordered) - 1)] if ordered else 0
 
 
 @dataclass(frozen=True)
 class Optimized:
-    """What was done.
+    """The result of an OPTIMIZE.
 
     Args:
         outcome: of the commit, or of its not being needed.
         added, removed: the files.
         considered: how many files are in the partitions asked for.
-        partitions: how many partitions were written anew.
+        partitions: how many partitions were rewritten.
         bins: how many of them were committed.
         vectors_removed, vector_rows_removed: deletion vectors of the files removed, and the rows that they deleted.
         started_ms, ended_ms: milliseconds since 1970-01-01 UTC.
@@ -110,7 +111,7 @@ class Optimized:
 
 @dataclass(frozen=True, eq=False)
 class _Bin:
-    """Files of one partition that are written anew together, and what was written."""
+    """Files of one partition that are rewritten together, and what was written."""
 
     files: pa.Table
     written: Written | None = None
@@ -192,11 +193,8 @@ def _rewritten(spark: SparkSession, target: Target, layout: Layout, planned: Seq
         done.append(replace(each, written=_rewrite(spark, target, layout, each.files)))
         _logger.info("%s: %d of %d bins written", target.name, len(done), len(planned))
 
-    try:
+    with discarded_on_error(target.log, (each.written for each in done if each.written is not None)):
         _in_parallel(spark, rewrite, planned)
-    except BaseException:
-        _discard(target, done)
-        raise
     return done
 
 
@@ -219,7 +217,7 @@ def _in_parallel(spark: SparkSession, run: Callable[[_Bin], None], planned: Sequ
 
 def _rewrite(spark: SparkSession, target: Target, layout: Layout, chosen: pa.Table) -> Written:
     snapshot = target.snapshot
-    rows = row_changes.row_count(target, chosen)
+    rows = file_rows.row_count(target, chosen)
     df = scan.read(spark, target.log, snapshot, chosen)
     if layout.zorder_by:
         count = max(1, round(active_files.size(chosen) / _target_size(snapshot)))

@@ -1,4 +1,4 @@
-"""Which partitions of a table a condition names: Spark decides, over one row for each partition."""
+"""Finds the partitions that a condition names: Spark decides, over one row for each partition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RESTORE TABLE: a new version that has the files, the schema and the properties of an earlier one."""
+"""Runs RESTORE TABLE: commits a version that has the files, the schema and the properties of an earlier one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""VACUUM: deletes the files that no version of the table within the retention needs; runs no Spark job.
+"""Runs VACUUM: deletes the files that no version of the table within the retention needs; runs no Spark job.
 
 A version of the log says that it began and how much it was to delete, another one that it ended. The files go in
 between, in any order: what is deleted is needed by no version that is left to read, so that a VACUUM that is killed
@@ -79,7 +79,7 @@ class Retention:
 
 @dataclass(frozen=True)
 class Vacuumed:
-    """What was deleted, or would be.
+    """The result of a VACUUM: what was deleted, or would be.
 
     Args:
         outcome: None for a dry run.
@@ -148,7 +148,7 @@ def _still_garbage(log: DeltaLog, garbage: Garbage, cutoff_ms: int) -> Garbage:
 
 
 def _delete(log: DeltaLog, files: Sequence[FileStatus]) -> tuple[int, StorageError | None]:
-    """How many files were deleted, and why not all of them were."""
+    """Returns how many files were deleted, and the error where not all of them were."""
     deleted = 0
     failures: list[StorageError] = []
     with ThreadPoolExecutor(_DELETERS) as pool:

@@ -1,6 +1,6 @@
-"""Z-order: rows that are near each other in several columns at once come into the same files.
+"""Puts rows into Z-order: rows that are near each other in several columns at once come into the same files.
 
-Each column's values are numbered by where they stand in a sample of the column, so that equally many rows have each
+Each column's values are numbered by their rank in a sample of the column, so that equally many rows have each
 number; null has a number of its own, before all others. The numbers' bits are interleaved, the highest first, and rows
 are divided among files by the ranges of the result.
 """
@@ -121,7 +121,7 @@ def _key(schema: StructType, path: tuple[str, ...]) -> Column:
 
 
 def _key_of(data_type: DataType) -> Callable[[Column], Column] | None:
-    """What orders the type's values as they are, and passes through JSON; None where they have no order."""
+    """The expression that orders the type's values and passes through JSON; None where they have no order."""
     if isinstance(data_type, DecimalType):
         return lambda column: column
     return _KEYS.get(data_type.name) if isinstance(data_type, PrimitiveType) else None

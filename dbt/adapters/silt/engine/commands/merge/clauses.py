@@ -1,4 +1,4 @@
-"""The clauses of a MERGE over joined rows: which one a pair of rows takes, and the row that comes out of it.
+"""Evaluates the clauses of a MERGE over joined rows: which one a pair takes, and the row that comes out of it.
 
 The joined rows have the target's and the source's columns under their aliases, and the marks `IN_TARGET` and
 `IN_SOURCE`, each true or null, that say which sides a row has.
@@ -182,7 +182,7 @@ def _scope(plan: MergePlan, clause: MergeClause, old: StructType, source: Struct
 def _assignments(
     plan: MergePlan, clause: MergeClause, new: StructType, source: StructType, table: str
 ) -> Sequence[Assignment]:
-    """What the clause sets, a star written out."""
+    """The assignments of the clause, a star written out."""
     action = clause.action
     if action.verb is RowVerb.DELETE:
         return ()

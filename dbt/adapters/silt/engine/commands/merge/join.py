@@ -1,4 +1,4 @@
-"""The target's and the source's rows of a MERGE, joined."""
+"""Joins the target's and the source's rows of a MERGE."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from dbt.adapters.silt.engine.commands.merge import clauses as merge_clauses
 from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IN_SOURCE, IN_TARGET, Clauses
 from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
 from dbt.adapters.silt.engine.commands.reading import scan
-from dbt.adapters.silt.engine.commands.rows import row_changes
-from dbt.adapters.silt.engine.commands.rows.row_changes import Limits
+from dbt.adapters.silt.engine.commands.rows import file_rows
+from dbt.adapters.silt.engine.commands.rows.selection import Limits
 from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.commands.target import Target
 from dbt.adapters.silt.engine.commands.writing import checks
@@ -117,7 +117,7 @@ def unmatched_source(sides: Sides, clauses: Clauses) -> DataFrame:
 
 
 def touched(sides: Sides) -> pa.Table:
-    """Those of the chosen files that the MERGE has to write anew; runs a job."""
+    """Those of the chosen files that the MERGE has to rewrite; runs a job."""
     how = "left_outer" if sides.plan.of(MatchKind.NOT_MATCHED_BY_SOURCE) else "inner"
     pairs = sides.target_rows(with_position=True).join(sides.source_rows(), F.expr(sides.on()), how)
     pairs = pairs.withColumn(ACTION, merge_clauses.action(sides.clauses))
@@ -125,7 +125,7 @@ def touched(sides: Sides) -> pa.Table:
     if any(clause.action.verb is RowVerb.INSERT for clause in sides.plan.clauses):
         # A source row is inserted only if it matches nothing: every file with a match must take part in the join.
         wanted = wanted | F.col(IN_SOURCE)
-    return row_changes.touched(pairs.filter(wanted), sides.chosen)
+    return file_rows.touched(pairs.filter(wanted), sides.chosen)
 
 
 def multiple_matches(sides: Sides) -> MultipleSourceRowsError | None:

@@ -1,4 +1,4 @@
-"""MERGE into a table that asks for deletion vectors: rows that change are marked where they are, and written elsewhere.
+"""Runs a MERGE with deletion vectors: rows that change are deleted by a vector, and written to new files.
 
 Into a table that records its changes as well: what it is to record is known by then, row by row.
 
@@ -25,8 +25,9 @@ from dbt.adapters.silt.engine.commands.merge import join, source
 from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IGNORE, IN_SOURCE, IN_TARGET, Clauses
 from dbt.adapters.silt.engine.commands.merge.join import Sides, Source
 from dbt.adapters.silt.engine.commands.reading import scan
-from dbt.adapters.silt.engine.commands.rows import marking, row_changes
-from dbt.adapters.silt.engine.commands.rows.row_changes import FileChanges, Limits
+from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows, marking
+from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges
+from dbt.adapters.silt.engine.commands.rows.selection import Limits
 from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.commands.writing import change_data, files
 from dbt.adapters.silt.engine.commands.writing.checks import Check
@@ -44,7 +45,7 @@ _PLACE: Final = (scan.FILE, scan.ROW, IN_SOURCE, _SOURCE_ROW)
 
 @dataclass(frozen=True)
 class Merged:
-    """What was written, and how many rows took each clause, by its number; `copied` took none."""
+    """The files that were written, and how many rows took each clause, by its number; `copied` took none."""
 
     changes: FileChanges
     counts: dict[int, int]
@@ -180,7 +181,7 @@ def _recorded(
 
     def before(deleted: bool) -> DataFrame:
         going = _together(rows for number, rows in by_clause.items() if (number in deletions) is deleted)
-        chosen = row_changes.at(sides.chosen, going)
+        chosen = file_rows.at(sides.chosen, going)
         return scan.read(sides.spark, target.log, target.snapshot, chosen, only=going)
 
     def count(deleted: bool) -> int:
@@ -195,7 +196,7 @@ def _recorded(
         rows[change_data.INSERT] = inserted
         expected[change_data.INSERT] = sum(count for number, count in counts.items() if number not in by_clause)
     present = {kind: frame for kind, frame in rows.items() if expected[kind]}
-    return row_changes.record(target, changes, metadata, present, {kind: expected[kind] for kind in present})
+    return file_changes.record(target, changes, metadata, present, {kind: expected[kind] for kind in present})
 
 
 def _new_rows(sides: Sides, joined: DataFrame, carried: Sequence[str] = ()) -> tuple[DataFrame, tuple[Check, ...]]:
@@ -217,7 +218,7 @@ def _write(
 
 
 def _check(sides: Sides, written: Written, counts: Mapping[int, int], left: int) -> None:
-    """Passes where each row that was marked, and is not deleted, was written once."""
+    """Passes where each row that a vector deletes, and the MERGE does not, was written once."""
     updates = {number: count for number, count in counts.items() if number not in sides.clauses.deletions}
     found = {number: int(written.metrics[str(number)]) for number in (*updates, COPY)}
     if found != {**updates, COPY: left}:

@@ -1,9 +1,9 @@
-"""MERGE INTO.
+"""Runs MERGE INTO.
 
-Few bytes of target are one job: all candidate files are joined with the source and written anew. For more, the source
+Few bytes of target are one job: all candidate files are joined with the source and rewritten. For more, the source
 is made stable first, the range of its keys rules files out, and where much is still left a job finds the touched files.
 A MERGE that only inserts never rewrites a file, and one into a table that asks for deletion vectors only those that few
-rows are left of (`merge_marking`). A table that records its changes has its rows found by position in the same way.
+rows are left of (`marking`). A table that records its changes has its rows found by position in the same way.
 
 Whether a row of the target is matched more than once shows without a job of its own: the joined rows that carry a row
 of the target are then more than the files hold.
@@ -11,6 +11,7 @@ of the target are then more than the files hold.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -26,11 +27,12 @@ from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IGNORE
 from dbt.adapters.silt.engine.commands.merge.join import Sides, Source
 from dbt.adapters.silt.engine.commands.merge.marking import Merged
 from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
-from dbt.adapters.silt.engine.commands.rows import marking, row_changes
-from dbt.adapters.silt.engine.commands.rows.row_changes import FileChanges, Limits
+from dbt.adapters.silt.engine.commands.rows import committing, file_changes, file_rows, marking
+from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges
+from dbt.adapters.silt.engine.commands.rows.selection import Limits
 from dbt.adapters.silt.engine.commands.spark.types import check_storable, query_schema
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings, with_schema
-from dbt.adapters.silt.engine.commands.writing import files, store_assignment
+from dbt.adapters.silt.engine.commands.writing import files, reserved_names, store_assignment
 from dbt.adapters.silt.engine.kernel.errors import InternalError
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table import active_files
@@ -39,6 +41,7 @@ from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Express
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, ReadSet, as_strings
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult
 from dbt.adapters.silt.engine.sql.ast import MatchKind, RowVerb
 
 OPERATION = "MERGE"
@@ -49,10 +52,10 @@ _UNMATCHED = "unmatched"
 
 @dataclass(frozen=True)
 class _Found:
-    """What takes part.
+    """The source and the files that take part.
 
     Args:
-        sides: the source, and the files that are written anew (of an insert-only MERGE: that are read).
+        sides: the source, and the files that are rewritten (of an insert-only MERGE: that are read).
         opened: all files whose rows are looked at.
         predicate: what rows of the target the MERGE has read.
     """
@@ -76,28 +79,17 @@ def merge(
         InvalidStatementError and its kinds: the clauses do not fit together, or to the tables' columns.
         DataRejectedError: a new row breaks a rule of the table, or does not fit into its columns.
         MultipleSourceRowsError: a row to be changed is matched by more than one row of the source.
-        ConcurrentModificationError: another writer's commit stands in the way.
+        ConcurrentModificationError: another writer's commit conflicts.
         DataFileMissingError, TableDamagedError: a data file cannot be read.
     """
     started = target.log.clock.now_ms()
-    merge_plan.check(plan, target.name)
-    source_schema = query_schema(source)
-    row_changes.check_names(target.snapshot.schema, target.name)
-    row_changes.check_names(source_schema, target.name, "source's column")
-    metadata = _evolved(target, plan, source_schema)
-    check_writable(target.snapshot.protocol, target.name, metadata)
-    new = StructType.from_json(metadata.schema_string)
-    clauses = merge_clauses.number_clauses(plan, target.snapshot.schema, new, source_schema, target.name)
+    metadata, clauses = _checked(target, plan, query_schema(source))
     bounds = limits or Limits()
     found = _find(Sides(spark, target, clauses, _as_it_is(source, plan, bounds), target.snapshot.files), source, bounds)
     found = _as_wanted(found)
     result = _run(found, metadata, bounds)
-    operation = Operation(
-        OPERATION, merge_plan.operation_parameters(plan), _metrics(found, result, target.log.clock.now_ms() - started)
-    )
-    reads = ReadSet(predicates=(found.predicate,), whole_table=found.predicate == TRUE)
-    changed = None if metadata == target.snapshot.metadata else metadata
-    committed = row_changes.finish(target, operation, result.changes, reads, settings, changed)
+    metrics = _metrics(found, result, target.log.clock.now_ms() - started)
+    committed = _commit(found, result, metadata, metrics, settings)
     return Outcome(
         OPERATION,
         target.name,
@@ -110,6 +102,27 @@ def merge(
         files_skipped=target.snapshot.num_files - result.changes.opened.num_rows,
         attempts=0 if committed is None else committed.attempts,
     )
+
+
+def _checked(target: Target, plan: MergePlan, source: StructType) -> tuple[Metadata, Clauses]:
+    """The target's metadata as it is to be, and the clauses over it."""
+    merge_plan.check(plan, target.name)
+    reserved_names.check_names(target.snapshot.schema, target.name)
+    reserved_names.check_names(source, target.name, "source's column")
+    metadata = _evolved(target, plan, source)
+    check_writable(target.snapshot.protocol, target.name, metadata)
+    new = StructType.from_json(metadata.schema_string)
+    return metadata, merge_clauses.number_clauses(plan, target.snapshot.schema, new, source, target.name)
+
+
+def _commit(
+    found: _Found, result: Merged, metadata: Metadata, metrics: Mapping[str, str], settings: WriteSettings
+) -> CommitResult | None:
+    target = found.sides.target
+    operation = Operation(OPERATION, merge_plan.operation_parameters(found.sides.plan), metrics)
+    reads = ReadSet(predicates=(found.predicate,), whole_table=found.predicate == TRUE)
+    changed = None if metadata == target.snapshot.metadata else metadata
+    return committing.commit_files(target, operation, result.changes, reads, settings, changed)
 
 
 def _evolved(target: Target, plan: MergePlan, source: StructType) -> Metadata:
@@ -157,7 +170,7 @@ def _find(sides: Sides, source: DataFrame, limits: Limits) -> _Found:
 
 
 def _as_wanted(found: _Found) -> _Found:
-    """What takes part, with a stable source where rows are marked: that takes more than one job."""
+    """The same, with a stable source where rows are deleted by vectors: that takes more than one job."""
     if found.sides.plan.inserts_only or not marking.finds_rows_by_position(found.sides.target.snapshot):
         return found
     return replace(found, sides=merge_marking.stable(found.sides))
@@ -174,14 +187,14 @@ def _run(found: _Found, metadata: Metadata, limits: Limits) -> Merged:
         return _unless_unchanged(found, merge_marking.mark(sides, found.opened, metadata, limits))
     if plan.deletes_every_match and len(plan.clauses) == 1:
         return _delete(found, metadata)
-    total = row_changes.row_count(sides.target, sides.chosen)
+    total = file_rows.row_count(sides.target, sides.chosen)
     result, pairs = _rewrite(found, metadata, join.joined(sides, limits), total)
     if pairs > total:
-        row_changes.drop_written(sides.target, result.changes)
+        file_changes.drop_written(sides.target, result.changes)
         found = _unambiguous(found)
         result, pairs = _rewrite(found, metadata, join.joined(found.sides, limits, once=True), total)
     if pairs != total:
-        row_changes.drop_written(sides.target, result.changes)
+        file_changes.drop_written(sides.target, result.changes)
         raise InternalError(
             f"{pairs} rows of {total} came out of the join of a MERGE; nothing was committed", table=sides.target.name
         )
@@ -189,7 +202,7 @@ def _run(found: _Found, metadata: Metadata, limits: Limits) -> Merged:
 
 
 def _unambiguous(found: _Found) -> _Found:
-    """What takes part, with a stable source in which no more than one row asks to change a row of the target.
+    """The same, with a stable source in which no more than one row asks to change a row of the target.
 
     Raises:
         MultipleSourceRowsError: more than one row does.
@@ -216,7 +229,7 @@ def _delete(found: _Found, metadata: Metadata) -> Merged:
     sides = found.sides
     clauses = replace(sides.clauses, all=())
     result, _ = _write(join.unmatched_target(sides), clauses, found, metadata)
-    deleted = row_changes.row_count(sides.target, sides.chosen) - result.copied
+    deleted = file_rows.row_count(sides.target, sides.chosen) - result.copied
     (number,) = sides.clauses.deletions
     return _unless_unchanged(found, replace(result, counts={number: deleted}))
 
@@ -268,11 +281,11 @@ def _unless_unchanged(found: _Found, result: Merged) -> Merged:
     """The result; one without changes has no files either."""
     if any(result.counts.values()):
         return result
-    return replace(result, changes=row_changes.drop_written(found.sides.target, result.changes), copied=0)
+    return replace(result, changes=file_changes.drop_written(found.sides.target, result.changes), copied=0)
 
 
 def _metrics(found: _Found, result: Merged, elapsed_ms: int) -> dict[str, str]:
-    """`operationMetrics` by the reference's names."""
+    """`operationMetrics` by delta-spark's names."""
     clauses, changes = found.sides.clauses, result.changes
     by_source = MatchKind.NOT_MATCHED_BY_SOURCE
     return as_strings(

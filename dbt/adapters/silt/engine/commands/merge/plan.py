@@ -1,4 +1,4 @@
-"""What a MERGE is asked to do, as values.
+"""A MERGE as values: its clauses, keys and what ON demands.
 
 Every text is Spark SQL whose tables are already pinned. A column is a name as its parts, without backquotes; it may
 begin with the target's alias.
@@ -102,7 +102,7 @@ def check(plan: MergePlan, table: str) -> None:
 
 
 def operation_parameters(plan: MergePlan) -> dict[str, Json]:
-    """The statement as `commitInfo.operationParameters` holds it, in the reference's spelling."""
+    """The statement as `commitInfo.operationParameters` holds it, in delta-spark's spelling."""
     return {
         "predicate": json.dumps([plan.condition], ensure_ascii=False),
         "matchedPredicates": _described(plan.of(MatchKind.MATCHED)),

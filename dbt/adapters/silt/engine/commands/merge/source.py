@@ -1,4 +1,4 @@
-"""The source of a MERGE made stable, and what its keys say about the target's rows.
+"""Makes the source of a MERGE stable, and learns from its keys which rows of the target can match.
 
 A source that is read twice may differ (`rand()`, `current_timestamp()`, a `limit` without order). Where a MERGE needs
 more than one job the source is therefore computed once and kept, and its keys' ranges are observed on the same pass.

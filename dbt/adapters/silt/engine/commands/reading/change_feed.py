@@ -1,4 +1,4 @@
-"""Reading the change data feed: the rows that versions changed, with how, where and when."""
+"""Reads the change data feed: the rows that versions changed, with how, where and when."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class _ChangedFile:
 
     @property
     def facts(self) -> tuple[str | None, int, int]:
-        """What its rows have besides the table's columns."""
+        """The columns that its rows have besides the table's."""
         return self.change_type, self.version, self.timestamp_ms
 
 
@@ -113,7 +113,7 @@ def _of_remove(remove: RemoveFile, end: Snapshot, version: int) -> AddFile:
 
 
 def _separated(files: Sequence[_ChangedFile]) -> Iterator[list[_ChangedFile]]:
-    """Files that are read together: of one kind, and each path once, because rows are told apart by it."""
+    """Files that are read together: of one kind, and each path once, because rows are distinguished by it."""
     rounds: dict[tuple[tuple[bool, bool], int], list[_ChangedFile]] = defaultdict(list)
     seen: dict[tuple[tuple[bool, bool], str], int] = defaultdict(int)
     for each in files:

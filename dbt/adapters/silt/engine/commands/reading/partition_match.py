@@ -1,4 +1,4 @@
-"""Which files of a table are in the partitions that new files are in.
+"""Finds the files of a table that are in the partitions of new files.
 
 Partition values are compared as values, not as texts: writers spell one timestamp in more than one way.
 """
@@ -21,7 +21,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import StructField
 from dbt.adapters.silt.engine.kernel.table.value_order import value_order_of
 
 _MOST_PARTITIONS: Final = 500
-"""Of more partitions than this, what was read is not told apart."""
+"""Of more partitions than this, what was read is not listed one by one."""
 
 _EPOCH: Final = datetime(1970, 1, 1)
 
@@ -70,7 +70,7 @@ def _forms(files: pa.Table, field: StructField) -> list[Any]:
 
 
 def _text(text: str | None, tags: dict[str, str], field: StructField) -> str | None:
-    """The log's text; an empty one means null but where our own file holds the empty string."""
+    """The log's text; an empty one means null but where a file of this engine holds the empty string."""
     if text != "" or (_is_string(field) and tags.get(IN_FILE_TAG) == "true"):
         return text
     return None

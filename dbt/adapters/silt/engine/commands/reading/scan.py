@@ -1,9 +1,10 @@
-"""Reading exactly the files that a snapshot names.
+"""Reads exactly the files that a snapshot names.
 
 Spark is given each file by name: it lists no folder, infers no schema and opens no footer before the work starts.
-Files of other writers lack the partition columns, which the log gives; ours hold them (`partitions.IN_FILE_TAG`).
+Files of other writers lack the partition columns, which the log gives; those of this engine hold them
+(`partitions.IN_FILE_TAG`).
 Under column mapping files are read by their physical names, or ids, and the columns named as the table has them.
-Rows that a deletion vector marks are left out, whoever reads (`scan_vectors`); files without one cost nothing for it.
+Rows that a deletion vector deletes are left out, whoever reads (`scan_vectors`); files without one cost nothing for it.
 """
 
 from __future__ import annotations
@@ -168,7 +169,7 @@ def _grouped(
 
 
 def _needs_join(scan: _Scan, files: _Files) -> bool:
-    """Whether rows must be told their file's values or bitmap, or how the log spells its path, by a table of files."""
+    """Whether rows need a table of files for their file's values or bitmap, or for the log's spelling of its path."""
     if files.rows is not None and not files.rows.is_literal:
         return True
     return len(set(files.values)) > 1 or (scan.with_position and not all(map(_is_canonical, files.paths)))

@@ -1,4 +1,4 @@
-"""Rows of data files by their positions: those that deletion vectors leave in a table, or chosen ones.
+"""Selects rows of data files by position: those that deletion vectors leave in a table, or chosen ones.
 
 Few positions in few files are put into the plan as numbers. Otherwise the bitmaps are broadcast, one row for each file,
 as 64-bit words, and each row of a file looks at its bit. (As bytes cut out of a binary column the same is many times

@@ -1,4 +1,4 @@
-"""DELETE FROM."""
+"""Runs DELETE FROM."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.reading import scan
-from dbt.adapters.silt.engine.commands.rows import marking, row_changes
-from dbt.adapters.silt.engine.commands.rows.row_changes import FileChanges, Limits, RowResult, Rows
+from dbt.adapters.silt.engine.commands.rows import committing, file_changes, file_rows, marking
+from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges, RowResult
+from dbt.adapters.silt.engine.commands.rows.selection import Limits, Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import change_data, files
 from dbt.adapters.silt.engine.kernel.errors import InternalError
@@ -34,14 +35,14 @@ def delete(
 
     Raises:
         UnsupportedFeatureError: the table needs a feature that this engine cannot write.
-        ConcurrentModificationError: another writer's commit stands in the way.
+        ConcurrentModificationError: another writer's commit conflicts.
         DataFileMissingError, TableDamagedError: a data file cannot be read.
     """
     started = target.log.clock.now_ms()
     check_writable(target.snapshot.protocol, target.name, target.snapshot.metadata)
     result = _run(spark, target, rows, limits or Limits())
     operation = Operation(OPERATION, metrics=as_strings({"numDeletedRows": result.changed}))
-    outcome = row_changes.end(target, operation, rows, result, settings, started)
+    outcome = committing.commit_rows(target, operation, rows, result, settings, started)
     return replace(outcome, rows_deleted=result.changed)
 
 
@@ -67,7 +68,7 @@ def _run(spark: SparkSession, target: Target, rows: Rows, limits: Limits) -> Row
 def _mark(
     spark: SparkSession, target: Target, rows: Rows, whole: pa.Table, candidates: pa.Table, limits: Limits
 ) -> RowResult:
-    """Removes the whole files, and marks the rows of the others where they are, or writes these anew without them."""
+    """Removes the whole files, and deletes the rows of the others by deletion vectors, or by rewriting their files."""
     is_recorded = change_data.is_recorded(target.snapshot)
     found = _read(spark, target, rows, candidates, with_position=True).filter(_matches(rows))
     if is_recorded:
@@ -81,33 +82,33 @@ def _mark(
         )
     changes = marking.changes(target, candidates, plan, written)
     changes = replace(changes, removed=pa.concat_tables([whole, changes.removed]))
-    deleted = plan.num_deleted + row_changes.row_count(target, whole)
+    deleted = plan.num_deleted + file_rows.row_count(target, whole)
     if is_recorded and (plan.files_to_rewrite.num_rows or plan.files_to_mark.num_rows):
         going = found.select(*map(quote, target.snapshot.schema.names))
         gone = scan.read(spark, target.log, target.snapshot, whole).unionAll(going)
         deletions, expected = {change_data.DELETE: gone}, {change_data.DELETE: deleted}
-        changes = row_changes.record(target, changes, target.snapshot.metadata, deletions, expected)
+        changes = file_changes.record(target, changes, target.snapshot.metadata, deletions, expected)
     return RowResult(changes, deleted, plan.num_survivors)
 
 
 def _rewrite(spark: SparkSession, target: Target, rows: Rows, candidates: pa.Table, limits: Limits) -> RowResult:
-    """Writes the files anew without the rows."""
+    """Rewrites the files without the rows."""
     chosen = candidates
     if active_files.size(candidates) > limits.at_once:
-        chosen = row_changes.touched(
+        chosen = file_rows.touched(
             _read(spark, target, rows, candidates, with_position=True).filter(_matches(rows)), candidates
         )
         if chosen.num_rows == 0:
             return RowResult(FileChanges(candidates, chosen))
     kept = _read(spark, target, rows, chosen).filter(~_matches(rows))
     written = files.write(kept, target.log, target.snapshot.metadata)
-    deleted = row_changes.row_count(target, chosen) - written.rows
+    deleted = file_rows.row_count(target, chosen) - written.rows
     changes = FileChanges(candidates, chosen, written)
     if deleted < 0:
         written.discard(target.log)
         raise InternalError("a DELETE kept more rows than the files held; nothing was committed", table=target.name)
     if deleted == 0:
-        return RowResult(row_changes.drop_written(target, changes))
+        return RowResult(file_changes.drop_written(target, changes))
     return RowResult(changes, deleted, written.rows)
 
 

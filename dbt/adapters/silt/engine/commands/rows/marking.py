@@ -1,8 +1,8 @@
-"""Taking rows out of files without writing the files anew: deletion vectors, where the table asks for them.
+"""Deletes rows by deletion vectors, without rewriting their files, where the table asks for it.
 
 A verb finds the rows that go, in one pass (`kept`, `positions`). A file that would be left without rows is
-removed; one that would be left with few is written anew, because every later scan would pay for the rows that are gone;
-all others stay, with a vector that marks the rows (`plan`, `changes`).
+removed; one that would be left with few is rewritten, because every later scan would pay for the rows that are gone;
+all others stay, with a vector that deletes the rows (`plan`, `changes`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.reading import scan
-from dbt.adapters.silt.engine.commands.rows import row_changes
-from dbt.adapters.silt.engine.commands.rows.row_changes import FileChanges, Limits, Marked
+from dbt.adapters.silt.engine.commands.rows import file_rows
+from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges, Marked
+from dbt.adapters.silt.engine.commands.rows.selection import Limits
 from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.commands.spark.computed_once import computed_once
 from dbt.adapters.silt.engine.commands.target import Target
@@ -42,7 +43,7 @@ _WORN = 0.8
 
 @dataclass(frozen=True)
 class Plan:
-    """What becomes of the files that lose rows.
+    """The files that lose rows, by what is to be done with each.
 
     Args:
         deleted: the rows to delete, by file.
@@ -80,12 +81,12 @@ class Plan:
 
 
 def writes_deletion_vectors(snapshot: Snapshot) -> bool:
-    """Whether rows of the table are to be marked, rather than their files written anew."""
+    """Whether rows of the table are deleted by deletion vectors, rather than by rewriting their files."""
     return snapshot.properties.enable_deletion_vectors and has_feature(snapshot.protocol, FEATURE)
 
 
 def finds_rows_by_position(snapshot: Snapshot) -> bool:
-    """Whether rows that go are to be found by their positions first: to be marked, or to be recorded as changes.
+    """Whether rows that go are found by their positions first: to be deleted by a vector, or recorded as changes.
 
     What was found once can be read again: change files hold exactly the rows that go from the data files.
     """
@@ -93,9 +94,9 @@ def finds_rows_by_position(snapshot: Snapshot) -> bool:
 
 
 def all_positions(target: Target, chosen: pa.Table) -> dict[str, BitMap64]:
-    """Where all rows of files are."""
+    """The positions of all rows of files."""
     marked = deletion_vectors.read_all(target.log.store, chosen, target.name)
-    sizes = zip(chosen["path"].to_pylist(), row_changes.records(target, chosen), strict=True)
+    sizes = zip(chosen["path"].to_pylist(), file_rows.records(target, chosen), strict=True)
     return {path: marked.get(path, BitMap64()).flip(0, size) for path, size in sizes}
 
 
@@ -110,7 +111,7 @@ def kept(found: DataFrame) -> DataFrame:
 
 
 def positions(rows: DataFrame) -> dict[str, BitMap64]:
-    """Where rows are in their files, by the columns `scan.FILE` and `scan.ROW`; runs a job."""
+    """The positions of rows in their files, by the columns `scan.FILE` and `scan.ROW`; runs a job."""
     of_files = rows.groupBy(scan.FILE).agg(F.collect_list(scan.ROW).alias(scan.ROW))
     with errors.mapped():
         found = of_files.toArrow()
@@ -121,7 +122,7 @@ def positions(rows: DataFrame) -> dict[str, BitMap64]:
 
 
 def plan(target: Target, candidates: pa.Table, deleted: Positions, may_stay: bool = True) -> Plan:
-    """What becomes of files that lose these rows, none of which is marked already.
+    """Decides for each file that loses rows what to do with it; none of the rows is one that a vector deletes already.
 
     Where the table does not ask for deletion vectors, no file stays.
 
@@ -129,10 +130,10 @@ def plan(target: Target, candidates: pa.Table, deleted: Positions, may_stay: boo
         candidates: files that hold them, and others; rows of the snapshot's files.
         may_stay: whether a file may stay without some of its rows.
     """
-    touched = row_changes.at(candidates, deleted)
+    touched = file_rows.at(candidates, deleted)
     before = deletion_vectors.read_all(target.log.store, touched, target.name)
     paths = touched["path"].to_pylist()
-    sizes = dict(zip(paths, row_changes.records(target, touched), strict=True))
+    sizes = dict(zip(paths, file_rows.records(target, touched), strict=True))
     after = {path: before[path] | deleted[path] if path in before else deleted[path] for path in paths}
     shares = [len(after[path]) / sizes[path] for path in paths]
     most = _WORN if may_stay and writes_deletion_vectors(target.snapshot) else 0.0
@@ -151,7 +152,7 @@ def gathered(rows: DataFrame, read: pa.Table, limits: Limits) -> DataFrame:
 
 
 def changes(target: Target, opened: pa.Table, planned: Plan, written: Written | None) -> FileChanges:
-    """What becomes of the files; writes the vectors of those that stay.
+    """The changes of the files; writes the vectors of those that stay.
 
     Args:
         opened: the files whose rows were looked at.

@@ -1,4 +1,4 @@
-"""TRUNCATE TABLE: all files leave the table, and none is read."""
+"""Runs TRUNCATE TABLE: removes all files from the table, and reads none."""
 
 from __future__ import annotations
 

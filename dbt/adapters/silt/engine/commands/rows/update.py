@@ -1,4 +1,4 @@
-"""UPDATE."""
+"""Runs UPDATE."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.reading import scan
-from dbt.adapters.silt.engine.commands.rows import marking, row_changes
-from dbt.adapters.silt.engine.commands.rows.row_changes import FileChanges, Limits, RowResult, Rows
+from dbt.adapters.silt.engine.commands.rows import committing, file_changes, file_rows, marking
+from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges, RowResult
+from dbt.adapters.silt.engine.commands.rows.selection import Limits, Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.commands.writing import change_data, checks, files, generated, set_clause
+from dbt.adapters.silt.engine.commands.writing import change_data, checks, files, generated, reserved_names, set_clause
 from dbt.adapters.silt.engine.commands.writing.checks import Check
 from dbt.adapters.silt.engine.commands.writing.set_clause import AssignedColumn
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
@@ -47,16 +48,16 @@ def update(
         ColumnNotFoundError, InvalidStatementError, TypeMismatchError: an assignment cannot be made.
         DataRejectedError: a new value breaks a rule of the table, or does not fit into its column.
         UnsupportedFeatureError: the table needs a feature that this engine cannot write.
-        ConcurrentModificationError: another writer's commit stands in the way.
+        ConcurrentModificationError: another writer's commit conflicts.
         DataFileMissingError, TableDamagedError: a data file cannot be read.
     """
     started = target.log.clock.now_ms()
     check_writable(target.snapshot.protocol, target.name, target.snapshot.metadata)
-    row_changes.check_names(target.snapshot.schema, target.name)
+    reserved_names.check_names(target.snapshot.schema, target.name)
     assigned = set_clause.resolve(assignments, target.snapshot.schema, rows.alias, target.name)
     result = _run(spark, target, assigned, rows, limits or Limits())
     operation = Operation(OPERATION, metrics=as_strings({"numUpdatedRows": result.changed}))
-    outcome = row_changes.end(target, operation, rows, result, settings, started)
+    outcome = committing.commit_rows(target, operation, rows, result, settings, started)
     return replace(outcome, rows_updated=result.changed)
 
 
@@ -71,17 +72,17 @@ def _run(
     chosen = candidates
     if rows.condition is not None and active_files.size(candidates) > limits.at_once:
         found = _read(spark, target, rows, candidates, with_position=True)
-        chosen = row_changes.touched(found.filter(F.col(_CHANGED)), candidates)
+        chosen = file_rows.touched(found.filter(F.col(_CHANGED)), candidates)
     frame, rules = _new_rows(_read(spark, target, rows, chosen), target, assigned)
     if chosen.num_rows == 0:
         return RowResult(FileChanges(candidates, chosen))
     counts = {_UPDATED: F.count_if(F.col(_CHANGED))}
     written = files.write(frame, target.log, target.snapshot.metadata, rules, counts)
     changes = FileChanges(candidates, chosen, written)
-    row_changes.check_kept(target, changes, row_changes.row_count(target, chosen))
+    file_changes.check_kept(target, changes, file_rows.row_count(target, chosen))
     updated = written.metrics[_UPDATED]
     if updated == 0:
-        return RowResult(row_changes.drop_written(target, changes))
+        return RowResult(file_changes.drop_written(target, changes))
     return RowResult(changes, updated, written.rows - updated)
 
 
@@ -93,7 +94,7 @@ def _mark(
     candidates: pa.Table,
     limits: Limits,
 ) -> RowResult:
-    """Marks the rows where they are, or removes their files, and writes what is then missing."""
+    """Deletes the old rows by deletion vectors, or removes their files, and writes what is then missing."""
     if rows.condition is None:
         before = _read(spark, target, rows, candidates)
         going: Positions = marking.all_positions(target, candidates)
@@ -111,13 +112,13 @@ def _mark(
     both = new.unionByName(left.withColumn(_CHANGED, F.lit(False)), allowMissingColumns=True)
     metadata = target.snapshot.metadata
     written = files.write(marking.gathered(both, plan.touched, limits), target.log, metadata, rules)
-    row_changes.check_kept(
+    file_changes.check_kept(
         target, FileChanges(candidates, plan.removed, written), plan.num_deleted + plan.num_survivors
     )
     changes = marking.changes(target, candidates, plan, written)
     if change_data.is_recorded(target.snapshot):
         images = {change_data.UPDATE_PREIMAGE: before, change_data.UPDATE_POSTIMAGE: new}
-        changes = row_changes.record(target, changes, metadata, images, dict.fromkeys(images, plan.num_deleted))
+        changes = file_changes.record(target, changes, metadata, images, dict.fromkeys(images, plan.num_deleted))
     return RowResult(changes, plan.num_deleted, plan.num_survivors)
 
 

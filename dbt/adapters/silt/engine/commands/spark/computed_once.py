@@ -1,4 +1,4 @@
-"""Rows that are computed once, however often they are read."""
+"""Computes rows once, however often they are read."""
 
 from __future__ import annotations
 

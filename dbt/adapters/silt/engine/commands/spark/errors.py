@@ -1,4 +1,4 @@
-"""Spark's failures as errors of this engine, by error condition; the only place that does so."""
+"""Maps Spark's failures to errors of this engine, by error condition; nothing else does so."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _UNREADABLE = "FAILED_READ_FILE"
 
 @contextlib.contextmanager
 def mapped(table: str | None = None, version: int | None = None) -> Iterator[None]:
-    """RetryQueue Spark's failures to read a data file, or to resolve a statement's names, into errors of ours.
+    """Turns Spark's failures to read a data file, or to resolve a statement's names, into errors of this engine.
 
     All others pass unchanged.
 
@@ -49,7 +49,7 @@ def mapped(table: str | None = None, version: int | None = None) -> Iterator[Non
     Raises:
         DataFileMissingError: a data file is not there.
         TableDamagedError: a data file cannot be read.
-        InvalidStatementError: a name in the statement stands for nothing.
+        InvalidStatementError: a name in the statement is unknown.
     """
     try:
         yield
@@ -85,7 +85,7 @@ def condition(error: PySparkException | Py4JJavaError) -> str:
 
 
 def first_line(error: PySparkException | Py4JJavaError) -> str:
-    """What Spark says, without its SQLSTATE, the plan and Java's stack; of the place of a syntax error, the line."""
+    """Spark's message, without its SQLSTATE, the plan and Java's stack; of the position of a syntax error, the line."""
     text = str(error)
     if isinstance(error, Py4JJavaError):
         with contextlib.suppress(Py4JError):

@@ -1,4 +1,4 @@
-"""What the ending of a file's name says of its format and compression."""
+"""Tells a file's format and compression by the ending of its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading files that belong to no table: what `read_files` gives.
+"""Reads files that belong to no table, for `read_files`.
 
 Strict where Spark's own readers are lenient: a value that is not of its column's type and a header that is not the
 schema's are errors, because Spark would give nulls, or values under another column's name. A quote within quotes is

@@ -1,4 +1,4 @@
-"""A DataFrame of the caller's as what a statement reads."""
+"""Makes a DataFrame of the caller's readable by a statement."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pyspark.sql import DataFrame
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
-from dbt.adapters.silt.engine.kernel.identifiers import quote
 
 
 def check(df: object) -> None:
@@ -31,7 +30,7 @@ def check(df: object) -> None:
 
 @contextmanager
 def view(df: DataFrame, name: str) -> Iterator[None]:
-    """In here, its session has a temporary view of its rows."""
+    """Gives its session a temporary view of its rows for the time of the block."""
     df.createTempView(quote(name))
     try:
         yield

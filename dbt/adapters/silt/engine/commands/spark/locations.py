@@ -1,4 +1,4 @@
-"""What Spark is given for a data file, and what it gives back.
+"""Converts between a data file's path and the path that Spark takes and gives.
 
 Spark takes plain names, in which some characters are patterns. What its `_metadata.file_path` gives is a URI, quoted as
 the log's own paths are (`kernel.paths`).
@@ -16,7 +16,7 @@ _SCHEME_AND_HOST = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*")
 
 
 def spark_path(root: str, log_path: str) -> str:
-    """What `spark.read.parquet` takes for a path of the log.
+    """The path that `spark.read.parquet` takes for a path of the log.
 
     Args:
         root: the table's folder, an absolute local path or a URI.
@@ -25,7 +25,7 @@ def spark_path(root: str, log_path: str) -> str:
 
 
 def reported_path(name: str) -> str:
-    """How `_metadata.file_path` ends for a plain absolute name: all but a local file's `file:` and empty host."""
+    """The end of `_metadata.file_path` for a plain absolute name: all but a local file's `file:` and empty host."""
     scheme = _SCHEME_AND_HOST.match(name)
     head = scheme[0] if scheme else ""
     return head + encode_path(name[len(head) :])

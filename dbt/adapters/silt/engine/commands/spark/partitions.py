@@ -1,9 +1,9 @@
-"""Partition values: as text in the log, as columns in Spark, and as the folders that Spark writes files into.
+"""Converts partition values: text in the log, columns in Spark, and the folders that Spark writes files into.
 
 Our files hold the partition columns too. Spark's writer is given a copy of each as text, from which the log's value is
 read back exactly: a timestamp as its microseconds, because the folder name that Spark would give it is in the session's
 time zone and may stand for two moments; an empty string marked, because Spark would take it for null. The log has no
-spelling for an empty string but that of null: other readers take it for null, ours read it from the file.
+spelling for an empty string but that of null: other readers take it for null, this engine reads it from the file.
 Source: the Delta specification, section "Partition Value Serialization".
 """
 
@@ -42,7 +42,7 @@ _WITH_ZONE = "(Z|:[0-9.]+[+-][0-9:]+)$"
 
 
 def check_partitionable(schema: StructType, partition_columns: Sequence[str], table: str | None = None) -> None:
-    """Passes where files can be told apart by these columns.
+    """Passes where files can be divided by these columns.
 
     Raises:
         ColumnNotFoundError: there is no such column.

@@ -1,4 +1,4 @@
-"""Functions in Python: code of a warehouse that Spark's Python workers run."""
+"""Checks functions in Python: code of a warehouse that Spark's Python workers run."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def register(spark: SparkSession, code: PythonCode, identifier: str) -> None:
 
 
 def _caller(source: str, handler: str, function: str) -> Callable[..., Any]:
-    """What a worker calls: the code is run there, once a process, and never here."""
+    """The function that a worker calls: the code is run there, once a process, and never here."""
     space: dict[str, Any] = {"__name__": function}
 
     # Spark sends an inner function to its workers as it is, so they need nothing of this package.

@@ -1,4 +1,4 @@
-"""The settings of a Spark session that correctness rests on: set by us, and never otherwise."""
+"""Sets the settings of a Spark session that correctness depends on, and refuses other values."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _REQUIRED: Mapping[str, _Required] = {
     "spark.sql.variant.allowReadingShredded": _Required("true", "true", "shredded variants could not be read"),
     "spark.sql.files.ignoreMissingFiles": _Required("false", "false", "rows of a file that is gone would be lost"),
     "spark.sql.files.ignoreCorruptFiles": _Required("false", "false", "rows of a damaged file would be lost"),
-    "spark.sql.caseSensitive": _Required("false", "false", "columns of a table are told apart without case"),
+    "spark.sql.caseSensitive": _Required("false", "false", "columns of a table are distinguished without case"),
     "spark.sql.ansi.doubleQuotedIdentifiers": _Required(
-        "false", "false", "names of tables are told from strings by their quotes"
+        "false", "false", "names of tables are distinguished from strings by their quotes"
     ),
     "spark.sql.parquet.output.committer.class": _Required(
         "org.apache.parquet.hadoop.ParquetOutputCommitter",

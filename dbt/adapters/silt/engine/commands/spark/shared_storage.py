@@ -1,4 +1,4 @@
-"""Whether Spark sees the folders that this process commits to.
+"""Checks that Spark sees the folders that this process commits to.
 
 A Spark Connect server, or a cluster's executors, may run on another machine, or in a container with mounts of its own.
 Data files would then be written to one place and committed in another.

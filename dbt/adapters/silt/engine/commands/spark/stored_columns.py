@@ -1,4 +1,4 @@
-"""Columns on their way between a table and its data files, which know them by physical names under column mapping."""
+"""Converts columns between a table and its data files, which know them by physical names under column mapping."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemas between the kernel's values and Spark's.
+"""Converts schemas between the kernel's values and Spark's.
 
 The log knows no `char` and `varchar`: as Spark does, they are kept as `string` with the type as written in the column's
 metadata, under `CHAR_VARCHAR_KEY`.

@@ -1,4 +1,4 @@
-"""ALTER TABLE and COMMENT ON: properties, CHECK constraints and the table's comment. No data file is touched."""
+"""Runs ALTER TABLE and COMMENT ON for properties, constraints and the table's comment; touches no data file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from dbt.adapters.silt.engine.commands.spark.types import spark_schema
-from dbt.adapters.silt.engine.commands.tables.metadata_commit import check_rows, commit_metadata, with_configuration
+from dbt.adapters.silt.engine.commands.tables.metadata_commit import (
+    MetadataChange,
+    check_rows,
+    commit_metadata,
+    with_configuration,
+)
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing.checks import constraint_checks
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -66,7 +71,7 @@ def set_properties(target: Target, properties: Mapping[str, str], settings: Writ
         if key.lower() == _COMMENT:
             metadata = replace(metadata, description=value)
     operation = Operation("SET TBLPROPERTIES", {"properties": _json(dict(properties))})
-    return commit_metadata(target, operation, metadata, ReadSet(), settings, features=features)
+    return commit_metadata(target, MetadataChange(operation, metadata, features=features), settings)
 
 
 def unset_properties(target: Target, keys: Sequence[str], if_exists: bool, settings: WriteSettings) -> Outcome:
@@ -97,7 +102,7 @@ def unset_properties(target: Target, keys: Sequence[str], if_exists: bool, setti
             )
     parameters = {"properties": _json(list(keys)), "ifExists": if_exists}
     changed = replace(metadata, configuration=configuration)
-    return commit_metadata(target, Operation("UNSET TBLPROPERTIES", parameters), changed, ReadSet(), settings)
+    return commit_metadata(target, MetadataChange(Operation("UNSET TBLPROPERTIES", parameters), changed), settings)
 
 
 def set_comment(target: Target, comment: str | None, settings: WriteSettings) -> Outcome:
@@ -109,7 +114,7 @@ def set_comment(target: Target, comment: str | None, settings: WriteSettings) ->
     _begin(target)
     metadata = replace(target.snapshot.metadata, description=comment or None)
     operation = Operation("SET TBLPROPERTIES", {"properties": _json({_COMMENT: comment or ""})})
-    return commit_metadata(target, operation, metadata, ReadSet(), settings)
+    return commit_metadata(target, MetadataChange(operation, metadata), settings)
 
 
 def add_constraint(spark: SparkSession, target: Target, name: str, condition: str, settings: WriteSettings) -> Outcome:
@@ -134,7 +139,7 @@ def add_constraint(spark: SparkSession, target: Target, name: str, condition: st
     metadata = target.snapshot.metadata
     changed = replace(metadata, configuration={**metadata.configuration, **added})
     operation = Operation("ADD CONSTRAINT", {"name": name, "expr": condition})
-    return commit_metadata(target, operation, changed, ReadSet(whole_table=True), settings)
+    return commit_metadata(target, MetadataChange(operation, changed, ReadSet(whole_table=True)), settings)
 
 
 def add_keys(target: Target, keys: Mapping[str, Key], settings: WriteSettings) -> Outcome:
@@ -149,14 +154,14 @@ def add_keys(target: Target, keys: Mapping[str, Key], settings: WriteSettings) -
     added = checked_keys(keys, target.snapshot.schema, target.name, table_keys(metadata.configuration).values())
     changed = replace(metadata, configuration={**metadata.configuration, **key_properties(added)})
     parameters = {"name": ", ".join(added), "expr": ", ".join(key.sql for key in added.values())}
-    return commit_metadata(target, Operation("ADD CONSTRAINT", parameters), changed, ReadSet(), settings)
+    return commit_metadata(target, MetadataChange(Operation("ADD CONSTRAINT", parameters), changed), settings)
 
 
 def drop_constraint(target: Target, name: str, if_exists: bool, settings: WriteSettings) -> Outcome:
     """Drops a CHECK constraint or a key.
 
     Raises:
-        InvalidStatementError: there is none of that name, and `if_exists` is False.
+        InvalidStatementError: no constraint has that name, and `if_exists` is False.
         ConcurrentModificationError: another writer changed the table's metadata.
     """
     _begin(target)
@@ -174,7 +179,7 @@ def drop_constraint(target: Target, name: str, if_exists: bool, settings: WriteS
         parameters["expr"] = metadata.configuration[key]
     kept = {other: value for other, value in metadata.configuration.items() if other != key}
     changed = replace(metadata, configuration=kept)
-    return commit_metadata(target, Operation("DROP CONSTRAINT", parameters), changed, ReadSet(), settings)
+    return commit_metadata(target, MetadataChange(Operation("DROP CONSTRAINT", parameters), changed), settings)
 
 
 def _begin(target: Target) -> None:

@@ -1,16 +1,16 @@
-"""ALTER TABLE: columns that come, go and change.
+"""Runs ALTER TABLE ... ADD, DROP, ALTER, CHANGE and RENAME COLUMN.
 
 Without column mapping a data file knows its columns by their names. So a column that gets another name, or that goes
-and must not come back with its old values when its name is used again, has the rows written anew: all files of the
+and must not come back with its old values when its name is used again, has the rows rewritten: all files of the
 table, in the one commit. With column mapping (`delta.columnMapping.mode` = `name`) neither touches a data file. Another
-type has the rows written anew as well, but where `delta.enableTypeWidening` is true and the type is a wider one.
+type has the rows rewritten as well, but where `delta.enableTypeWidening` is true and the type is a wider one.
 Everything else changes the metadata only.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.errors import AnalysisException
@@ -18,8 +18,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.reading import scan
-from dbt.adapters.silt.engine.commands.rows import row_changes
-from dbt.adapters.silt.engine.commands.rows.row_changes import FileChanges
+from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows
+from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges
 from dbt.adapters.silt.engine.commands.spark.partitions import check_partitionable
 from dbt.adapters.silt.engine.commands.spark.types import (
     check_storable,
@@ -30,10 +30,10 @@ from dbt.adapters.silt.engine.commands.spark.types import (
     text_length,
 )
 from dbt.adapters.silt.engine.commands.tables import schema_edits, stats_columns
-from dbt.adapters.silt.engine.commands.tables.metadata_commit import check_rows, commit_metadata
+from dbt.adapters.silt.engine.commands.tables.metadata_commit import MetadataChange, check_rows, commit_metadata
 from dbt.adapters.silt.engine.commands.tables.schema_edits import spelled
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings, with_schema
-from dbt.adapters.silt.engine.commands.writing import defaults, files, generated
+from dbt.adapters.silt.engine.commands.writing import defaults, files, generated, reserved_names
 from dbt.adapters.silt.engine.commands.writing.checks import not_null_checks, table_checks
 from dbt.adapters.silt.engine.commands.writing.store_assignment import assign
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
@@ -62,7 +62,7 @@ def add_columns(
 ) -> Outcome:
     """Adds columns, at the end or where they say.
 
-    The rows that are there have null in them, or the column's default: then all rows of the table are written anew.
+    The rows that are there have null in them, or the column's default: then all rows of the table are rewritten.
 
     Raises:
         InvalidStatementError: a column is there already, or a NOT NULL column would be added to rows.
@@ -90,13 +90,13 @@ def add_columns(
         frame = scan.read(spark, target.log, target.snapshot)
         return _finish(target, operation, metadata, frame, settings)
     reads = ReadSet(whole_table=any(not column.nullable for column in columns))
-    return commit_metadata(target, operation, metadata, reads, settings)
+    return commit_metadata(target, MetadataChange(operation, metadata, reads), settings)
 
 
 def drop_columns(
     spark: SparkSession, target: Target, paths: Sequence[Name], if_exists: bool, settings: WriteSettings
 ) -> Outcome:
-    """Drops columns. Without column mapping it writes all rows anew, so it costs what writing the table costs.
+    """Drops columns. Without column mapping it rewrites all rows, so it costs what writing the table costs.
 
     Raises:
         ColumnNotFoundError: there is no such column, and `if_exists` is False.
@@ -111,7 +111,7 @@ def drop_columns(
         if len(path) == 1 and path[0].lower() in _folded(target.snapshot.partition_columns):
             raise InvalidStatementError(
                 f"the column `{path[0]}` cannot be dropped: the table is partitioned by it",
-                remedy="Make the table anew with `create or replace table`",
+                remedy="Re-create the table with `create or replace table`",
                 table=target.name,
             )
         _check_not_clustered_by(target, path)
@@ -128,18 +128,18 @@ def drop_columns(
 def change_columns(
     spark: SparkSession, target: Target, changes: Sequence[ColumnChange], settings: WriteSettings
 ) -> Outcome:
-    """Changes columns: names, types, comments, places and NOT NULL.
+    """Changes columns: names, types, comments, positions and NOT NULL.
 
-    Another name, without column mapping, or type, but for a wider one where `delta.enableTypeWidening` is true, writes
-    all rows of the table anew, so it costs what writing the table costs; all else changes metadata only. SET NOT NULL
-    looks at the statistics, and reads only files that may hold a null.
+    Another name, without column mapping, or type, but for a wider one where `delta.enableTypeWidening` is true,
+    rewrites all rows of the table, so it costs what writing the table costs; all else changes metadata only. SET NOT
+    NULL looks at the statistics, and reads only files that may hold a null.
 
     Raises:
         ColumnNotFoundError: there is no such column.
         InvalidStatementError: another column has the new name, or a constraint or a generated column uses it.
         TypeMismatchError, ValueNotCastableError: the new type cannot hold the column's values.
         NotNullViolationError: a column that is to be NOT NULL holds a null.
-        ConcurrentModificationError: another writer changed the table's metadata, or rows that the change rests on.
+        ConcurrentModificationError: another writer changed the table's metadata, or rows that the change depends on.
     """
     _begin(target)
     schema = target.snapshot.schema
@@ -149,30 +149,21 @@ def change_columns(
         schema = _changed(schema, change, target)
     if any(change.default or change.type for change in changes):
         defaults.check_defaults(spark, schema, target.name)
-    under_new_names, partition_columns = target.snapshot.schema, list(target.snapshot.partition_columns)
-    renames: dict[Name, str] = {}
-    for change in changes:
-        if change.new_name is None or change.new_name == change.path[-1]:
-            continue
-        under_new_names = schema_edits.renamed(under_new_names, change.path, change.new_name, target.name)
-        schema = schema_edits.renamed(schema, change.path, change.new_name, target.name)
-        renames[change.path] = change.new_name
-        if len(change.path) == 1:
-            old = change.path[0].lower()
-            partition_columns = [change.new_name if name.lower() == old else name for name in partition_columns]
-    metadata = replace(_checked_metadata(target, schema), partition_columns=tuple(partition_columns))
-    metadata = keys.with_renamed_columns(stats_columns.renamed(metadata, renames), renames)
+    new_names = _new_names(changes)
+    under_new_names = _renamed(target.snapshot.schema, new_names, target.name)
+    schema = _renamed(schema, new_names, target.name)
+    metadata = _renamed_metadata(target, _checked_metadata(target, schema), new_names)
     operation = _operation(changes, schema)
     moves_files = under_new_names != target.snapshot.schema and not is_mapped(metadata.configuration)
-    for path in renames if moves_files else ():
+    for path in new_names if moves_files else ():
         _check_not_clustered_by(target, path)
-    if renames or any(change.type is not None for change in changes):
+    if new_names or any(change.type is not None for change in changes):
         _check_conditions(spark, target, metadata)
     if moves_files or any(_needs_rewrite(change, target) for change in changes):
         return _finish(target, operation, metadata, _renamed_columns(spark, target, under_new_names), settings)
     _check_nulls(spark, target, changes)
     rests_on_rows = any(change.nullable is False for change in changes)
-    return commit_metadata(target, operation, metadata, ReadSet(whole_table=rests_on_rows), settings)
+    return commit_metadata(target, MetadataChange(operation, metadata, ReadSet(whole_table=rests_on_rows)), settings)
 
 
 def _begin(target: Target) -> None:
@@ -181,7 +172,7 @@ def _begin(target: Target) -> None:
 
 def _checked_metadata(target: Target, schema: StructType) -> Metadata:
     check_storable(schema, target.name, target.snapshot.schema)
-    row_changes.check_names(schema, target.name)
+    reserved_names.check_names(schema, target.name)
     return with_schema(target, schema)
 
 
@@ -201,18 +192,20 @@ def _finish(
     frame: DataFrame | None,
     settings: WriteSettings,
 ) -> Outcome:
-    """Commits the metadata, and the rows of the frame in the place of all that are there."""
+    """Commits the metadata, and replaces all rows by those of the frame."""
     schema = StructType.from_json(metadata.schema_string)
     check_partitionable(schema, metadata.partition_columns, target.name)
     if frame is None or not target.snapshot.num_files:
-        return commit_metadata(target, operation, metadata, ReadSet(whole_table=frame is not None), settings)
+        return commit_metadata(
+            target, MetadataChange(operation, metadata, ReadSet(whole_table=frame is not None)), settings
+        )
     everything = target.snapshot.files
-    expected = row_changes.row_count(target, everything)
+    expected = file_rows.row_count(target, everything)
     assigned = assign(frame, schema, target.name, by_name=True)
     rules = (*assigned.checks, *table_checks(schema, TableProperties(metadata.configuration), target.name))
     written = files.write(assigned.df, target.log, metadata, rules)
-    row_changes.check_kept(target, FileChanges(everything, everything, written), expected)
-    return commit_metadata(target, operation, metadata, ReadSet(whole_table=True), settings, written)
+    file_changes.check_kept(target, FileChanges(everything, everything, written), expected)
+    return commit_metadata(target, MetadataChange(operation, metadata, ReadSet(whole_table=True), written), settings)
 
 
 # Columns that go
@@ -257,6 +250,27 @@ def _without(value: Column, data_type: DataType, gone: Sequence[Name]) -> Column
 
 
 # Columns that change
+
+
+def _new_names(changes: Sequence[ColumnChange]) -> dict[Name, str]:
+    """The columns that get another name, by the paths that they have."""
+    return {
+        each.path: each.new_name for each in changes if each.new_name is not None and each.new_name != each.path[-1]
+    }
+
+
+def _renamed(schema: StructType, new_names: Mapping[Name, str], table: str) -> StructType:
+    for path, new_name in new_names.items():
+        schema = schema_edits.renamed(schema, path, new_name, table)
+    return schema
+
+
+def _renamed_metadata(target: Target, metadata: Metadata, new_names: Mapping[Name, str]) -> Metadata:
+    """The metadata with partition columns, statistics' columns and keys under their new names."""
+    of_columns = {path[0].lower(): new_name for path, new_name in new_names.items() if len(path) == 1}
+    partition_columns = tuple(of_columns.get(name.lower(), name) for name in target.snapshot.partition_columns)
+    renamed = stats_columns.renamed(replace(metadata, partition_columns=partition_columns), new_names)
+    return keys.with_renamed_columns(renamed, new_names)
 
 
 def _changed(schema: StructType, change: ColumnChange, target: Target) -> StructType:

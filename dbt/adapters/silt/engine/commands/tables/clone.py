@@ -1,7 +1,7 @@
-"""CREATE TABLE ... CLONE: a table that begins as a copy of another one at some version.
+"""Runs CREATE TABLE ... CLONE: makes a table that begins as a copy of another one at some version.
 
-A shallow clone names the data files of its source where they are; a deep one has its own. What the source remembers of
-work done on it is not the clone's: its transaction identifiers are not copied.
+A shallow clone names the data files of its source where they are; a deep one has its own. The transaction
+identifiers of the source are not copied: the clone has not done that work.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.commands.commit import commit, replaced_whole
 from dbt.adapters.silt.engine.commands.tables import copies
-from dbt.adapters.silt.engine.commands.tables.creation import Place, check_mode, ended_domains
+from dbt.adapters.silt.engine.commands.tables.creation import TableLocation, check_mode, ended_domains
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.commands.writing.files import Written
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
@@ -44,7 +44,7 @@ _IN_COMMIT_TIMESTAMPS = "delta.enableInCommitTimestamps"
 
 @dataclass(frozen=True)
 class CloneSource:
-    """What is cloned: a table, pinned at a version; `name` is what the history shows."""
+    """The table to clone, pinned at a version; `name` is what the history shows."""
 
     name: str
     log: DeltaLog
@@ -53,18 +53,18 @@ class CloneSource:
 
 @dataclass(frozen=True)
 class CloneOptions:
-    """What the statement says of the clone; `properties` go over the source's."""
+    """The options of the statement; `properties` go over the source's."""
 
     shallow: bool
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
 def clone(
-    place: Place, source: CloneSource, options: CloneOptions, mode: CreateMode, settings: WriteSettings
+    location: TableLocation, source: CloneSource, options: CloneOptions, mode: CreateMode, settings: WriteSettings
 ) -> Outcome:
-    """Makes a clone, or puts it in the place of a table; runs no Spark job.
+    """Makes a clone, or replaces a table by it; runs no Spark job.
 
-    Files that a shallow clone has already, because it is made anew from the same source, stay.
+    Files that a shallow clone has already, because it is made again from the same source, stay.
 
     Raises:
         RelationExistsError, RelationNotFoundError: as `mode` says.
@@ -73,12 +73,12 @@ def clone(
         DataFileMissingError: a file that a deep clone copies is gone.
         ConcurrentCreateError, ConcurrentModificationError: another writer made, or changed, the table meanwhile.
     """
-    base, log = place.base, place.log
+    base, log = location.base, location.log
     if base is not None and mode is CreateMode.CREATE_IF_NOT_EXISTS:
         return Outcome(OPERATION, log.name, base.version, attempts=0)
-    check_mode(place, mode)
-    _check_source(place, source)
-    metadata, protocol = _described(place, source.snapshot, options)
+    check_mode(location, mode)
+    _check_source(location, source)
+    metadata, protocol = _described(location, source.snapshot, options)
     check_writable(protocol, log.name, metadata)
     there = None if base is None else base.files
     if options.shallow:
@@ -110,27 +110,27 @@ def clone(
     )
 
 
-def _check_source(place: Place, source: CloneSource) -> None:
-    if source.log.store.root == place.log.store.root:
+def _check_source(location: TableLocation, source: CloneSource) -> None:
+    if source.log.store.root == location.log.store.root:
         raise UnsupportedStatementError(
             "a table cannot be cloned onto itself",
-            table=place.log.name,
+            table=location.log.name,
             remedy="Use RESTORE TABLE to bring an earlier version back",
         )
-    if place.base is None:
+    if location.base is None:
         return
-    there, wanted = (each.properties.column_mapping_mode for each in (place.base, source.snapshot))
+    there, wanted = (each.properties.column_mapping_mode for each in (location.base, source.snapshot))
     if there != wanted:
         raise UnsupportedStatementError(
             f"the column mapping mode of the table is `{there}`, that of {source.name} is `{wanted}`",
-            table=place.log.name,
+            table=location.log.name,
             remedy="Drop the table first, or clone under another name",
         )
 
 
-def _described(place: Place, source: Snapshot, options: CloneOptions) -> tuple[Metadata, Protocol]:
-    """The source's metadata under an id of its own; its description is the table's own, as in the reference."""
-    base, clock = place.base, place.log.clock
+def _described(location: TableLocation, source: Snapshot, options: CloneOptions) -> tuple[Metadata, Protocol]:
+    """The source's metadata under an id of its own; its description is the table's own, as in delta-spark."""
+    base, clock = location.base, location.log.clock
     asked = checked(options.properties)
     kept = {key: value for key, value in asked.items() if not key.startswith(FEATURE_PREFIX)}
     metadata = Metadata(
@@ -143,7 +143,7 @@ def _described(place: Place, source: Snapshot, options: CloneOptions) -> tuple[M
         created_time=clock.now_ms(),
         format_options=source.metadata.format_options,
     )
-    _check_mapping_kept(place, source, metadata)
+    _check_mapping_kept(location, source, metadata)
     protocol = source.protocol if base is None else merged(base.protocol, source.protocol)
     schema = StructType.from_json(metadata.schema_string)
     return metadata, upgraded(protocol, needed_features(schema, {**metadata.configuration, **asked}))
@@ -160,11 +160,11 @@ def _configuration(source: Snapshot, base: Snapshot | None) -> dict[str, str]:
     return configuration
 
 
-def _check_mapping_kept(place: Place, source: Snapshot, metadata: Metadata) -> None:
+def _check_mapping_kept(location: TableLocation, source: Snapshot, metadata: Metadata) -> None:
     if TableProperties(metadata.configuration).column_mapping_mode != source.properties.column_mapping_mode:
         raise UnsupportedStatementError(
             "a clone has the column mapping mode of its source",
-            table=place.log.name,
+            table=location.log.name,
             remedy="Leave `delta.columnMapping.mode` out, and alter the clone afterwards",
         )
 

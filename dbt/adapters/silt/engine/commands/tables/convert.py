@@ -1,4 +1,4 @@
-"""CONVERT TO DELTA: a folder of Parquet files becomes a table where it stands; no data file is written or moved.
+"""Runs CONVERT TO DELTA: makes a folder of Parquet files a table; no data file is written or moved.
 
 The files are those that one listing finds. One that appears while it runs may be left out: it is then no part of the
 table, and VACUUM deletes it in time, so nothing else should write into the folder meanwhile.
@@ -20,10 +20,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.commit import commit
-from dbt.adapters.silt.engine.commands.rows import row_changes
 from dbt.adapters.silt.engine.commands.spark import partitions
 from dbt.adapters.silt.engine.commands.spark.types import check_storable, spark_type
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
+from dbt.adapters.silt.engine.commands.writing import reserved_names
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidStatementError,
     NotATableError,
@@ -74,7 +74,7 @@ def convert(
         NotATableError: there is no such folder, or no Parquet file in it.
         InvalidStatementError: the folders and the statement do not name the same partition columns.
         TypeMismatchError: the columns of two files are of different types; names both files.
-        ValueNotCastableError: a folder's value is none of its column's type.
+        ValueNotCastableError: a folder's value is not of its column's type.
         TableDamagedError: a file is not a Parquet file.
         ConcurrentCreateError: another writer made the table first.
     """
@@ -84,7 +84,7 @@ def convert(
     _check_partitioning(found, partitioning, log.name)
     schema = _schema(log, found, partitioning)
     check_storable(schema, log.name)
-    row_changes.check_names(schema, log.name)
+    reserved_names.check_names(schema, log.name)
     names = tuple(schema.require(member.name).name for member in partitioning)
     partitions.check_partitionable(schema, names, log.name)
     adds = _adds(spark, log, found, schema, names, with_statistics)
@@ -227,7 +227,7 @@ def _adds(
 def _log_values(
     spark: SparkSession, member: StructField, texts: set[str | None], table: str
 ) -> Mapping[str | None, str | None]:
-    """How the log spells each text that stands in a folder's name, which must be a value of the column's type."""
+    """How the log spells each text in a folder's name, which must be a value of the column's type."""
     given = sorted(text for text in texts if text is not None)
     if not given or member.type == PrimitiveType("string"):
         return {text: text for text in texts}

@@ -1,4 +1,4 @@
-"""The files of a table in another one: named where they are (a shallow clone), or copied (a deep one)."""
+"""Brings the files of a table into another one: by absolute path (a shallow clone), or copied (a deep one)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Final
 
+from dbt.adapters.silt.engine.commands.commit import discarded_on_error
 from dbt.adapters.silt.engine.commands.writing.files import Written
 from dbt.adapters.silt.engine.kernel.files import data_files
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import IN_FILE, IN_FILE_OF_ABSOLUTE_PATH, file_name
@@ -54,11 +55,8 @@ def copied(source: Store, target: DeltaLog, adds: Iterable[AddFile]) -> Written:
     vectors = _target_vectors(folder, target, chosen)
     copies = [_Copy(decode_path(add.path), name) for add, name in zip(chosen, names, strict=True)]
     copies += [_Copy(name, str(file_name(vector))) for name, vector in vectors.items()]
-    try:
+    with discarded_on_error(target, (Written(folder, (), 0),)):
         found = _copy_all(source, target.store, copies)
-    except BaseException:
-        Written(folder, (), 0).discard(target)
-        raise
     done = []
     for add, name in zip(chosen, names, strict=True):
         of_target = _foreign(add, log_path(name), _moved(add.deletion_vector, vectors))
@@ -74,7 +72,7 @@ def absolute_uri(root: str, path: str) -> str:
 
 
 def _foreign(add: AddFile, path: str, vector: DeletionVector | None) -> AddFile:
-    """The file as another table's: what only the source numbers its rows by is left out, as in the reference."""
+    """The file as another table's: what only the source numbers its rows by is left out, as in delta-spark."""
     return replace(
         add,
         path=path,

@@ -1,4 +1,4 @@
-"""CREATE TABLE, with or without a query, and REPLACE TABLE: one commit holds the schema, the data and all else."""
+"""Runs CREATE and REPLACE TABLE, with or without a query: one commit holds the schema, the data and all else."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.silt.engine.commands.commit import commit, replaced_whole
-from dbt.adapters.silt.engine.commands.rows import row_changes
 from dbt.adapters.silt.engine.commands.spark.partitions import check_partitionable
 from dbt.adapters.silt.engine.commands.spark.types import check_storable, column_type, query_schema
-from dbt.adapters.silt.engine.commands.tables.creation import Place, check_mode, ended_domains
+from dbt.adapters.silt.engine.commands.tables.creation import TableLocation, check_mode, ended_domains
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
-from dbt.adapters.silt.engine.commands.writing import defaults, files, generated
+from dbt.adapters.silt.engine.commands.writing import defaults, files, generated, reserved_names
 from dbt.adapters.silt.engine.commands.writing.checks import table_checks
 from dbt.adapters.silt.engine.commands.writing.files import Written
 from dbt.adapters.silt.engine.commands.writing.store_assignment import Assigned, assign
@@ -41,7 +40,7 @@ _COMMANDS = frozenset(("delta.minreaderversion", "delta.minwriterversion", "delt
 
 @dataclass(frozen=True)
 class Definition:
-    """What the statement says of the table.
+    """The definition of a table, as the statement gives it.
 
     Args:
         columns: in order; empty where the query gives them all. With a query they are matched by position; it may
@@ -60,7 +59,7 @@ class Definition:
 
 def create(
     spark: SparkSession,
-    place: Place,
+    location: TableLocation,
     definition: Definition,
     query: DataFrame | None,
     mode: CreateMode,
@@ -77,17 +76,17 @@ def create(
         DataRejectedError: a row breaks a rule that the definition sets.
         ConcurrentCreateError: another writer made the table first.
     """
-    name, base = place.log.name, place.base
+    name, base = location.log.name, location.base
     operation = _operation_name(mode, query)
     if base is not None and mode is CreateMode.CREATE_IF_NOT_EXISTS:
         return Outcome(operation, name, base.version, rows_inserted=0, attempts=0)
-    check_mode(place, mode)
-    metadata, protocol = _described(place, definition, query)
+    check_mode(location, mode)
+    metadata, protocol = _described(location, definition, query)
     schema = StructType.from_json(metadata.schema_string)
     generated.check_expressions(spark, schema, name)
     defaults.check_defaults(spark, schema, name)
-    written = None if query is None else _write(place.log, metadata, query)
-    return _commit(place, metadata, protocol, written, operation, settings)
+    written = None if query is None else _write(location.log, metadata, query)
+    return _commit(location, metadata, protocol, written, operation, settings)
 
 
 def _operation_name(mode: CreateMode, query: DataFrame | None) -> str:
@@ -95,9 +94,9 @@ def _operation_name(mode: CreateMode, query: DataFrame | None) -> str:
     return f"{verb} TABLE" if query is None else f"{verb} TABLE AS SELECT"
 
 
-def _described(place: Place, definition: Definition, query: DataFrame | None) -> tuple[Metadata, Protocol]:
+def _described(location: TableLocation, definition: Definition, query: DataFrame | None) -> tuple[Metadata, Protocol]:
     """The new table's metadata, and the least protocol that it needs and the table that is there does not exceed."""
-    name, base, clock = place.log.name, place.base, place.log.clock
+    name, base, clock = location.log.name, location.base, location.log.clock
     schema = _schema(definition, query, name)
     partition_columns = tuple(schema.require(column, name).name for column in definition.partition_columns)
     check_partitionable(schema, partition_columns, name)
@@ -132,7 +131,7 @@ def _schema(definition: Definition, query: DataFrame | None, table: str) -> Stru
             "a table needs at least one column", remedy="Name its columns, or give a query", table=table
         )
     check_storable(schema, table)
-    row_changes.check_names(schema, table)
+    reserved_names.check_names(schema, table)
     return schema
 
 
@@ -185,17 +184,17 @@ def _write(log: DeltaLog, metadata: Metadata, query: DataFrame) -> Written:
 
 
 def _commit(
-    place: Place,
+    location: TableLocation,
     metadata: Metadata,
     protocol: Protocol,
     written: Written | None,
     operation: str,
     settings: WriteSettings,
 ) -> Outcome:
-    base, log = place.base, place.log
+    base, log = location.base, location.log
     now = log.clock.now_ms()
     changes = Changes(
-        operation=Operation(operation, _parameters(place, metadata), _metrics(written, base)),
+        operation=Operation(operation, _parameters(location, metadata), _metrics(written, base)),
         adds=() if written is None else written.adds,
         removes=() if base is None else tuple(add.remove(now) for add in base.add_files()),
         metadata=metadata,
@@ -216,10 +215,10 @@ def _commit(
     )
 
 
-def _parameters(place: Place, metadata: Metadata) -> dict[str, Json]:
+def _parameters(location: TableLocation, metadata: Metadata) -> dict[str, Json]:
     described = {} if metadata.description is None else {"description": metadata.description}
     return {
-        "isManaged": str(place.is_managed).lower(),
+        "isManaged": str(location.is_managed).lower(),
         **described,
         "partitionBy": json.dumps(list(metadata.partition_columns), ensure_ascii=False),
         "clusterBy": "[]",

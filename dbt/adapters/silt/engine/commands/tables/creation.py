@@ -1,4 +1,4 @@
-"""What every statement that makes a table has: where it is to be, and what happens where one is already."""
+"""Checks that a table may be made at its location, for every statement that makes one."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _ROW_TRACKING = "delta.rowTracking"
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where the table is to be.
+class TableLocation:
+    """The location of a table to be made.
 
     Args:
         log: of the table, whose folder must be there.
@@ -28,20 +28,20 @@ class Place:
     is_managed: bool = True
 
 
-def check_mode(place: Place, mode: CreateMode) -> None:
+def check_mode(location: TableLocation, mode: CreateMode) -> None:
     """Passes where the table may be made, or replaced.
 
     Raises:
         RelationExistsError, RelationNotFoundError: as `mode` says.
     """
-    if place.base is not None and mode is CreateMode.CREATE:
-        raise RelationExistsError("there is already a table of that name", table=place.log.name)
-    if place.base is None and mode is CreateMode.REPLACE:
-        raise RelationNotFoundError("there is no such table to replace", table=place.log.name)
+    if location.base is not None and mode is CreateMode.CREATE:
+        raise RelationExistsError("there is already a table of that name", table=location.log.name)
+    if location.base is None and mode is CreateMode.REPLACE:
+        raise RelationNotFoundError("there is no such table to replace", table=location.log.name)
 
 
 def ended_domains(base: Snapshot) -> tuple[DomainMetadata, ...]:
-    """What other features kept of a table that is replaced, such as its clustering, as removed."""
+    """The domain metadata of a table that is replaced, such as its clustering, as removed."""
     return tuple(
         DomainMetadata(domain.domain, domain.configuration, removed=True)
         for domain in base.domains.values()

@@ -1,4 +1,4 @@
-"""DESCRIBE and SHOW of one table, answered from its log: rows as plain values, without a Spark job."""
+"""Answers DESCRIBE and SHOW of one table from its log: rows as plain values, without a Spark job."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def create_statement(name: str, snapshot: Snapshot) -> Answer:
 
 
 def _facts(log: DeltaLog, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    """What a table is besides its columns, by the names that Spark gives it."""
+    """The facts of a table besides its columns, by the names that Spark gives them."""
     metadata = snapshot.metadata
     facts = {
         "Name": log.name,

@@ -1,9 +1,9 @@
-"""Committing a change of a table's metadata, with the rows written anew where it needs that."""
+"""Commits a change of a table's metadata, with rewritten rows where it needs them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -22,29 +22,33 @@ from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 
 
-def commit_metadata(
-    target: Target,
-    operation: Operation,
-    metadata: Metadata,
-    reads: ReadSet,
-    settings: WriteSettings,
-    written: Written | None = None,
-    features: Mapping[str, str] | None = None,
-) -> Outcome:
-    """Commits the metadata, and the protocol that it needs; where that changes nothing, only if there is a `txn`.
+@dataclass(frozen=True)
+class MetadataChange:
+    """A table's new metadata, and what comes with it.
 
     Args:
-        reads: what the change rests on: the whole table where all rows keep a rule that it adds.
+        reads: what the change depends on: the whole table where all rows keep a rule that it adds.
         written: all rows of the table as the new schema has them; None where the data files stay.
         features: properties that ask for a feature by name, and are not kept.
+    """
+
+    operation: Operation
+    metadata: Metadata
+    reads: ReadSet = field(default_factory=ReadSet)
+    written: Written | None = None
+    features: Mapping[str, str] = field(default_factory=dict)
+
+
+def commit_metadata(target: Target, change: MetadataChange, settings: WriteSettings) -> Outcome:
+    """Commits the metadata, and the protocol that it needs; where that changes nothing, only if there is a `txn`.
 
     Raises:
         UnsupportedFeatureError: the new metadata needs a feature that this engine does not write.
-        ConcurrentModificationError: another writer's commit stands in the way.
+        ConcurrentModificationError: another writer's commit conflicts.
     """
-    snapshot = target.snapshot
+    snapshot, operation, metadata, written = target.snapshot, change.operation, change.metadata, change.written
     schema = StructType.from_json(metadata.schema_string)
-    asked = {**metadata.configuration, **(features or {})}
+    asked = {**metadata.configuration, **change.features}
     protocol = upgraded(snapshot.protocol, needed_features(schema, asked))
     check_writable(protocol, target.name, metadata)
     unchanged = metadata == snapshot.metadata and protocol == snapshot.protocol and written is None
@@ -59,7 +63,7 @@ def commit_metadata(
         protocol=None if protocol == snapshot.protocol else protocol,
     )
     kept = () if written is None else (written,)
-    committed = commit(target.log, snapshot, changes, reads, settings, kept)
+    committed = commit(target.log, snapshot, changes, change.reads, settings, kept)
     return Outcome(
         operation.name,
         target.name,

@@ -1,4 +1,4 @@
-"""What ALTER TABLE does to a schema, as functions from one schema to the next.
+"""Edits schemas for ALTER TABLE, as functions from one schema to the next.
 
 A column is named by its path: the members of structs by their names, the elements of an array by `element`, the keys
 and values of a map by `key` and `value`.
@@ -116,7 +116,7 @@ def changed(schema: StructType, path: Name, change: Callable[[StructField], Stru
 
 
 def moved(schema: StructType, path: Name, position: Position, table: str) -> StructType:
-    """The schema with a column in another place of its level.
+    """The schema with a column at another position of its level.
 
     Raises:
         ColumnNotFoundError: there is no such column, or none to put it after.
@@ -207,7 +207,7 @@ def _placed(struct: StructType, name: str, position: Position | None, table: str
 
 
 def _without_inner_details(data_type: DataType) -> DataType:
-    """The type without comments and nullability inside, which a type given anew does not repeat."""
+    """The type without comments and nullability inside, which a newly given type does not repeat."""
     if isinstance(data_type, StructType):
         return StructType(tuple(StructField(m.name.lower(), _without_inner_details(m.type)) for m in data_type))
     if isinstance(data_type, ArrayType):

@@ -1,4 +1,4 @@
-"""`delta.dataSkippingStatsColumns`, which names columns as users see them, following columns that are renamed or go."""
+"""Adapts `delta.dataSkippingStatsColumns`, which names columns as users see them, to renamed and dropped columns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def without(metadata: Metadata, gone: Sequence[Name]) -> Metadata:
 
 
 def renamed(metadata: Metadata, new_names: Mapping[Name, str]) -> Metadata:
-    """The metadata with columns, and what stands inside of them, under new names.
+    """The metadata with columns, and those inside of them, under new names.
 
     Args:
         new_names: by the paths that the columns had before any was renamed.

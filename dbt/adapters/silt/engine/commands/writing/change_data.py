@@ -1,4 +1,4 @@
-"""Writing the change data feed: the rows that a commit changes, beside the data files that it writes.
+"""Writes the change data feed: the rows that a commit changes, next to the data files that it writes.
 
 Source: the Delta specification, section "Change Data Files". A version that has change files is read by these alone, so
 a verb that records any change of its commit records all of them. A commit that only adds files, or only removes whole

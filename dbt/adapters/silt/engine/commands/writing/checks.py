@@ -1,4 +1,4 @@
-"""Rules that rows must keep, observed while they are written.
+"""Checks the rules of a table on rows while they are written.
 
 A check never fails a job: `files.write` counts the rows that break it, on the same pass, and raises its error
 afterwards, before anything is committed.
@@ -54,7 +54,7 @@ class Check:
 
 
 def table_checks(schema: StructType, properties: TableProperties, table: str) -> tuple[Check, ...]:
-    """What every row must keep: NOT NULL, the length of texts, CHECK constraints, invariants, generated columns."""
+    """The rules for every row: NOT NULL, the length of texts, CHECK constraints, invariants, generated columns."""
     return (
         *not_null_checks(schema, table),
         *_length_checks(schema, table),

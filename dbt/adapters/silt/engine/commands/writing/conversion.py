@@ -1,4 +1,4 @@
-"""How a value of one type becomes a value of another, by the rules of store assignment.
+"""Converts values of one type to another by the rules of store assignment.
 
 Numbers go into numbers, dates and times into dates and times, every simple type into text, text into every simple type;
 arrays, maps and structs go by their parts. Nothing else is stored.

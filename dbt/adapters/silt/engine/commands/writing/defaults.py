@@ -1,4 +1,4 @@
-"""Default values of columns: which texts can be one (specification: "Default Columns")."""
+"""Checks the default values of columns (specification: "Default Columns")."""
 
 from __future__ import annotations
 

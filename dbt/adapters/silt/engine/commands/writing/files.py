@@ -1,4 +1,4 @@
-"""Writing data files: Spark writes them into a new sub-folder of the table's folder, then their footers are read.
+"""Writes data files: Spark writes them into a new sub-folder of the table's folder, then their footers are read.
 
 A folder of its own means that nothing is ever moved, that two writers never share Spark's `_temporary`, and that what a
 failed statement leaves behind is one folder. The files count as written only if they hold exactly as many rows as were
@@ -15,6 +15,7 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
+from dbt.adapters.silt.engine.commands.commit import discarded_on_error
 from dbt.adapters.silt.engine.commands.spark import errors, partitions, required_settings, stored_columns
 from dbt.adapters.silt.engine.commands.spark.types import check_voids, is_void
 from dbt.adapters.silt.engine.commands.writing.checks import Check
@@ -66,7 +67,7 @@ class Written:
         return sum(add.size for add in self.adds)
 
     def operation_metrics(self) -> dict[str, int]:
-        """By the names that the reference has for them."""
+        """By delta-spark's names."""
         return {"numFiles": len(self.adds), "numOutputRows": self.rows, "numOutputBytes": self.size}
 
     def discard(self, log: DeltaLog) -> None:
@@ -115,7 +116,7 @@ def write_change_data(df: DataFrame, log: DeltaLog, metadata: Metadata, metrics:
 
 
 def check_settings(df: DataFrame) -> None:
-    """Passes where the session's settings are those that the files' correctness rests on.
+    """Passes where the session's settings are those that the files' correctness depends on.
 
     Raises:
         InvalidSettingError: one is not.
@@ -135,7 +136,7 @@ def _write(
     """Writes into a new folder, which goes again where that fails."""
     check_settings(arranged)
     check_voids(StructType.from_json(metadata.schema_string), log.name)
-    try:
+    with discarded_on_error(log, (Written(folder, (), 0),)):
         observed = _run(arranged, f"{log.store.root}/{folder}", metadata, checks, metrics)
         _raise_violation(checks, observed)
         adds, rows = _collect(log, folder, metadata)
@@ -143,9 +144,6 @@ def _write(
             raise InternalError(
                 f"{observed[_ROWS]} rows were written, but the files hold {rows}; nothing was committed", table=log.name
             )
-    except BaseException:
-        _delete(log, folder)
-        raise
     return Written(folder, adds, rows, {name: observed[name] for name in metrics})
 
 

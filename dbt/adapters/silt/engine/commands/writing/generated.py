@@ -1,4 +1,4 @@
-"""Generated columns: values that an expression over other columns of the row gives.
+"""Computes and checks generated columns: values of an expression over other columns of the row.
 
 Source: the Delta specification, section "Generated Columns". A writer computes the values that a statement does not
 give, and holds those that it does give to the expression (`checks.table_checks`). What an expression may be is the
@@ -45,7 +45,7 @@ def generated_columns(schema: StructType) -> tuple[StructField, ...]:
 
 
 def value(member: StructField) -> Column:
-    """What a generated column is to hold, over the table's columns."""
+    """The value of a generated column, over the table's columns."""
     # The line break ends a comment at the expression's end.
     return F.expr(f"cast(({member.generation_expression}\n) as {member.type.sql_name})")
 
@@ -102,7 +102,7 @@ def check_not_used(spark: SparkSession, schema: StructType, names: Iterable[str]
                 raise InvalidStatementError(
                     f"the column `{name}` cannot be changed: the generated column `{member.name}` is computed from it, "
                     f"as {member.generation_expression}",
-                    remedy=f"Drop the column `{member.name}` first, or make the table anew",
+                    remedy=f"Drop the column `{member.name}` first, or re-create the table",
                     table=table,
                 )
 
@@ -125,7 +125,7 @@ def _check_expression(spark: SparkSession, base: StructType, member: StructField
         raise refused("it holds a query")
     rows = _empty(spark, base)
     given = _analysed(lambda: kernel_schema(rows.select(F.expr(f"({text}\n)")).schema).fields[0].type, refused)
-    # No aggregate, window or random value can stand in the condition of a join.
+    # No aggregate, window or random value can be in the condition of a join.
     _analysed(lambda: rows.join(_empty(spark, StructType()), F.expr(f"({text}\n) is null")).schema, refused)
     if nullable(given) != nullable(member.type):
         raise TypeMismatchError(

@@ -1,4 +1,4 @@
-"""SET column = value: the values as columns of the table, for UPDATE and MERGE.
+"""Turns `SET column = value` of UPDATE and MERGE into columns of the table.
 
 A value goes through the rules of store assignment (`conversion`). A value that its column cannot hold shows in a column
 of its own, which a check looks at while the rows are written.

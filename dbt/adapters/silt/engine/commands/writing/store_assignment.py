@@ -1,4 +1,4 @@
-"""Store assignment: a query's columns become the table's.
+"""Assigns a query's columns to the table's, by Spark's rules of store assignment.
 
 The rules are Spark's ANSI store assignment, whatever `spark.sql.ansi.enabled` says, and text may be stored in any
 simple type too, as seeds and snapshots ask for. A value that the column cannot hold is counted by a check, never stored

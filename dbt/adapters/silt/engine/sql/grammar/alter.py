@@ -1,4 +1,4 @@
-"""ALTER TABLE and ALTER VIEW."""
+"""The grammar of ALTER TABLE and ALTER VIEW."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def alter(cursor: Cursor) -> Statement | None:
 
 
 def _shared_action(cursor: Cursor, kind: ObjectKind, name: Name) -> Statement | None:
-    """What tables and views have in common: RENAME TO and properties."""
+    """The actions that tables and views share: RENAME TO and properties."""
     if cursor.take("RENAME", "TO"):
         return Rename(text=cursor.statement, kind=kind, name=name, new_name=cursor.name("the new name"))
     if cursor.take("SET", "TBLPROPERTIES"):
@@ -160,7 +160,7 @@ def _column_change(cursor: Cursor) -> ColumnChange:
 
 
 def _other_actions(cursor: Cursor) -> tuple[str, ...]:
-    """What is left of an ALTER COLUMN (tags, masks), in the words of the text."""
+    """The rest of an ALTER COLUMN (tags, masks), as the text has it."""
     return () if cursor.at_end else (f"ALTER COLUMN {cursor.rest()}",)
 
 

@@ -1,4 +1,4 @@
-"""WITH in front of INSERT, DELETE, UPDATE and MERGE.
+"""The grammar of WITH before INSERT, DELETE, UPDATE and MERGE.
 
 The common table expressions move into every query of the statement that could use them, so that each query and each
 condition of a statement stands on its own.

@@ -1,4 +1,4 @@
-"""CREATE, DROP and COMMENT ON."""
+"""The grammar of CREATE, DROP and COMMENT ON."""
 
 from __future__ import annotations
 

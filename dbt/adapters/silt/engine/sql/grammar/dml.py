@@ -1,4 +1,4 @@
-"""DELETE, UPDATE, MERGE and TRUNCATE."""
+"""The grammar of DELETE, UPDATE, MERGE and TRUNCATE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The expressions of DELETE, UPDATE and MERGE: conditions and values, as text."""
+"""Lists and replaces the expressions of DELETE, UPDATE and MERGE: conditions and values, as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CREATE FUNCTION."""
+"""The grammar of CREATE FUNCTION."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""INSERT, in all the forms that Spark and Delta know."""
+"""The grammar of INSERT, in all the forms that Spark and Delta know."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements that look after a table: ANALYZE, OPTIMIZE, VACUUM, RESTORE, CONVERT."""
+"""The grammar of table maintenance: ANALYZE, OPTIMIZE, VACUUM, RESTORE, CONVERT."""
 
 from __future__ import annotations
 

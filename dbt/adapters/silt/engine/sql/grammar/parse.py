@@ -1,6 +1,6 @@
-"""SQL text in, one statement out.
+"""Parses SQL text into one statement.
 
-The grammar is our own and small: it knows the frame of each statement (which table, which clauses) and keeps queries,
+The grammar is small: it knows the frame of each statement (which table, which clauses) and keeps queries,
 expressions and types as text, so that Spark sees what the user wrote. What it does not recognise it does not guess at.
 """
 

@@ -1,4 +1,4 @@
-"""Statements about the session: USE, SET, RESET, CALL and Spark's cache."""
+"""The grammar of the session: USE, SET, RESET, CALL and Spark's cache."""
 
 from __future__ import annotations
 

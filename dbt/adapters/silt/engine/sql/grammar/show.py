@@ -1,4 +1,4 @@
-"""Statements that only ask: DESCRIBE and SHOW."""
+"""The grammar of DESCRIBE and SHOW."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CREATE TABLE: columns, constraints, clauses, query, LIKE and CLONE."""
+"""The grammar of CREATE TABLE: columns, constraints, clauses, query, LIKE and CLONE."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def _with_clause(cursor: Cursor, statement: CreateTable) -> CreateTable:
 
 
 def _other_clause(cursor: Cursor) -> str:
-    """The text of a clause that is none of ours, up to the next clause or the query."""
+    """The text of a clause that is not supported, up to the next clause or the query."""
     first = cursor.at_token
     while not cursor.at_end:
         cursor.at_token += 2 if cursor.ahead(1).word == "AS" else 1  # STORED AS, NULL DEFINED AS

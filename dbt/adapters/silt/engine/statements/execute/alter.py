@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.commands.tables import alter, alter_columns
 from dbt.adapters.silt.engine.commands.target import Outcome, Target
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
@@ -16,7 +17,7 @@ from dbt.adapters.silt.engine.statements.execute.functions import refuse_calls
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseView
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark
-from dbt.adapters.silt.engine.statements.steps.table_change import Texts, Verb, change_table, refuse_unsupported
+from dbt.adapters.silt.engine.statements.steps.on_table import Texts, Verb, change_table, refuse_unsupported
 
 
 def add_columns(context: Context, statement: ast.AddColumns) -> Result:
@@ -57,28 +58,25 @@ def alter_columns_(context: Context, statement: ast.AlterColumns) -> Result:
 
 def set_properties(context: Context, statement: ast.SetProperties) -> Result:
     """ALTER TABLE | VIEW ... SET TBLPROPERTIES."""
-    meaning = context.namespace.meaning(statement.name)
-    if isinstance(meaning, WarehouseView):
-        view = replace(meaning.view, properties={**meaning.view.properties, **statement.properties})
-        context.catalog.put_view(view, replace=True)
-        return Result()
-    return _altered(
+    return _view_or_table_altered(
         context,
         statement,
+        lambda view: replace(view, properties={**view.properties, **statement.properties}),
         lambda target: alter.set_properties(target, statement.properties, context.settings),
     )
 
 
 def unset_properties(context: Context, statement: ast.UnsetProperties) -> Result:
     """ALTER TABLE | VIEW ... UNSET TBLPROPERTIES."""
-    meaning = context.namespace.meaning(statement.name)
-    if isinstance(meaning, WarehouseView):
-        kept = {key: value for key, value in meaning.view.properties.items() if key not in statement.keys}
-        context.catalog.put_view(replace(meaning.view, properties=kept), replace=True)
-        return Result()
-    return _altered(
+
+    def unset(view: View) -> View:
+        kept = {key: value for key, value in view.properties.items() if key not in statement.keys}
+        return replace(view, properties=kept)
+
+    return _view_or_table_altered(
         context,
         statement,
+        unset,
         lambda target: alter.unset_properties(target, statement.keys, statement.if_exists, context.settings),
     )
 
@@ -120,25 +118,32 @@ def comment_on(context: Context, statement: ast.CommentOn) -> Result:
             statement,
             lambda target: alter_columns.change_columns(context.spark, target, (change,), context.settings),
         )
-    meaning = context.namespace.meaning(statement.name)
-    if isinstance(meaning, WarehouseView):
-        context.catalog.put_view(replace(meaning.view, comment=statement.comment), replace=True)
-        return Result()
-    return _altered(
+    return _view_or_table_altered(
         context,
         statement,
+        lambda view: replace(view, comment=statement.comment),
         lambda target: alter.set_comment(target, statement.comment, context.settings),
     )
 
 
 def alter_other(context: Context, statement: ast.AlterOther) -> Result:
-    """Any other ALTER: Spark's on what is Spark's, refused on what is ours."""
+    """Any other ALTER: Spark's on what is Spark's, refused on what is in a warehouse."""
     if not context.namespace.may_be_in_warehouse(statement.name):
         return pass_to_spark(context, statement)
     refuse_unsupported(statement, ".".join(statement.name))
     raise UnsupportedStatementError(
         "this ALTER is not supported", table=".".join(statement.name), remedy="See the README's table of features"
     )
+
+
+def _view_or_table_altered(
+    context: Context, statement: OnObject, edit: Callable[[View], View], command: Callable[[Target], Outcome]
+) -> Result:
+    meaning = context.namespace.meaning(statement.name)
+    if not isinstance(meaning, WarehouseView):
+        return _altered(context, statement, command)
+    context.catalog.put_view(edit(meaning.view), replace=True)
+    return Result()
 
 
 def _altered(context: Context, statement: OnTable | OnObject, command: Callable[[Target], Outcome]) -> Result:

@@ -1,4 +1,4 @@
-"""The constraints of a table as its definition lists them: named, and those that are enforced told from keys."""
+"""Names the constraints of a table's definition, and separates CHECK constraints from keys."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from functools import partial
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.commands.tables import create
 from dbt.adapters.silt.engine.commands.tables.create import Definition
-from dbt.adapters.silt.engine.commands.tables.creation import Place
+from dbt.adapters.silt.engine.commands.tables.creation import TableLocation
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
@@ -18,7 +18,7 @@ from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget, create_target_of
 from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark, pass_with_query
-from dbt.adapters.silt.engine.statements.steps.table_change import Maker, Verb, make_table, settings_with
+from dbt.adapters.silt.engine.statements.steps.on_table import Maker, Verb, make_table, settings_with
 
 _OPERATION = "CREATE TABLE"
 _FORMATS = (None, "delta", "silt")
@@ -43,7 +43,7 @@ def create_table(context: Context, statement: ast.CreateTable) -> Result:
         settings = settings_with(context, resolved)
         return lambda log: create.create(
             context.spark,
-            Place(log, resolved.target, is_managed=target.path is None),
+            TableLocation(log, resolved.target, is_managed=target.path is None),
             definition,
             query,
             statement.mode,
@@ -71,7 +71,9 @@ def create_table_like(context: Context, statement: ast.CreateTableLike) -> Resul
         definition = _like(kernel_schema(context.frame(resolved).schema), statement)
         base = None if target.log is None else target.log.snapshot()
         settings = settings_with(context, resolved)
-        return lambda log: create.create(context.spark, Place(log, base), definition, None, statement.mode, settings)
+        return lambda log: create.create(
+            context.spark, TableLocation(log, base), definition, None, statement.mode, settings
+        )
 
     refuse = partial(_refuse, statement)
     return make_table(context, statement, Verb(_OPERATION, refuse), target, define)
@@ -91,7 +93,7 @@ def _refuse(statement: ast.CreateTable | ast.CreateTableLike, table: str) -> Non
         )
     if statement.location is not None:
         raise UnsupportedStatementError(
-            "the place of a table that has a name is its folder in the warehouse",
+            "the location of a table that has a name is its folder in the warehouse",
             table=table,
             remedy=f"Leave LOCATION out, or create it as delta.`{statement.location}`",
         )

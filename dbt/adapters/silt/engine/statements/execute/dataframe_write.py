@@ -1,4 +1,4 @@
-"""Rows of a DataFrame into a table, as Spark's DataFrameWriter has it: each mode is one of the statements."""
+"""Writes rows of a DataFrame into a table, as Spark's DataFrameWriter does: each mode is one of the statements."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _MODES: Final[Mapping[str, SaveMode]] = {
 
 
 class WriteOptions(TypedDict, total=False):
-    """How rows are written.
+    """The options of `Warehouse.write`.
 
     Attributes:
         partition_by: the partition columns of a table that is made; of one that is there, its own.
@@ -79,7 +79,7 @@ def statement(table: str, view: str, mode: str, options: Mapping[str, Any]) -> a
     found = _MODES.get(mode.lower()) if isinstance(mode, str) else None
     if found is None:
         raise InvalidArgumentError(
-            f"the mode of a write cannot be {mode!r}", remedy="The modes are append, overwrite, error and ignore"
+            f"unknown write mode {mode!r}", remedy="The modes are append, overwrite, error and ignore"
         )
     columns = options.get("partition_by")
     written = ast.WriteRows(
@@ -100,7 +100,7 @@ def write(context: Context, statement: ast.WriteRows) -> Result:
     """Appends, overwrites or creates, by what is there."""
     target = create_target_of(context, statement.table, CreateMode.CREATE)
     if target is None:
-        raise _not_ours(statement.table)
+        raise _not_in_warehouse(statement.table)
     if target.log is None or statement.mode in (SaveMode.ERROR, SaveMode.IGNORE):
         return _create(context, statement, target)
     snapshot = target.log.snapshot()
@@ -114,7 +114,7 @@ def recorded_version(namespace: Namespace, table: str, app_id: str) -> int | Non
     """The latest version that an application has committed to a table; None if it has none, or there is no table.
 
     Raises:
-        InvalidNameError, SchemaNotFoundError: the name is not one of ours.
+        InvalidNameError, SchemaNotFoundError: the name is not in the warehouse.
         UnsupportedStatementError: it is a view's.
     """
     log = _table(namespace, _name(table))
@@ -128,33 +128,35 @@ def _table(namespace: Namespace, name: Name) -> DeltaLog | None:
         return log if log.exists() else None
     full = namespace.writable(name)
     if full is None:
-        raise _not_ours(name)
+        raise _not_in_warehouse(name)
     entry = namespace.catalog.find(full)
     if entry is not None and entry.kind is not RelationKind.TABLE:
-        raise UnsupportedStatementError("a view holds no record of work", table=str(full), remedy="Name a table")
+        raise UnsupportedStatementError(
+            "a view records no transaction identifiers", table=str(full), remedy="Name a table"
+        )
     return None if entry is None else namespace.catalog.table(full)
 
 
-def _not_ours(name: Name) -> InvalidNameError:
+def _not_in_warehouse(name: Name) -> InvalidNameError:
     return InvalidNameError(
-        f"`{'.'.join(name)}` is not in a warehouse of ours",
+        f"`{'.'.join(name)}` is not in a warehouse",
         remedy="Name one of its schemas, such as `main`; a table of Spark's own is written by `df.writeTo`",
     )
 
 
 def _check_options(written: ast.WriteRows) -> None:
-    contradictions = {
-        "`overwrite_schema` goes with the mode `overwrite` only": written.overwrite_schema,
-        "`replace_where` goes with the mode `overwrite` only": written.replace_where is not None,
-    }
-    if written.mode is SaveMode.OVERWRITE:
-        contradictions = {
-            "`overwrite_schema` replaces all rows, `replace_where` some": written.overwrite_schema
-            and written.replace_where is not None,
-            "`overwrite_schema` drops the columns that `merge_schema` keeps": written.overwrite_schema
-            and written.merge_schema,
-        }
-    for problem, is_met in contradictions.items():
+    replaces_where = written.replace_where is not None
+    is_overwrite = written.mode is SaveMode.OVERWRITE
+    contradictions = (
+        ("`overwrite_schema` is for the mode `overwrite` only", written.overwrite_schema and not is_overwrite),
+        ("`replace_where` is for the mode `overwrite` only", replaces_where and not is_overwrite),
+        ("`overwrite_schema` replaces all rows, `replace_where` some", written.overwrite_schema and replaces_where),
+        (
+            "`overwrite_schema` drops the columns that `merge_schema` keeps",
+            written.overwrite_schema and written.merge_schema,
+        ),
+    )
+    for problem, is_met in contradictions:
         if is_met:
             raise InvalidArgumentError(problem, table=".".join(written.table), remedy="Leave one of the two out")
 
@@ -193,7 +195,7 @@ def _create(context: Context, statement: ast.WriteRows, target: CreateTarget) ->
 
 
 def _replacement(statement: ast.WriteRows, target: CreateTarget, there: Snapshot) -> ast.CreateTable:
-    """A table of the rows' columns, in the place of the one that is there."""
+    """The statement that replaces the table by one of the rows' columns."""
     constraints = constraint_names(there.metadata.configuration)
     if constraints:
         raise UnsupportedStatementError(

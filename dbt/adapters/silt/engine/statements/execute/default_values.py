@@ -1,4 +1,4 @@
-"""The word DEFAULT among the values of an INSERT."""
+"""Replaces the word DEFAULT among the values of an INSERT."""
 
 from __future__ import annotations
 

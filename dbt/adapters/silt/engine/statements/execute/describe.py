@@ -22,7 +22,7 @@ from dbt.adapters.silt.engine.statements.resolve.namespace import (
 )
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark, pass_with_query
-from dbt.adapters.silt.engine.statements.steps.table_change import table_to_change
+from dbt.adapters.silt.engine.statements.steps.on_table import table_to_change
 
 
 def describe_table(context: Context, statement: ast.DescribeTable) -> Result:
@@ -41,7 +41,7 @@ def describe_table(context: Context, statement: ast.DescribeTable) -> Result:
 
 
 def describe_history(context: Context, statement: ast.DescribeHistory) -> Result:
-    """DESCRIBE HISTORY of a table of ours."""
+    """DESCRIBE HISTORY."""
     table = table_to_change(context, statement.table)
     if table is None:
         return pass_to_spark(context, statement)
@@ -49,7 +49,7 @@ def describe_history(context: Context, statement: ast.DescribeHistory) -> Result
 
 
 def describe_detail(context: Context, statement: ast.DescribeDetail) -> Result:
-    """DESCRIBE DETAIL of a table of ours."""
+    """DESCRIBE DETAIL."""
     table = table_to_change(context, statement.table)
     if table is None:
         return pass_to_spark(context, statement)

@@ -19,8 +19,8 @@ from dbt.adapters.silt.engine.statements.resolve.merge_keys import MergeSides, m
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
+from dbt.adapters.silt.engine.statements.steps.on_table import Change, Texts, Verb, change_table
 from dbt.adapters.silt.engine.statements.steps.qualifiers import SOURCE_ALIAS, identifier, qualifiers, rows_of
-from dbt.adapters.silt.engine.statements.steps.table_change import Change, Texts, Verb, change_table
 
 
 def delete(context: Context, statement: ast.Delete) -> Result:
@@ -56,11 +56,10 @@ def update(context: Context, statement: ast.Update) -> Result:
 
     def run(change: Change) -> Outcome:
         pinned = with_expressions(statement, change.expressions.__getitem__)
-        outer = qualifiers(change.table, statement.alias)
         return update_command.update(
             context.spark,
             change.target,
-            [_assignment(each, outer) for each in pinned.assignments],
+            [_assignment(each, change.qualifiers) for each in pinned.assignments],
             rows_of(context, change.table, statement.alias, pinned.condition, change.target.snapshot),
             change.settings,
         )
@@ -84,7 +83,7 @@ def merge(context: Context, statement: ast.Merge) -> Result:
             source_names=((_source_alias(statement.source),),),
             source_columns=source.columns,
         )
-        plan = _plan(context, pinned, sides, change.resolved, texts(change.table).qualifiers)
+        plan = _plan(context, pinned, sides, change.resolved, change.qualifiers)
         return merge_command.merge(context.spark, change.target, source, plan, change.settings)
 
     return change_table(context, statement, Verb(merge_command.OPERATION), texts, run)

@@ -37,7 +37,7 @@ def rename(context: Context, statement: ast.Rename) -> Result:
     target = old.sibling(new[0]) if len(new) == 1 else context.namespace.writable(new)
     if target is None:
         raise UnsupportedStatementError(
-            f"it cannot be renamed to `{'.'.join(new)}`, which is not in a warehouse of ours", table=str(old)
+            f"it cannot be renamed to `{'.'.join(new)}`, which is not in a warehouse", table=str(old)
         )
     entry = context.catalog.find(old)
     if entry is None or entry.kind.value != statement.kind.value:

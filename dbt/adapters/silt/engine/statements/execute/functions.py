@@ -1,4 +1,4 @@
-"""CREATE, DROP and DESCRIBE of functions: kept by the catalog as text, expanded by each statement that calls one."""
+"""Carries out CREATE, DROP and DESCRIBE FUNCTION; the catalog keeps a function as text, which each call expands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.sql.query.references import function_calls, table_
 from dbt.adapters.silt.engine.statements.resolve import function_text
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark
-from dbt.adapters.silt.engine.statements.steps.table_change import refuse_unsupported
+from dbt.adapters.silt.engine.statements.steps.on_table import refuse_unsupported
 
 _NOTHING = Result()
 _EXISTS_REMEDY = "Use `create or replace function`"
@@ -43,7 +43,7 @@ def create_function(context: Context, statement: ast.CreateFunction) -> Result:
 
 
 def drop_function(context: Context, statement: ast.DropFunction) -> Result:
-    """DROP FUNCTION: ours of that name, else Spark's."""
+    """DROP FUNCTION: the warehouse's function of that name, else Spark's."""
     name = None if statement.temporary else context.namespace.name_in_warehouse(statement.name)
     if name is None or (not context.catalog.has_function(name) and _is_sparks(context, statement.name)):
         return pass_to_spark(context, statement)
@@ -76,7 +76,7 @@ def refuse_calls(context: Context, text: str | None, what: str, table: str) -> N
             raise UnsupportedStatementError(
                 f"{what} calls the function {function.name}, which other readers and writers of the table do not know",
                 table=table,
-                remedy="Write what the function does in its place",
+                remedy="Write the function's expression instead of the call",
             )
 
 
@@ -93,7 +93,7 @@ def _create_temporary(context: Context, statement: ast.CreateFunction) -> Result
 
 
 def _function(context: Context, name: RelationName, statement: ast.CreateFunction) -> Function:
-    """What the catalog is to keep.
+    """The function as the catalog keeps it.
 
     Raises:
         UnsupportedStatementError: it is in a language that cannot be run.

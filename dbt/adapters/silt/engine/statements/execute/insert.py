@@ -21,8 +21,8 @@ from dbt.adapters.silt.engine.statements.resolve.merge_keys import MergeSides, m
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.foreign import pass_with_query
+from dbt.adapters.silt.engine.statements.steps.on_table import Change, Texts, Verb, change_table
 from dbt.adapters.silt.engine.statements.steps.qualifiers import SOURCE_ALIAS, identifier, qualifiers, rows_of
-from dbt.adapters.silt.engine.statements.steps.table_change import Change, Texts, Verb, change_table
 
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 
@@ -53,7 +53,7 @@ def insert(context: Context, statement: ast.Insert) -> Result:
 
 
 def insert_directory(context: Context, statement: ast.InsertDirectory) -> Result:
-    """INSERT OVERWRITE DIRECTORY: Spark writes files of no table; the query may read ours."""
+    """INSERT OVERWRITE DIRECTORY: Spark writes files of no table; the query may read tables of the warehouse."""
     return pass_with_query(context, statement, statement.query)
 
 
@@ -62,7 +62,7 @@ def _replace(context: Context, pinned: ast.Insert, change: Change, query: DataFr
     spark, target, settings = context.spark, change.target, change.settings
     if pinned.mode is InsertMode.REPLACE_ON:
         plan = _plan(context, pinned, change, query)
-        return replace_command.replace_on(spark, target, query, placement, plan, settings)
+        return replace_command.replace_on(target, query, placement, plan, settings)
     rows = rows_of(context, change.table, pinned.alias, pinned.condition, target.snapshot)
     return replace_command.replace_where(spark, target, query, placement, rows, settings)
 
@@ -72,7 +72,7 @@ def _unconditional(
 ) -> Outcome:
     target, settings = change.target, change.settings
     if statement.mode is InsertMode.REPLACE_USING:
-        return replace_command.replace_using(context.spark, target, query, placement, statement.using, settings)
+        return replace_command.replace_using(target, query, placement, statement.using, settings)
     if statement.mode is InsertMode.OVERWRITE and _overwrites_partitions(context):
         return replace_command.overwrite_partitions(target, query, placement, settings)
     if statement.mode is InsertMode.OVERWRITE:
@@ -81,7 +81,7 @@ def _unconditional(
 
 
 def _plan(context: Context, pinned: ast.Insert, change: Change, query: DataFrame) -> MergePlan:
-    """What REPLACE ON demands of a row of the table and one of the query."""
+    """The condition of REPLACE ON on a row of the table and one of the query, as a plan."""
     condition = pinned.condition or ""
     target_alias, source_alias = identifier(change.table, pinned.alias), pinned.source_alias or SOURCE_ALIAS
     sides = MergeSides(

@@ -24,8 +24,8 @@ from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark
+from dbt.adapters.silt.engine.statements.steps.on_table import Verb, run_on_table
 from dbt.adapters.silt.engine.statements.steps.qualifiers import identifier, qualifiers
-from dbt.adapters.silt.engine.statements.steps.table_change import Verb, on_table
 
 _HOUR_MS = 3_600_000
 _SIZES = "struct<min: bigint, max: bigint, avg: double, totalFiles: bigint, totalSize: bigint>"
@@ -59,7 +59,7 @@ def optimize(context: Context, statement: ast.Optimize) -> Result:
         answer = context.rows([(log.store.root, _metrics(optimized))], _OPTIMIZED)
         return Result(answer.dataframe, optimized.outcome)
 
-    return on_table(context, statement, Verb(optimize_command.OPERATION, refuse), run)
+    return run_on_table(context, statement, Verb(optimize_command.OPERATION, refuse), run)
 
 
 def vacuum(context: Context, statement: ast.Vacuum) -> Result:
@@ -77,7 +77,7 @@ def vacuum(context: Context, statement: ast.Vacuum) -> Result:
         return Result(context.rows([row], _DELETED).dataframe, vacuumed.outcome)
 
     operation = None if statement.dry_run else vacuum_command.OPERATION
-    return on_table(context, statement, Verb(operation, refuse=retention), run)
+    return run_on_table(context, statement, Verb(operation, refuse=retention), run)
 
 
 def refresh(context: Context, statement: ast.Refresh) -> Result:

@@ -1,4 +1,4 @@
-"""Statements about a table's earlier versions, and about copies of them: RESTORE and CLONE; and CONVERT TO DELTA."""
+"""Carries out RESTORE, CLONE and CONVERT TO DELTA."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dbt.adapters.silt.engine.commands.spark.types import column_type
 from dbt.adapters.silt.engine.commands.tables import clone as cloning
 from dbt.adapters.silt.engine.commands.tables import convert as converting
 from dbt.adapters.silt.engine.commands.tables.clone import CloneOptions, CloneSource
-from dbt.adapters.silt.engine.commands.tables.creation import Place
+from dbt.adapters.silt.engine.commands.tables.creation import TableLocation
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -22,7 +22,7 @@ from dbt.adapters.silt.engine.statements.resolve import time_travel
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget, create_target_of
 from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark
-from dbt.adapters.silt.engine.statements.steps.table_change import (
+from dbt.adapters.silt.engine.statements.steps.on_table import (
     Change,
     Maker,
     Texts,
@@ -71,7 +71,7 @@ def _clone(context: Context, statement: ast.Clone, target: CreateTarget, source:
     resolved = context.resolver.resolve([], target=target.log)
     read = {**resolved.versions, source.name: (cloned.snapshot.version,)}
     return lambda log: cloning.clone(
-        Place(log, resolved.target, is_managed=target.path is None),
+        TableLocation(log, resolved.target, is_managed=target.path is None),
         cloned,
         CloneOptions(statement.shallow, statement.properties),
         statement.mode,
@@ -80,7 +80,7 @@ def _clone(context: Context, statement: ast.Clone, target: CreateTarget, source:
 
 
 def convert(context: Context, statement: ast.ConvertToDelta) -> Result:
-    """CONVERT TO DELTA of a folder; a folder of a schema of ours is found by its name afterwards."""
+    """CONVERT TO DELTA of a folder; a folder inside of a schema's folder is found by its name afterwards."""
     source = statement.source
     is_folder = len(source) == 2 and source[0].lower() in ("parquet", "delta")
     if not is_folder and not context.namespace.may_be_in_warehouse(source):
@@ -100,7 +100,7 @@ def convert(context: Context, statement: ast.ConvertToDelta) -> Result:
 def _refuse_location(statement: ast.Clone, table: str) -> None:
     if statement.location is not None:
         raise UnsupportedStatementError(
-            "the place of a table that has a name is its folder in the warehouse",
+            "the location of a table that has a name is its folder in the warehouse",
             table=table,
             remedy=f"Leave LOCATION out, or clone to delta.`{statement.location}`",
         )
@@ -111,7 +111,7 @@ def _source_snapshot(context: Context, log: DeltaLog, at: TimeTravel | None) -> 
 
 
 def _restore_point(context: Context, log: DeltaLog, to: TimeTravel) -> RestorePoint:
-    """A time after the newest commit stands for it, as in the reference."""
+    """A time after the newest commit means the newest version, as in delta-spark."""
     if to.timestamp is None:
         return RestorePoint(time_travel.version_of(context.namespace, log, to))
     moment_ms = time_travel.moment(context.namespace, to.timestamp)

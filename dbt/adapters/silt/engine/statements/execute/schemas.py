@@ -15,13 +15,13 @@ _NOTHING = Result()
 
 
 def create_schema(context: Context, statement: ast.CreateSchema) -> Result:
-    """CREATE SCHEMA in one of our databases."""
+    """CREATE SCHEMA in a database of the catalog."""
     place = _schema_place(context, statement.name)
     if place is None:
         return pass_to_spark(context, statement)
     if statement.location is not None:
         raise UnsupportedStatementError(
-            "a schema's place is its folder in the warehouse",
+            "a schema's location is its folder in the warehouse",
             table=".".join(place),
             remedy="Leave LOCATION out, or attach another warehouse as a database",
         )
@@ -30,7 +30,7 @@ def create_schema(context: Context, statement: ast.CreateSchema) -> Result:
 
 
 def drop_schema(context: Context, statement: ast.DropSchema) -> Result:
-    """DROP SCHEMA of ours; one that neither we nor Spark have is an error of ours."""
+    """DROP SCHEMA; one that neither the catalog nor Spark has is an error of this engine."""
     place = _schema_place(context, statement.name)
     if place is None or (not context.catalog.has_schema(*place) and _is_foreign_schema(context, statement.name)):
         return pass_to_spark(context, statement)
@@ -39,7 +39,7 @@ def drop_schema(context: Context, statement: ast.DropSchema) -> Result:
 
 
 def _schema_place(context: Context, name: ast.Name) -> tuple[str, str] | None:
-    """Database and schema, where the database is ours; a schema alone is in the current one."""
+    """Database and schema, where the catalog has the database; a schema alone is in the current one."""
     if len(name) == 1:
         return context.namespace.database, name[0]
     if len(name) == 2 and context.namespace.is_database(name[0]):
@@ -53,10 +53,10 @@ def _is_foreign_schema(context: Context, name: ast.Name) -> bool:
 
 
 def named_schema(context: Context, name: Name | None) -> tuple[str, str] | None:
-    """Database and schema, where the schema is ours.
+    """Database and schema, where the catalog has the schema; None where it has not the database.
 
     Raises:
-        SchemaNotFoundError: the database is ours and has no such schema.
+        SchemaNotFoundError: the catalog has the database, and no such schema in it.
     """
     namespace = context.namespace
     if name is None:

@@ -25,21 +25,21 @@ def use(context: Context, statement: ast.Use) -> Result:
         namespace.database, namespace.schema = name[0].lower(), name[1].lower()
     else:
         raise SchemaNotFoundError(
-            f"`{'.'.join(name)}` is no schema or database of ours",
+            f"`{'.'.join(name)}` is no schema or database of the warehouse",
             remedy="Create the schema first; name tables of Spark's own with their schema instead of USE",
         )
     return _NOTHING
 
 
 def set_setting(context: Context, statement: ast.SetSetting) -> Result:
-    """SET: what correctness rests on cannot be set otherwise."""
+    """SET: what correctness depends on cannot be set otherwise."""
     if statement.key is not None and statement.value is not None:
         required_settings.check({statement.key: statement.value})
     return pass_to_spark(context, statement)
 
 
 def reset_setting(context: Context, statement: ast.ResetSetting) -> Result:
-    """RESET: what correctness rests on is set again at once."""
+    """RESET: what correctness depends on is set again at once."""
     result = pass_to_spark(context, statement)
     required_settings.configure(context.spark)
     return result

@@ -29,7 +29,7 @@ from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark
 
 
 def show(context: Context, statement: ast.Show) -> Result:
-    """SHOW of what is ours; what is Spark's is Spark's to show."""
+    """SHOW of what the catalog has; Spark shows what is Spark's."""
     shown = _SHOWN[statement.what](context, statement)
     return pass_to_spark(context, statement) if shown is None else answer(context, shown)
 
@@ -55,7 +55,7 @@ def _tables_extended(context: Context, statement: ast.Show) -> Answer | None:
 
 
 def _information(context: Context, entry: RelationEntry) -> str | None:
-    """What a relation is, in lines; None where it is gone by now."""
+    """The description of a relation, in lines; None where it is gone by now."""
     try:
         if entry.kind is RelationKind.VIEW:
             return f"Name: {entry.name}\nType: VIEW\nView Text: {context.catalog.view(entry.name).text}"
@@ -139,12 +139,12 @@ def _or_null(partition_value: str | None) -> str:
 
 
 def _functions(context: Context, statement: ast.Show) -> Answer | None:
-    """Ours of a schema, and Spark's own where they are not left out; not those of the session, which stand for ours."""
+    """The catalog's functions of a schema, and Spark's own; not those of the session, which stand for the catalog's."""
     place = named_schema(context, statement.name)
     if place is None or statement.scope == "system":
         return None
-    ours = {each.identifier: str(each) for each in context.catalog.functions(*place)}
-    rows = [ours[name] for name in _like(ours, statement.pattern)]
+    kept = {each.identifier: str(each) for each in context.catalog.functions(*place)}
+    rows = [kept[name] for name in _like(kept, statement.pattern)]
     if statement.scope != "user":
         spark = [row[0] for row in context.spark.sql("show system functions").collect()]
         rows += _like(spark, statement.pattern)

@@ -74,7 +74,7 @@ def drop_view(context: Context, statement: ast.DropView) -> Result:
 
 
 def _create_temporary_view(context: Context, statement: ast.CreateView) -> Result:
-    """One that reads something of ours is kept here as text; any other is Spark's."""
+    """A view that reads something of the warehouse is kept here as text; any other is Spark's."""
     resolved = context.resolver.query(statement.query)
     if resolved.texts[0] == statement.query:
         if len(statement.name) == 1:

@@ -1,4 +1,4 @@
-"""What a statement would leave in a table, as `Warehouse.written` says it."""
+"""The table that a statement would change, as `Warehouse.written` returns it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a statement is run with, and what it gives."""
+"""The surroundings that a statement is run in, and the result that it gives."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CHANGES_SCHEMA = (
 
 @dataclass(frozen=True)
 class Result:
-    """What a statement gave: rows to read (not yet computed), or the outcome of a change, or neither."""
+    """The result of a statement: rows to read (not yet computed), or the outcome of a change, or neither."""
 
     dataframe: DataFrame | None = None
     outcome: Outcome | None = None

@@ -1,4 +1,4 @@
-"""Where a statement is to make a table, and what it does where one is already."""
+"""Finds where a statement is to make a table, prepares that location, and finishes it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.statements.steps.context import Context
 
 @dataclass(frozen=True)
 class CreateTarget:
-    """Where a table is to be: by its name, or by its path; `log` is None where no table is there yet."""
+    """The location of a table to be made: by its name, or by its path; `log` is None where no table is there yet."""
 
     name: RelationName | None
     path: str | None
@@ -42,7 +42,7 @@ class CreateTarget:
         return log
 
     def finish(self, context: Context) -> None:
-        """What there is to do when the table is there: a view in its place goes, that of a statement cut off, too."""
+        """Drops the view that the table replaces, also one that a statement which was cut off has left."""
         if self.name is not None:
             context.catalog.drop_hidden_view(self.name)
 
@@ -56,7 +56,7 @@ class CreateTarget:
 
 
 def create_target_of(context: Context, name: Name, mode: CreateMode) -> CreateTarget | None:
-    """Where the table is to be; None where the name is Spark's. CREATE OR REPLACE TABLE may take the place of a view.
+    """The location of the table to be made; None where the name is Spark's. CREATE OR REPLACE TABLE may replace a view.
 
     Raises:
         RelationExistsError: a view has the name, and `mode` is another one.

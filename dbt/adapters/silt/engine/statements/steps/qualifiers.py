@@ -1,8 +1,8 @@
-"""The names that a statement's expressions qualify its table's columns by."""
+"""Finds the names by which a statement's expressions qualify the columns of its table."""
 
 from __future__ import annotations
 
-from dbt.adapters.silt.engine.commands.rows.row_changes import Rows
+from dbt.adapters.silt.engine.commands.rows.selection import Rows
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE
 from dbt.adapters.silt.engine.sql.ast import Name

@@ -1,4 +1,4 @@
-"""Work that a table holds already: the transaction identifier that names it, and what is logged when it is skipped."""
+"""Checks transaction identifiers, and logs units of work that are skipped because a table holds them already."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def tell(log: DeltaLog, txn: tuple[str, int], done: Outcome) -> None:
     """Logs that work was skipped.
 
     An application that repeats its latest work repeats the latest version. Where a version comes that is below it, the
-    application may have begun to count anew, and all that it writes would be skipped: the first one is warned about.
+    application may have begun to count again from the start, and all that it writes would be skipped: the first one is
+    warned about.
     """
     app_id, version = txn
     _logger.info(

@@ -97,7 +97,7 @@ def test_where_to_go_on_is_known_of_tables_only(orders: House) -> None:
     assert ask("silt.main.orders", "job") == ask(f"delta.`{orders.root}/main/orders`", "job") == 7
     assert ask("not_made_yet", "job") is None
     orders.sql("create view shown as select * from orders")
-    with pytest.raises(errors.UnsupportedStatementError, match="a view holds no record of work"):
+    with pytest.raises(errors.UnsupportedStatementError, match="a view records no transaction identifiers"):
         ask("shown", "job")
     with pytest.raises(errors.SchemaNotFoundError):
         ask("nowhere.orders", "job")

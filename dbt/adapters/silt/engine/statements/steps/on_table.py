@@ -2,7 +2,7 @@
 
 Find the table, pass the statement on to Spark where the table is not in a warehouse, refuse what is not supported, skip
 work that the table holds already, resolve the statement's texts, run the command, report what it did. A statement that
-makes a table has a place instead of a table, and prepares and finishes it (`make_table`).
+makes a table has a location instead of a table, and prepares and finishes it (`make_table`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _nothing(table: str) -> None:
 
 @dataclass(frozen=True)
 class Verb:
-    """What the steps need to know of a kind of statement.
+    """The parts of the steps that depend on the kind of statement.
 
     Args:
         operation: the name of the operation, as an outcome has it; None where the statement repeats no work.
@@ -76,6 +76,7 @@ class Change:
         resolved: the texts; a query is the first.
         settings: how to commit, with what the texts read.
         expressions: each expression of the statement -> the same, with its tables pinned.
+        qualifiers: as of `Texts`.
     """
 
     table: WarehouseTable
@@ -83,6 +84,7 @@ class Change:
     resolved: Resolved
     settings: WriteSettings
     expressions: Mapping[str, str]
+    qualifiers: Mapping[Name, str]
 
 
 Maker: TypeAlias = Callable[[DeltaLog], Outcome]
@@ -107,10 +109,10 @@ def change_table(
     def run(table: WarehouseTable) -> Result:
         return Result(outcome=command(_resolved(context, table, texts_of(table))))
 
-    return on_table(context, statement, verb, run)
+    return run_on_table(context, statement, verb, run)
 
 
-def on_table(
+def run_on_table(
     context: Context, statement: OnTable | OnObject, verb: Verb, body: Callable[[WarehouseTable], Result]
 ) -> Result:
     """The steps around the one that differs, for a statement that need not read the table in a cut.
@@ -177,7 +179,7 @@ def refuse_unsupported(statement: Statement, table: str) -> None:
 
 
 def report(context: Context, log: DeltaLog, result: Result) -> Result:
-    """The result of a write; what the same work read of the table before counts no longer."""
+    """Reports a write; what the same unit of work read of the table before counts no longer."""
     if result.outcome is not None:
         _forget_reads(context, log)
         if context.settings.txn is not None:
@@ -208,7 +210,7 @@ def settings_with(context: Context, resolved: Resolved) -> WriteSettings:
 def _already_applied(context: Context, log: DeltaLog, operation: str | None) -> Outcome | None:
     """The outcome of work that the table holds already: its transaction is at or above the statement's.
 
-    What the same work read of the table before then counts no longer, as after a write of its own.
+    What the same unit of work read of the table before then counts no longer, as after a write of its own.
     """
     txn = context.settings.txn
     if txn is None or operation is None:
@@ -238,6 +240,7 @@ def _resolved(context: Context, table: WarehouseTable, texts: Texts) -> Change:
         resolved,
         settings_with(context, resolved),
         dict(zip(texts.expressions, pinned, strict=True)),
+        texts.qualifiers,
     )
 
 

@@ -1,0 +1,145 @@
+"""The changes of a table's files by a DELETE, an UPDATE or a MERGE, before they are committed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from dbt.adapters.silt.engine.commands.commit import Uncommitted, discarded_on_error
+from dbt.adapters.silt.engine.commands.target import Target
+from dbt.adapters.silt.engine.commands.writing import change_data
+from dbt.adapters.silt.engine.commands.writing.change_data import ChangeData
+from dbt.adapters.silt.engine.commands.writing.files import Written
+from dbt.adapters.silt.engine.kernel.errors import InternalError, SiltError
+from dbt.adapters.silt.engine.kernel.files import deletion_vectors
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.table.actions import AddCDCFile, AddFile, Metadata
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Marked:
+    """Files that stay in the table with fewer rows; in no version of it yet.
+
+    Args:
+        before: the files as they are, rows of the snapshot's files.
+        adds: the same files with their new deletion vectors.
+    """
+
+    before: pa.Table
+    adds: tuple[AddFile, ...]
+
+    @property
+    def updated(self) -> int:
+        """How many of the files had a vector before."""
+        return len(self.adds) - int(self.before["deletion_vector"].null_count)
+
+    def discard(self, log: DeltaLog) -> None:
+        """Deletes the new vectors, which surely are in no version; a failure leaves them for VACUUM."""
+        vectors = (add.deletion_vector for add in self.adds)
+        names = {deletion_vectors.file_name(vector) for vector in vectors if vector is not None}
+        for name in names - {None}:
+            try:
+                log.store.delete(str(name))
+            except SiltError as error:
+                _logger.warning("%s: deletion vectors that nothing uses are left in %s: %s", log.name, name, error)
+
+
+@dataclass(frozen=True)
+class FileChanges:
+    """The files that a statement opens, removes, writes and marks.
+
+    Args:
+        opened: the files whose rows were looked at.
+        removed: the files that leave the table.
+        written: the files that come into it.
+        marked: the files that stay with fewer rows.
+        recorded: the change files.
+    """
+
+    opened: pa.Table
+    removed: pa.Table
+    written: Written | None = None
+    marked: Marked | None = None
+    recorded: ChangeData | None = None
+
+    @property
+    def added(self) -> int:
+        return 0 if self.written is None else len(self.written.adds)
+
+    @property
+    def change_files(self) -> tuple[AddCDCFile, ...]:
+        return () if self.recorded is None else self.recorded.files
+
+    @property
+    def uncommitted(self) -> tuple[Uncommitted, ...]:
+        """The files to delete where the changes are not committed."""
+        return tuple(each for each in (self.written, self.marked, self.recorded) if each is not None)
+
+    def vector_metrics(self, prefix: str) -> dict[str, int]:
+        """The metrics of deletion vectors, by delta-spark's names."""
+        updated = 0 if self.marked is None else self.marked.updated
+        return {
+            f"{prefix}DeletionVectorsAdded": 0 if self.marked is None else len(self.marked.adds) - updated,
+            f"{prefix}DeletionVectorsRemoved": self.removed.num_rows - self.removed["deletion_vector"].null_count,
+            f"{prefix}DeletionVectorsUpdated": updated,
+        }
+
+
+@dataclass(frozen=True)
+class RowResult:
+    """The result of a DELETE or an UPDATE, before it is committed.
+
+    Args:
+        changes: of the files.
+        changed: rows deleted or updated; None where that is not known.
+        copied: rows rewritten as they were.
+    """
+
+    changes: FileChanges
+    changed: int | None = 0
+    copied: int = 0
+
+
+def record(
+    target: Target,
+    changes: FileChanges,
+    metadata: Metadata,
+    rows: Mapping[str, DataFrame],
+    expected: Mapping[str, int],
+) -> FileChanges:
+    """The changes with the change files of these rows; where they cannot be written, all that was written is deleted.
+
+    Args:
+        metadata: of the version that the files are meant for.
+        rows: by how they changed.
+        expected: how many there are of each kind.
+    """
+    with discarded_on_error(target.log, changes.uncommitted):
+        return replace(changes, recorded=change_data.write(target.log, metadata, rows, expected))
+
+
+def check_kept(target: Target, changes: FileChanges, expected: int) -> None:
+    """Passes where as many rows were written as there must be; otherwise the files are deleted.
+
+    Raises:
+        InternalError: rows were lost or doubled.
+    """
+    with discarded_on_error(target.log, changes.uncommitted):
+        if changes.written is not None and changes.written.rows != expected:
+            raise InternalError(
+                f"{changes.written.rows} rows were written instead of {expected}; nothing was committed",
+                table=target.name,
+            )
+
+
+def drop_written(target: Target, changes: FileChanges) -> FileChanges:
+    """The changes without any: what was written turned out to hold what was there before, and is deleted."""
+    if changes.written is not None:
+        changes.written.discard(target.log)
+    return FileChanges(changes.opened, changes.removed.slice(0, 0))

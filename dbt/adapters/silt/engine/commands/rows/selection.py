@@ -1,0 +1,39 @@
+"""The rows that a DELETE or an UPDATE is about, and the sizes up to which a search for their files does not pay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dbt.adapters.silt.engine.kernel.table.expressions import Expression
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows that a DELETE or an UPDATE is about.
+
+    Args:
+        alias: what `condition` may qualify the table's columns by.
+        condition: the text of WHERE, its tables pinned; None for all rows.
+        predicate: what the condition says of the table's columns; UNKNOWN where it cannot be said.
+    """
+
+    alias: str
+    condition: str | None
+    predicate: Expression
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bytes of candidate files up to which a step that would rule some out is left out.
+
+    Args:
+        direct: a MERGE joins its source as it is, without making it stable first to learn the range of its keys.
+        at_once: all candidates are rewritten, without a job before that finds those with rows to change.
+        single_task: one task joins and writes them.
+        single_task_rows: rows of a stable source up to which the same holds.
+    """
+
+    direct: int = 8 << 20
+    at_once: int = 16 << 20
+    single_task: int = 2 << 20
+    single_task_rows: int = 20_000

@@ -1,0 +1,37 @@
+"""ALTER VIEW and COMMENT ON VIEW: the catalog's document of the view changes, and no table does."""
+
+from __future__ import annotations
+
+import pytest
+
+from dbt.adapters.silt.engine.catalog.documents import View
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from tests.unit.engine.house import House
+
+NUMBERS = RelationName("silt", "main", "numbers")
+
+
+@pytest.fixture
+def view(house: House) -> House:
+    house.sql("create view numbers as select 1 as n")
+    return house
+
+
+def kept(house: House) -> View:
+    return house.warehouse.catalog.view(NUMBERS)
+
+
+def test_properties_are_set_and_unset(view: House) -> None:
+    view.sql("alter view numbers set tblproperties ('a' = '1', 'b' = '2')")
+    view.sql("alter view numbers set tblproperties ('b' = '3')")
+    assert kept(view).properties == {"a": "1", "b": "3"}
+    view.sql("alter view numbers unset tblproperties ('a')")
+    assert kept(view).properties == {"b": "3"}
+    assert view.rows("select * from numbers") == [(1,)]
+
+
+def test_a_comment_is_set_and_taken_away(view: House) -> None:
+    view.sql("comment on view numbers is 'the first'")
+    assert kept(view).comment == "the first"
+    view.sql("comment on view numbers is null")
+    assert kept(view).comment is None
