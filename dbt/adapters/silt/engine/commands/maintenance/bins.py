@@ -20,7 +20,7 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 TARGET_FILE_SIZE: Final = 256 << 20
 """Bytes of a file where the table's `delta.targetFileSize` does not say.
 
-The reference's default of 1 GiB is for clusters: here one task writes a file, and an UPDATE without deletion vectors
+delta-spark's default of 1 GiB is for clusters: here one task writes a file, and an UPDATE without deletion vectors
 rewrites it; 256 MiB is what Databricks tunes tables of less than 2.5 TB to.
 """
 

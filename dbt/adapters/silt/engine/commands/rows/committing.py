@@ -11,7 +11,7 @@ from dbt.adapters.silt.engine.commands.rows.selection import Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
-from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, as_strings, is_needed
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, as_strings, is_needed
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pyspark.sql import DataFrame
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 
 
 def check(df: object) -> None:

@@ -1,8 +1,8 @@
 """Computes and checks generated columns: values of an expression over other columns of the row.
 
 Source: the Delta specification, section "Generated Columns". A writer computes the values that a statement does not
-give, and holds those that it does give to the expression (`checks.table_checks`). What an expression may be is the
-reference's: it names columns of the table that are not generated themselves, and gives the same for a row every time.
+give, and holds those that it does give to the expression (`checks.table_checks`). An expression must be what
+delta-spark allows: it names columns of the table that are not generated, and gives the same for a row every time.
 """
 
 from __future__ import annotations

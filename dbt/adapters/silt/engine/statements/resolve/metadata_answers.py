@@ -157,7 +157,7 @@ def literal(value: Value | None, data_type: DataType) -> str | None:
     if isinstance(value, str):
         return _string(value)
     suffix = _SUFFIXES.get(getattr(data_type, "name", ""))
-    # Without its sign the least value of a type is none of the type.
+    # Without its sign the least value of a type is too large for the type.
     if suffix is not None and isinstance(value, int) and -value in _INT:
         return f"{value}{suffix}"
     return f"cast({Decimal(value):f} as {name})" if isinstance(value, int | Decimal) else None
