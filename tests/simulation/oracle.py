@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
+from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from tests.simulation.statements import COUNT, Statement
 from tests.simulation.world import Landing, World
 

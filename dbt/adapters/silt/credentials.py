@@ -13,7 +13,7 @@ from dbt_common.dataclass_schema import ValidationError
 
 from dbt.adapters.silt.engine.catalog.names import check_identifier
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, InvalidSettingError
-from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
+from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.records import locations
 from dbt.adapters.silt.runs.missing_results import explain_missing_results
 from dbt.adapters.silt.runs.run_id import parse_duration, run_id_text

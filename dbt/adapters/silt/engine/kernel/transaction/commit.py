@@ -40,7 +40,8 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
     serialize,
 )
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path, decode_path, is_absolute
-from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel, TableProperties
+from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
+from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.attempt import Committed, Conflict, Entry, Unknown, attempt
 from dbt.adapters.silt.engine.kernel.transaction.changes import ENGINE_INFO, Changes, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.competing_commits import PendingCommit, WinningCommit
