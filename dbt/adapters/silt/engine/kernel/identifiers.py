@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+_PART = re.compile(r"`(?:[^`]|``)*`|[^.`]+")
+
 
 def quote(identifier: str) -> str:
     """The identifier in backquotes, those within it doubled, as Spark SQL reads it."""
@@ -13,6 +17,11 @@ def unquote(identifier: str) -> str:
     if len(identifier) > 1 and identifier[0] == identifier[-1] == "`":
         return identifier[1:-1].replace("``", "`")
     return identifier
+
+
+def split_name(name: str) -> tuple[str, ...]:
+    """The parts of a dotted name, as written; a dot between backquotes divides nothing."""
+    return tuple(map(unquote, _PART.findall(name)))
 
 
 def string_literal(text: str) -> str:

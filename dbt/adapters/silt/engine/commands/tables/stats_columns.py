@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from dbt.adapters.silt.engine.kernel.files.statistics import name_parts
-from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.identifiers import quote, split_name
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.sql.ast import Name
@@ -33,7 +32,7 @@ def renamed(metadata: Metadata, new_names: Mapping[Name, str]) -> Metadata:
 
 
 def _columns(metadata: Metadata) -> list[Name]:
-    return [name_parts(name) for name in TableProperties(metadata.configuration).data_skipping_stats_columns or ()]
+    return [split_name(name) for name in TableProperties(metadata.configuration).data_skipping_stats_columns or ()]
 
 
 def _with_columns(metadata: Metadata, columns: Sequence[Name]) -> Metadata:

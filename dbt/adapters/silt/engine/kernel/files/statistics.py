@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError, TableDa
 from dbt.adapters.silt.engine.kernel.files import footers
 from dbt.adapters.silt.engine.kernel.files.footers import ColumnChunks
 from dbt.adapters.silt.engine.kernel.files.stats_literals import string_literal, truncated_maximum, truncated_minimum
+from dbt.adapters.silt.engine.kernel.identifiers import split_name
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, PrimitiveType, StructType
@@ -92,19 +92,13 @@ def indexed_columns(
     data = schema.drop(*partition_columns)
     names = properties.data_skipping_stats_columns
     if names is not None:
-        wanted = [name_parts(name.lower()) for name in names]
+        wanted = [split_name(name.lower()) for name in names]
         return tuple(
             column for logical, column in _leaves(data) if any(logical[: len(name)] == name for name in wanted)
         )
     count = properties.data_skipping_num_indexed_cols
     leaves = (column for _, column in _leaves(data))
     return tuple(leaves if count < 0 else itertools.islice(leaves, count))
-
-
-def name_parts(name: str) -> tuple[str, ...]:
-    """The parts of a dotted name, as written, with a part in backticks kept whole."""
-    quoted_or_plain = re.findall(r"`((?:[^`]|``)*)`|([^.`]+)", name)
-    return tuple(quoted.replace("``", "`") or plain for quoted, plain in quoted_or_plain)
 
 
 def _leaves(
