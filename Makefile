@@ -32,13 +32,15 @@ test: check $(SHARED) ## check, then all tests, and a few of them over Spark Con
 
 test-connect: $(SHARED) ## all of the engine's tests on Spark, over Spark Connect
 	@$(WITH_JAVA) $(BIN)/python -m pytest --connect -n $(WORKERS) --dist loadscope \
-		tests/unit/engine tests/corpus --ignore tests/unit/engine/kernel --ignore tests/unit/engine/sql --ignore tests/unit/engine/catalog
+		tests/unit/engine tests/corpus \
+		--ignore tests/unit/engine/kernel --ignore tests/unit/engine/sql --ignore tests/unit/engine/catalog
 
-check: $(STAMP) ## style, types and the order of the floors
+check: $(STAMP) ## style, types, the order of the floors, the map and the words
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --check --quiet . || { echo "run: $(BIN)/ruff format ." >&2; exit 1; }
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/python -m pytest --quiet tests/unit/test_layers.py
+	@$(BIN)/python -m pytest --quiet tests/unit/test_layers.py tests/unit/test_architecture.py \
+		tests/unit/test_decisions.py tests/unit/test_words.py
 
 bench: $(SHARED) ## the benchmarks, against bare Spark
 	@$(WITH_JAVA) $(BIN)/python -m benchmarks

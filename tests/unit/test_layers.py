@@ -58,7 +58,7 @@ STATEMENTS_WITH_SPARK = {
         "execute.insert",
         "resolve.namespace",
         "resolve.snapshot_views",
-        "resolve.table_changes",
+        "resolve.table_changes_function",
         "steps.context",
     )
 }

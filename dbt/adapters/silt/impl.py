@@ -40,10 +40,10 @@ from dbt.adapters.silt.materializations.external.files import (
 )
 from dbt.adapters.silt.materializations.fixture_values import nested_literal
 from dbt.adapters.silt.materializations.incremental.config import IncrementalConfig
-from dbt.adapters.silt.materializations.model_configs import warnings as config_warnings
 from dbt.adapters.silt.materializations.python_models.errors import ModelSource
 from dbt.adapters.silt.materializations.python_models.run import run_python_model
 from dbt.adapters.silt.materializations.row_comparison import rows_differ
+from dbt.adapters.silt.materializations.unused_configs import warnings as config_warnings
 from dbt.adapters.silt.methods.contracts import ContractMethods
 from dbt.adapters.silt.methods.documentation import DocumentationMethods
 from dbt.adapters.silt.methods.incremental import IncrementalMethods
@@ -66,7 +66,7 @@ _RELATION_TYPES = {RelationKind.TABLE: RelationType.Table, RelationKind.VIEW: Re
 class SiltConfig(IncrementalConfig):
     """The configs of a model beyond dbt's own.
 
-    `model_configs` lists the configs of other adapters that are accepted, too, and have no effect.
+    `unused_configs` lists the configs of other adapters that are accepted, too, and have no effect.
     """
 
     partition_by: list[str] | str | None = None

@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.commands.insert.placement import Placement
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.tables import create
 from dbt.adapters.silt.engine.commands.tables.create import Definition
-from dbt.adapters.silt.engine.commands.tables.creation import TableLocation
+from dbt.adapters.silt.engine.commands.tables.table_location import TableLocation
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot

@@ -1,4 +1,4 @@
-"""Checks the `merge_clauses` of a model's configuration."""
+"""Checks one config key of a model, `merge_clauses`; `config` checks the others."""
 
 from __future__ import annotations
 

@@ -6,13 +6,11 @@ import pytest
 from pyspark.sql import types as T
 
 from dbt.adapters.silt.engine.commands.spark import types
-from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, StatementSyntaxError, TypeMismatchError
+from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError
 from dbt.adapters.silt.engine.kernel.table.schema import (
     CHAR_VARCHAR_KEY,
     ArrayType,
     PrimitiveType,
-    StructField,
-    StructType,
 )
 
 EVERY_TYPE = T.StructType(
@@ -49,16 +47,3 @@ def test_a_column_type_is_read_from_sql(spark: object) -> None:
     assert types.column_type("array<decimal(5,2)>").type.sql_name == "array<decimal(5,2)>"
     with pytest.raises(StatementSyntaxError, match="no such type"):
         types.column_type("no such type")
-
-
-def test_names_that_differ_in_case_only_are_refused_within_structs_too() -> None:
-    twice = StructType((StructField("a", PrimitiveType("long")), StructField("A", PrimitiveType("long"))))
-    for schema in (twice, StructType((StructField("s", ArrayType(twice)),))):
-        with pytest.raises(InvalidNameError, match="`a`, `A`"):
-            types.check_storable(schema)
-
-
-def test_a_type_that_no_table_holds_is_refused() -> None:
-    schema = StructType((StructField("i", ArrayType(PrimitiveType("interval year to month"))),))
-    with pytest.raises(TypeMismatchError, match="`i` has the type interval year to month"):
-        types.check_storable(schema)

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands.spark.types import check_storable, query_schema
+from dbt.adapters.silt.engine.commands.spark.types import query_schema
 from dbt.adapters.silt.engine.commands.target import Target, with_schema
 from dbt.adapters.silt.engine.commands.writing import reserved_names, store_assignment
 from dbt.adapters.silt.engine.commands.writing.checks import Check, table_checks
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.storable_schema import check_storable
 
 
 @dataclass(frozen=True)

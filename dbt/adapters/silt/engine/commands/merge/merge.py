@@ -30,7 +30,7 @@ from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
 from dbt.adapters.silt.engine.commands.rows import committing, file_changes, file_rows, marking
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges
 from dbt.adapters.silt.engine.commands.rows.selection import Limits
-from dbt.adapters.silt.engine.commands.spark.types import check_storable, query_schema
+from dbt.adapters.silt.engine.commands.spark.types import query_schema
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings, with_schema
 from dbt.adapters.silt.engine.commands.writing import files, reserved_names, store_assignment
 from dbt.adapters.silt.engine.kernel.errors import InternalError
@@ -40,6 +40,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Expression
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
+from dbt.adapters.silt.engine.kernel.table.storable_schema import check_storable
 from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, ReadSet, as_strings
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult
 from dbt.adapters.silt.engine.sql.ast import MatchKind, RowVerb

@@ -1,4 +1,4 @@
-"""Sets the settings of a Spark session that correctness depends on, and refuses other values."""
+"""Sets the settings of a Spark session that correctness depends on, whatever the table, and refuses other values."""
 
 from __future__ import annotations
 

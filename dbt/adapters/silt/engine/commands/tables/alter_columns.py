@@ -21,14 +21,7 @@ from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges
 from dbt.adapters.silt.engine.commands.spark.partitions import check_partitionable
-from dbt.adapters.silt.engine.commands.spark.types import (
-    check_storable,
-    column_type,
-    is_void,
-    spark_schema,
-    spark_type,
-    text_length,
-)
+from dbt.adapters.silt.engine.commands.spark.types import column_type, spark_schema, spark_type, text_length
 from dbt.adapters.silt.engine.commands.tables import schema_edits, stats_columns
 from dbt.adapters.silt.engine.commands.tables.metadata_commit import MetadataChange, check_rows, commit_metadata
 from dbt.adapters.silt.engine.commands.tables.schema_edits import spelled
@@ -53,6 +46,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     StructType,
     nullable_schema,
 )
+from dbt.adapters.silt.engine.kernel.table.storable_schema import check_storable, is_void
 from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, ReadSet
 from dbt.adapters.silt.engine.sql.ast import ColumnChange, Name, NewColumn
 

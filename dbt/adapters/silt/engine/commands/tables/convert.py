@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.commit import commit
 from dbt.adapters.silt.engine.commands.spark import partitions
-from dbt.adapters.silt.engine.commands.spark.types import check_storable, spark_type
+from dbt.adapters.silt.engine.commands.spark.types import spark_type
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import reserved_names
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -41,6 +41,7 @@ from dbt.adapters.silt.engine.kernel.table.features import protocol_for
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, log_path
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.storable_schema import check_storable
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 
 OPERATION: Final = "CONVERT"

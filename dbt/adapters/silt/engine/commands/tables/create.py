@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.silt.engine.commands.commit import commit, replaced_whole
 from dbt.adapters.silt.engine.commands.spark.partitions import check_partitionable
-from dbt.adapters.silt.engine.commands.spark.types import check_storable, column_type, query_schema
-from dbt.adapters.silt.engine.commands.tables.creation import TableLocation, check_mode, ended_domains
+from dbt.adapters.silt.engine.commands.spark.types import column_type, query_schema
+from dbt.adapters.silt.engine.commands.tables.table_location import TableLocation, check_mode, ended_domains
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import defaults, files, generated, reserved_names
 from dbt.adapters.silt.engine.commands.writing.checks import table_checks
@@ -30,6 +30,7 @@ from dbt.adapters.silt.engine.kernel.table.features import needed_features, prot
 from dbt.adapters.silt.engine.kernel.table.keys import Key, checked_keys, key_properties
 from dbt.adapters.silt.engine.kernel.table.properties import CONSTRAINT_PREFIX, FEATURE_PREFIX, TableProperties, checked
 from dbt.adapters.silt.engine.kernel.table.schema import CURRENT_DEFAULT, GENERATION_EXPRESSION, StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.storable_schema import check_storable
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, as_strings
 from dbt.adapters.silt.engine.kernel.transaction.row_tracking import enabled
 from dbt.adapters.silt.engine.sql.ast import ColumnDefinition, CreateMode

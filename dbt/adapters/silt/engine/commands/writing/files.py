@@ -1,4 +1,6 @@
-"""Writes data files: Spark writes them into a new sub-folder of the table's folder, then their footers are read.
+"""Writes the data files of every command.
+
+Spark writes them into a new sub-folder of the table's folder, then their footers are read.
 
 A folder of its own means that nothing is ever moved, that two writers never share Spark's `_temporary`, and that what a
 failed statement leaves behind is one folder. The files count as written only if they hold exactly as many rows as were
@@ -17,7 +19,6 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.commit import discarded_on_error
 from dbt.adapters.silt.engine.commands.spark import errors, partitions, required_settings, stored_columns
-from dbt.adapters.silt.engine.commands.spark.types import check_voids, is_void
 from dbt.adapters.silt.engine.commands.writing.checks import Check
 from dbt.adapters.silt.engine.kernel.errors import InternalError, SiltError
 from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED_TAG, from_footers
@@ -29,6 +30,7 @@ from dbt.adapters.silt.engine.kernel.table.column_mapping import stored_schema
 from dbt.adapters.silt.engine.kernel.table.paths import log_path
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
+from dbt.adapters.silt.engine.kernel.table.storable_schema import check_voids, is_void
 
 _logger = logging.getLogger(__name__)
 

@@ -1,1 +1,1 @@
-"""Carries out each kind of statement: its texts, its command and its answer."""
+"""Calls the command of each kind of statement with its texts, and gives the answer."""

@@ -7,7 +7,7 @@ from functools import partial
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.commands.tables import create
 from dbt.adapters.silt.engine.commands.tables.create import Definition
-from dbt.adapters.silt.engine.commands.tables.creation import TableLocation
+from dbt.adapters.silt.engine.commands.tables.table_location import TableLocation
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import StructType

@@ -1,4 +1,4 @@
-"""Answers DESCRIBE from the catalog and the logs."""
+"""Finds what DESCRIBE names and answers it; the rows are made in `commands.tables.describe`."""
 
 from __future__ import annotations
 

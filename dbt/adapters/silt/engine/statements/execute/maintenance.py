@@ -1,4 +1,4 @@
-"""Carries out OPTIMIZE and VACUUM, answering with delta-spark's rows; REFRESH and ANALYZE have nothing to do."""
+"""Calls the commands of OPTIMIZE and VACUUM and answers with delta-spark's rows; REFRESH and ANALYZE do nothing."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from dbt.adapters.silt.engine.commands.spark.types import column_type
 from dbt.adapters.silt.engine.commands.tables import clone as cloning
 from dbt.adapters.silt.engine.commands.tables import convert as converting
 from dbt.adapters.silt.engine.commands.tables.clone import CloneOptions, CloneSource
-from dbt.adapters.silt.engine.commands.tables.creation import TableLocation
+from dbt.adapters.silt.engine.commands.tables.table_location import TableLocation
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog

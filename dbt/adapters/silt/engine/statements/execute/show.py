@@ -1,4 +1,4 @@
-"""Answers SHOW from the catalog and the logs."""
+"""Answers each kind of SHOW from the catalog and the logs; what needs a log is in `commands.tables.describe`."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
 from dbt.adapters.silt.engine.sql.ast import TimeTravel
 from dbt.adapters.silt.engine.sql.query.scans import Reference
-from dbt.adapters.silt.engine.statements.resolve import table_changes, time_travel
+from dbt.adapters.silt.engine.statements.resolve import table_changes_function, time_travel
 from dbt.adapters.silt.engine.statements.resolve.expansion import (
     ChangeFeedScan,
     Child,
@@ -128,7 +128,7 @@ class Expander:
                 f"`{'.'.join(reference.parts)}` is a view, and a view records no changes",
                 remedy="Ask for the changes of a table inside the view",
             )
-        start, *end = (table_changes.bound(self.session.spark, text) for text in reference.changes or ())
+        start, *end = (table_changes_function.bound(self.session.spark, text) for text in reference.changes or ())
         return ChangeFeedScan(meaning, start, end[0] if end else None)
 
     def _view(self, meaning: WarehouseView | TemporaryView, namespace: Namespace, inside: tuple[str, ...]) -> View:

@@ -18,7 +18,7 @@ from dbt.adapters.silt.engine.sql.query.scanned_text import ScannedText, scanned
 from dbt.adapters.silt.engine.sql.query.scans import Call, Reference
 from dbt.adapters.silt.engine.statements.resolve.information_schema import Listing
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
-from dbt.adapters.silt.engine.statements.resolve.table_changes import Bound
+from dbt.adapters.silt.engine.statements.resolve.table_changes_function import Bound
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression
 from dbt.adapters.silt.engine.sql.conditions.pruning import pruning_predicates
 from dbt.adapters.silt.engine.sql.query.references import Replacement, rewrite
-from dbt.adapters.silt.engine.statements.resolve import table_changes
+from dbt.adapters.silt.engine.statements.resolve import table_changes_function
 from dbt.adapters.silt.engine.statements.resolve.expansion import (
     ChangeFeedScan,
     Child,
@@ -85,7 +85,7 @@ class Renderer:
 
     def _changes(self, child: ChangeFeedScan) -> Replacement:
         latest = self.cut[child.log]
-        found = table_changes.changes(child.log, latest, child.start, child.end)
+        found = table_changes_function.changes(child.log, latest, child.start, child.end)
         # Which versions have changes depends on every commit.
         self.reads.append(Read(child.log, latest, latest.files.slice(0, 0), TRUE, is_latest=True))
         return Replacement(self.snapshot_views.changes(child.log, found), full_name(child.meaning.name))

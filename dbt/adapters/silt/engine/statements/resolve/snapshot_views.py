@@ -30,7 +30,7 @@ from dbt.adapters.silt.engine.statements.resolve.function_text import (
     signature,
     temporary_function,
 )
-from dbt.adapters.silt.engine.statements.resolve.table_changes import Changes
+from dbt.adapters.silt.engine.statements.resolve.table_changes_function import Changes
 
 _Key: TypeAlias = tuple[str, str, int]
 _FunctionKey: TypeAlias = tuple[str, str, str]

@@ -167,7 +167,7 @@ def table_to_change(context: Context, name: Name) -> WarehouseTable | None:
         return meaning
     if isinstance(meaning, SparkRelation):
         return None
-    raise UnsupportedStatementError("it is a view, and a view holds no rows to change", table=".".join(name))
+    raise UnsupportedStatementError("it is a view, not a table", table=".".join(name))
 
 
 def refuse_unsupported(statement: Statement, table: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import reset_invocation_id
 
-from dbt.adapters.silt.materializations.model_configs import warnings
+from dbt.adapters.silt.materializations.unused_configs import warnings
 
 
 def node(name: str, **config: Any) -> dict[str, Any]:

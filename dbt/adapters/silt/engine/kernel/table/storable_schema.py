@@ -1,0 +1,109 @@
+"""Refuses schemas that no table can have; every CREATE, ALTER and schema evolution asks here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, TypeMismatchError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.table.features import PRIMITIVE_TYPES
+from dbt.adapters.silt.engine.kernel.table.schema import (
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    PrimitiveType,
+    StructField,
+    StructType,
+    primitive_types,
+)
+
+NO_COLUMNS: Final = StructType()
+
+
+def check_storable(schema: StructType, table: str | None = None, old: StructType = NO_COLUMNS) -> None:
+    """Passes where a table can have this schema.
+
+    Args:
+        old: what the table has; its columns may be of types that another writer gave them.
+
+    Raises:
+        InvalidNameError: two columns, or two members of a struct, have names that differ in case only.
+        TypeMismatchError: a column has a type that the format does not hold, or none at all.
+    """
+    for struct in _structs(schema):
+        _check_names(struct, table)
+    for member in schema:
+        before = old.field(member.name)
+        if before is not None and before.type == member.type:
+            continue
+        for primitive in primitive_types(member.type):
+            _check_primitive(member, primitive, table)
+
+
+def check_voids(schema: StructType, table: str) -> None:
+    """Passes where files can be written that leave out all columns of type void, as the specification asks.
+
+    Raises:
+        UnsupportedStatementError: one is inside of another column, or there are no others.
+    """
+    for member in schema:
+        if not is_void(member.type) and any(map(is_void, primitive_types(member.type))):
+            raise UnsupportedStatementError(
+                f"the column `{member.name}` of type {member.type.sql_name} holds a part without a type: no rows can be"
+                " written",
+                remedy="Give the part a type first, with alter table ... alter column ... type",
+                table=table,
+            )
+    if all(is_void(member.type) for member in schema):
+        raise UnsupportedStatementError(
+            "no column of the table has a type: no rows can be written",
+            remedy="Give one a type first, with alter table ... alter column ... type",
+            table=table,
+        )
+
+
+def is_void(data_type: DataType) -> bool:
+    """Whether the type has no value but null; data files leave such columns out."""
+    return data_type == PrimitiveType("void")
+
+
+def _check_names(schema: StructType, table: str | None) -> None:
+    seen = Counter(name.lower() for name in schema.names)
+    twice = [name for name in schema.names if seen[name.lower()] > 1]
+    if twice:
+        problem = f"the columns {_listed(twice)} have the same name but for upper and lower case"
+        raise InvalidNameError(problem, table=table)
+
+
+def _structs(data_type: DataType) -> Iterator[StructType]:
+    """Every struct in the type, itself included."""
+    if isinstance(data_type, StructType):
+        yield data_type
+        for member in data_type:
+            yield from _structs(member.type)
+    elif isinstance(data_type, ArrayType):
+        yield from _structs(data_type.element_type)
+    elif isinstance(data_type, MapType):
+        yield from _structs(data_type.key_type)
+        yield from _structs(data_type.value_type)
+
+
+def _check_primitive(member: StructField, primitive: PrimitiveType | DecimalType, table: str | None) -> None:
+    if primitive.name == "void":
+        raise TypeMismatchError(
+            f"the column `{member.name}` has no type: it is a bare NULL in the query",
+            remedy="Give it a type in the query, such as cast(null as string)",
+            table=table,
+        )
+    if isinstance(primitive, PrimitiveType) and primitive.name not in PRIMITIVE_TYPES:
+        raise TypeMismatchError(
+            f"the column `{member.name}` has the type {primitive.name}, which a table cannot hold",
+            remedy="Cast it in the query to a type that tables hold",
+            table=table,
+        )
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
