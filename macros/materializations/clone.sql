@@ -8,8 +8,8 @@
   {%- endif -%}
   {%- set existing_relation = load_cached_relation(this) -%}
   {%- set unit = adapter.clone_unit(model, flags.FULL_REFRESH) -%}
-  {%- set applied = adapter.earlier_result(unit, this) -%}
-  {%- if existing_relation is not none and not flags.FULL_REFRESH and applied is none -%}
+  {%- set earlier = adapter.earlier_result(unit, this) -%}
+  {%- if existing_relation is not none and not flags.FULL_REFRESH and earlier is none -%}
     {{ log("Relation " ~ existing_relation ~ " already exists", info=True) }}
     {{ return({'relations': []}) }}
   {%- endif -%}
@@ -22,8 +22,8 @@
   {%- set target_relation = this.incorporate(type='table') -%}
   {%- if target_relation == source -%}
     {{ log("Target relation and defer relation are the same, skipping clone for relation: " ~ target_relation) }}
-  {%- elif applied is not none -%}
-    {%- do silt_skip(applied) -%}
+  {%- elif earlier is not none -%}
+    {%- do silt_skip(earlier) -%}
   {%- else -%}
     {%- call silt_write(unit) -%}
       {{ create_or_replace_clone(target_relation.incorporate(replaces=existing_relation is not none), source) }}

@@ -10,9 +10,9 @@
 
   {{ silt_run_pre_hooks(pre_hooks) }}
 
-  {%- set applied = adapter.earlier_result(unit, target_relation) -%}
-  {%- if applied is not none -%}
-    {%- do silt_skip(applied) -%}
+  {%- set earlier = adapter.earlier_result(unit, target_relation) -%}
+  {%- if earlier is not none -%}
+    {%- do silt_skip(earlier) -%}
   {%- else -%}
     {%- set temp_relation = make_temp_relation(target_relation) -%}
     {%- set query = silt_model_query(temp_relation) -%}

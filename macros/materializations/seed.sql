@@ -13,9 +13,9 @@
 
   {{ silt_run_pre_hooks(pre_hooks) }}
 
-  {%- set applied = adapter.earlier_result(unit, target_relation) -%}
-  {%- if applied is not none -%}
-    {%- do silt_skip(applied) -%}
+  {%- set earlier = adapter.earlier_result(unit, target_relation) -%}
+  {%- if earlier is not none -%}
+    {%- do silt_skip(earlier) -%}
   {%- else -%}
     {%- set view = make_temp_relation(target_relation) -%}
     {%- set staged = adapter.stage_seed(model['name'], agate_table, view, config.get('column_types')) -%}

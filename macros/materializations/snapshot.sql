@@ -11,9 +11,9 @@
 
   {{ silt_run_pre_hooks(pre_hooks) }}
 
-  {%- set applied = adapter.earlier_result(unit, target_relation) -%}
-  {%- if applied is not none -%}
-    {%- do silt_skip(applied) -%}
+  {%- set earlier = adapter.earlier_result(unit, target_relation) -%}
+  {%- if earlier is not none -%}
+    {%- do silt_skip(earlier) -%}
   {%- else -%}
     {%- set strategy = strategy_dispatch(config.get('strategy'))(
       model, 'snapshotted_data', 'source_data', model['config'], target_exists

@@ -12,7 +12,7 @@ from dbt.adapters.silt.engine.catalog.rollback import Rollback
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, RollbackRefusedError
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from tests.simulation.interleaving import Scheduler, YieldingStore, random_order
-from tests.unit.engine.catalog.works import Works, settings_of, work_of
+from tests.unit.engine.catalog.units_of_work import Works, settings_of, work_of
 
 BEFORE = {"orders": {1: 10}, "payments": {1: 1}}
 AFTER = {"orders": {1: 10, 2: 20}, "payments": {1: 1, 3: 30}}

@@ -236,7 +236,7 @@ class TestOperations:
         assert "skipped: already applied by run R3" in output
         assert "found 4" in self.load("R1", n=1), "what the restore took back is done again"
 
-    def test_upkeep_is_no_unit_of_work(self, project: Any) -> None:
+    def test_maintenance_is_no_unit_of_work(self, project: Any) -> None:
         table = f"{project.test_schema}.loaded"
         for name in ("silt_optimize", "silt_vacuum", "silt_history"):
             for _ in range(2):

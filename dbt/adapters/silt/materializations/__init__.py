@@ -1,1 +1,1 @@
-"""What the materializations need: contracts, comments, seeds, fixtures and the comparison of rows."""
+"""Does for the materializations what Jinja should not do: contracts, comments, seeds, fixtures, row comparison."""

@@ -1,1 +1,1 @@
-"""The methods that dbt's macros may call on `adapter`, one mixin for each kind of caller."""
+"""Defines what dbt's macros may call on `adapter`: one mixin for each kind of caller."""

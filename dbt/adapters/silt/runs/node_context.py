@@ -1,4 +1,4 @@
-"""Per-thread state of the running dbt node, and the unit of work that each of its statements is."""
+"""Keeps the state of the dbt node that a thread runs, and names the unit of work of each statement."""
 
 from __future__ import annotations
 

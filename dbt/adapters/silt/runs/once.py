@@ -1,4 +1,4 @@
-"""Remembers what a dbt command has warned of, so that it warns once, however many nodes it concerns."""
+"""Limits a warning to one in each dbt command."""
 
 from __future__ import annotations
 

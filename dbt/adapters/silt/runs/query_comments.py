@@ -1,4 +1,4 @@
-"""The tags of a node's Spark jobs: the node, its own tags, and dbt's query comment.
+"""Builds the tags of a node's Spark jobs from the node, its own tags and dbt's query comment.
 
 The comment is the user's own text. It goes to dbt's log with the statement, into the commit and to the jobs, and never
 to the parser: a `/*` in it would open a second comment, and its text, which differs from run to run, would make each

@@ -1,4 +1,4 @@
-"""AdapterResponse and journal line of a commit.
+"""SiltResponse: what dbt is given for a commit, and its line in the journal.
 
 dbt drops the adapter response of a node that fails after its commit, and of every microbatch model. The line in the
 file, the line in dbt's log and the commit's own commitInfo (see `commit_facts`) are where the facts stay.

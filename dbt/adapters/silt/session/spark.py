@@ -173,7 +173,7 @@ def _start(settings: SessionSettings) -> _Running:
 
 def _launch_conf(settings: SessionSettings, temporary: str, options: list[str]) -> dict[str, str]:
     """Everything that Spark is started with."""
-    user = _texts(settings.spark_conf)
+    user = _as_strings(settings.spark_conf)
     user_options = user.pop("spark.driver.extraJavaOptions", None)
     return {
         "spark.app.name": "dbt-silt",
@@ -303,7 +303,7 @@ def _apply(session: SparkSession, settings: SessionSettings) -> None:
     """Gives a new session its settings, whatever Spark was started with."""
     local = _local_conf(settings.master) if settings.remote is None else {}
     defaults = {key: value for key, value in {**local, **_SESSION_DEFAULTS}.items() if session.conf.isModifiable(key)}
-    user = _texts(settings.spark_conf)
+    user = _as_strings(settings.spark_conf)
     for key, value in {**defaults, **required_settings.required(), **user}.items():
         if session.conf.isModifiable(key):
             session.conf.set(key, value)
@@ -311,7 +311,7 @@ def _apply(session: SparkSession, settings: SessionSettings) -> None:
             _check_fixed(session, key, value)
 
 
-def _texts(conf: Mapping[str, object]) -> dict[str, str]:
+def _as_strings(conf: Mapping[str, object]) -> dict[str, str]:
     """Settings as Spark spells them: YAML's `true` is a bool in Python."""
     return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in conf.items()}
 

@@ -29,7 +29,7 @@ from dbt.adapters.silt.engine.kernel.transaction import restore
 from dbt.adapters.silt.engine.kernel.transaction.changes import ENGINE_INFO
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint
-from tests.unit.engine.catalog.works import Works, named, settings_of, work_of
+from tests.unit.engine.catalog.units_of_work import Works, named, settings_of, work_of
 
 T = TypeVar("T")
 

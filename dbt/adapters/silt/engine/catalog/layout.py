@@ -147,8 +147,9 @@ def put_document(store: Store, name: RelationName, suffix: str, data: bytes, rep
 
 
 def local_path(location: str) -> str:
-    """The path of a local location, without `file://`."""
-    return location.removeprefix("file://")
+    """The path that a `file:` URI names; any other text as it is."""
+    parts = urlsplit(location)
+    return unquote(parts.path) if parts.scheme == "file" else location
 
 
 def is_local(location: str) -> bool:
@@ -177,15 +178,12 @@ def local_folder(path: str) -> str:
     Raises:
         InvalidNameError: the path is empty, holds NUL, or is of another storage.
     """
-    parts = urlsplit(path)
     if not path or "\0" in path:
         raise InvalidNameError("a table's path cannot be empty or hold a NUL character", table=repr(path))
-    if parts.scheme == "file":
-        return os.path.abspath(unquote(parts.path))
-    if "://" in path:
+    if not is_local(path):
         raise InvalidNameError(
-            f"a table in the storage `{parts.scheme}` cannot be named by its path",
+            f"a table in the storage `{urlsplit(path).scheme}` cannot be named by its path",
             table=path,
             remedy="Attach the storage as a database (`databases` in the profile)",
         )
-    return os.path.abspath(path)
+    return os.path.abspath(local_path(path))

@@ -1,1 +1,1 @@
-"""The verbs that need Spark, by room, and what they all share: target, settings, outcome and commit."""
+"""Runs the commands that need Spark; this folder has what they share: target, settings, outcome, commit."""

@@ -1,4 +1,4 @@
-"""Commits the actions that a verb has prepared, and deletes its files where the commit surely did not land."""
+"""Commits the actions that a command prepared, and deletes its files where the commit surely failed."""
 
 from __future__ import annotations
 

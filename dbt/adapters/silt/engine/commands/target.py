@@ -1,4 +1,4 @@
-"""The values that every writing verb takes and gives."""
+"""Target, WriteSettings and Outcome: what every command takes and gives."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from dbt.adapters.silt.engine.statements.execute import (
     show,
     views,
 )
-from dbt.adapters.silt.engine.statements.steps import foreign
+from dbt.adapters.silt.engine.statements.steps import pass_to_spark
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 
 
@@ -53,7 +53,7 @@ def _explain(context: Context, statement: ast.Explain) -> Result:
         raise UnsupportedStatementError(
             "EXPLAIN of anything but a query is not supported", remedy="Explain the query that the statement holds"
         )
-    return foreign.pass_with_query(context, statement, statement.statement.text)
+    return pass_to_spark.pass_with_query(context, statement, statement.statement.text)
 
 
 def _not_yet(name: str, names: Callable[[Any], ast.Name]) -> Callable[[Context, Any], Result]:
@@ -61,7 +61,7 @@ def _not_yet(name: str, names: Callable[[Any], ast.Name]) -> Callable[[Context, 
 
     def refuse(context: Context, statement: Any) -> Result:
         if not context.namespace.may_be_in_warehouse(names(statement)):
-            return foreign.pass_to_spark(context, statement)
+            return pass_to_spark.pass_to_spark(context, statement)
         raise UnsupportedStatementError(
             f"{name} is understood, but not supported", table=".".join(names(statement)), remedy="Leave it out"
         )
@@ -72,12 +72,12 @@ def _not_yet(name: str, names: Callable[[Any], ast.Name]) -> Callable[[Context, 
 _ROUTES: Mapping[type[Statement], Callable[[Context, Any], Result]] = {
     ast.Query: _query,
     ast.Explain: _explain,
-    ast.Unrecognised: foreign.pass_unrecognised,
+    ast.Unrecognised: pass_to_spark.pass_unrecognised,
     # tables, views, schemas
     ast.CreateTable: create_table.create_table,
     ast.CreateTableLike: create_table.create_table_like,
     ast.CreateView: views.create_view,
-    ast.CreateViewUsing: foreign.pass_to_spark,
+    ast.CreateViewUsing: pass_to_spark.pass_to_spark,
     ast.AlterViewQuery: views.alter_view_query,
     ast.CreateSchema: schemas.create_schema,
     ast.DropSchema: schemas.drop_schema,
@@ -126,5 +126,5 @@ _ROUTES: Mapping[type[Statement], Callable[[Context, Any], Result]] = {
     ast.Restore: restore_clone_convert.restore,
     ast.Clone: restore_clone_convert.clone,
     ast.ConvertToDelta: restore_clone_convert.convert,
-    ast.Call: foreign.pass_to_spark,
+    ast.Call: pass_to_spark.pass_to_spark,
 }

@@ -22,7 +22,7 @@ from tests.unit.engine.sql.sql_soup import openings, soups
         *pairs("rows"),
         *pairs("views_and_schemas"),
         *pairs("questions"),
-        *pairs("session_and_upkeep"),
+        *pairs("session_and_maintenance"),
     ],
 )
 def test_a_statement_is_read_as(sql: str, expected: str) -> None:

@@ -1,4 +1,4 @@
-"""Tells the rows that an INSERT replaces from the rows of the same files that stay."""
+"""Separates the rows that an INSERT replaces from those that it keeps."""
 
 from __future__ import annotations
 

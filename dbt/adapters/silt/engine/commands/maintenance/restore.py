@@ -17,7 +17,7 @@ def restore(target: Target, point: RestorePoint, settings: WriteSettings) -> Out
     A version that is the newest already is left as it is.
 
     Raises:
-        The errors of `kernel.restore.prepare` and `kernel.restore.commit`.
+        The errors of `kernel.transaction.restore.prepare` and `kernel.transaction.restore.commit`.
     """
     log, now = target.log, target.snapshot
     prepared = kernel_restore.prepare(log, now, point)

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
 from dbt.adapters.silt.engine.commands.writing import checks, generated, set_clause
 from dbt.adapters.silt.engine.commands.writing.checks import Check
-from dbt.adapters.silt.engine.commands.writing.set_clause import AssignedColumn, Setting
+from dbt.adapters.silt.engine.commands.writing.set_clause import AssignedColumn, CastAssignment
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, InvalidStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
@@ -231,7 +231,7 @@ def _choice(clauses: Clauses, kind: MatchKind) -> str:
 
 
 def _column(
-    member: StructField, clauses: Clauses, per_clause: Sequence[tuple[NumberedClause, Sequence[Setting]]]
+    member: StructField, clauses: Clauses, per_clause: Sequence[tuple[NumberedClause, Sequence[CastAssignment]]]
 ) -> Column:
     """A column of the table for the joined rows, by the clause that each takes."""
     own = [

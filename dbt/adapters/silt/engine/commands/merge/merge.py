@@ -1,4 +1,4 @@
-"""Runs MERGE INTO.
+"""Runs MERGE INTO: finds the files that take part, writes them and commits.
 
 Few bytes of target are one job: all candidate files are joined with the source and rewritten. For more, the source
 is made stable first, the range of its keys rules files out, and where much is still left a job finds the touched files.

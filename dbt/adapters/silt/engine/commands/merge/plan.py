@@ -1,4 +1,4 @@
-"""A MERGE as values: its clauses, keys and what ON demands.
+"""MergePlan: a MERGE as values: clauses, keys and what ON demands.
 
 Every text is Spark SQL whose tables are already pinned. A column is a name as its parts, without backquotes; it may
 begin with the target's alias.

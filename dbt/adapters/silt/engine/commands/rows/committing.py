@@ -1,4 +1,4 @@
-"""Commits the changes of a table's files."""
+"""Commits the files that a DELETE, UPDATE or MERGE changed."""
 
 from __future__ import annotations
 

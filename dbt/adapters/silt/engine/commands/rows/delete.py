@@ -1,4 +1,4 @@
-"""Runs DELETE FROM."""
+"""Runs DELETE FROM: removes whole files, and rewrites the others or gives them deletion vectors."""
 
 from __future__ import annotations
 

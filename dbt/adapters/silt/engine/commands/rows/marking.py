@@ -1,4 +1,4 @@
-"""Deletes rows by deletion vectors, without rewriting their files, where the table asks for it.
+"""Deletes rows by deletion vectors: finds their positions and decides for each file what to do.
 
 A verb finds the rows that go, in one pass (`kept`, `positions`). A file that would be left without rows is
 removed; one that would be left with few is rewritten, because every later scan would pay for the rows that are gone;
@@ -38,7 +38,7 @@ from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 FEATURE = "deletionVectors"
 
 # Rewriting what is left is paid for by the second scan that need not read what is gone.
-_WORN = 0.8
+_REWRITE_ABOVE = 0.8
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def plan(target: Target, candidates: pa.Table, deleted: Positions, may_stay: boo
     sizes = dict(zip(paths, file_rows.records(target, touched), strict=True))
     after = {path: before[path] | deleted[path] if path in before else deleted[path] for path in paths}
     shares = [len(after[path]) / sizes[path] for path in paths]
-    most = _WORN if may_stay and writes_deletion_vectors(target.snapshot) else 0.0
+    most = _REWRITE_ABOVE if may_stay and writes_deletion_vectors(target.snapshot) else 0.0
     emptied = touched.filter(pa.array([share >= 1 for share in shares], pa.bool_()))
     rewritten = touched.filter(pa.array([most < share < 1 for share in shares], pa.bool_()))
     marked = touched.filter(pa.array([share <= most for share in shares], pa.bool_()))

@@ -1,4 +1,4 @@
-"""The rows that a DELETE or an UPDATE is about, and the sizes up to which a search for their files does not pay."""
+"""Holds which rows a DELETE or UPDATE chooses, and the size up to which searching their files does not pay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs UPDATE."""
+"""Runs UPDATE: writes the changed rows, and removes the old ones with their files or by deletion vectors."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def _run(
 ) -> RowResult:
     everything = target.snapshot.files
     candidates = everything if rows.condition is None else skipping.prune(target.snapshot, rows.predicate)
-    is_marked = rows.condition is not None and marking.writes_deletion_vectors(target.snapshot)
-    if is_marked or change_data.is_recorded(target.snapshot):
+    uses_vectors = rows.condition is not None and marking.writes_deletion_vectors(target.snapshot)
+    if uses_vectors or change_data.is_recorded(target.snapshot):
         return _mark(spark, target, assigned, rows, candidates, limits)
     chosen = candidates
     if rows.condition is not None and active_files.size(candidates) > limits.at_once:

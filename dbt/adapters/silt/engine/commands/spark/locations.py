@@ -1,7 +1,7 @@
 """Converts between a data file's path and the path that Spark takes and gives.
 
 Spark takes plain names, in which some characters are patterns. What its `_metadata.file_path` gives is a URI, quoted as
-the log's own paths are (`kernel.paths`).
+the log's own paths are (`kernel.table.paths`).
 """
 
 from __future__ import annotations

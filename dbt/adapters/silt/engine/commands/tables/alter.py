@@ -146,7 +146,7 @@ def add_keys(target: Target, keys: Mapping[str, Key], settings: WriteSettings) -
     """Records keys, by name. The rows that are there are not looked at, and none is held to them.
 
     Raises:
-        ColumnNotFoundError, InvalidStatementError: see `kernel.keys.checked_keys`.
+        ColumnNotFoundError, InvalidStatementError: see `kernel.table.keys.checked_keys`.
         ConcurrentModificationError: another writer changed the table's metadata.
     """
     _begin(target)

@@ -37,7 +37,7 @@ def referred(root: str, adds: Iterable[AddFile]) -> tuple[AddFile, ...]:
         root: the folder of the table that they are of.
     """
     return tuple(
-        _foreign(add, absolute_uri(root, add.path), _absolute_vector(root, add.deletion_vector)) for add in adds
+        _as_target_file(add, absolute_uri(root, add.path), _absolute_vector(root, add.deletion_vector)) for add in adds
     )
 
 
@@ -59,7 +59,7 @@ def copied(source: Store, target: DeltaLog, adds: Iterable[AddFile]) -> Written:
         found = _copy_all(source, target.store, copies)
     done = []
     for add, name in zip(chosen, names, strict=True):
-        of_target = _foreign(add, log_path(name), _moved(add.deletion_vector, vectors))
+        of_target = _as_target_file(add, log_path(name), _moved(add.deletion_vector, vectors))
         size, modified_ms = found[name]
         done.append(replace(of_target, size=size, modification_time=modified_ms))
     return Written(folder, tuple(done), 0)
@@ -71,7 +71,7 @@ def absolute_uri(root: str, path: str) -> str:
     return f"file://{log_path(name)}" if name.startswith("/") else log_path(name)
 
 
-def _foreign(add: AddFile, path: str, vector: DeletionVector | None) -> AddFile:
+def _as_target_file(add: AddFile, path: str, vector: DeletionVector | None) -> AddFile:
     """The file as another table's: what only the source numbers its rows by is left out, as in delta-spark."""
     return replace(
         add,

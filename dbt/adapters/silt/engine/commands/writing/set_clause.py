@@ -55,7 +55,7 @@ class AssignedColumn:
 
 
 @dataclass(frozen=True)
-class Setting:
+class CastAssignment:
     """An assignment made ready.
 
     Args:
@@ -115,7 +115,7 @@ def resolve(
 
 def settings(
     frame: DataFrame, assignments: Sequence[AssignedColumn], table: str, known: Mapping[str, DataType] | None = None
-) -> tuple[Setting, ...]:
+) -> tuple[CastAssignment, ...]:
     """The assignments over the frame's rows.
 
     Args:
@@ -132,14 +132,14 @@ def settings(
     return tuple(_setting(each, types[each.value], table) for each in assignments)
 
 
-def as_text(settings: Sequence[Setting]) -> str | None:
+def as_text(settings: Sequence[CastAssignment]) -> str | None:
     """The value of a column as SQL text, where one setting gives it as it is; None elsewhere."""
     if len(settings) == 1 and settings[0].way is None and len(settings[0].assignment.path) == 1:
         return settings[0].text
     return None
 
 
-def with_assignments(column: Column, settings: Sequence[Setting]) -> Column:
+def with_assignments(column: Column, settings: Sequence[CastAssignment]) -> Column:
     """A column of the table with the settings of it, or of its fields, made."""
     for setting in settings:
         inner = setting.assignment.path[1:]
@@ -150,7 +150,7 @@ def with_assignments(column: Column, settings: Sequence[Setting]) -> Column:
     return column
 
 
-def losses(settings: Sequence[tuple[str, Setting]], table: str) -> tuple[dict[str, Column], tuple[Check, ...]]:
+def losses(settings: Sequence[tuple[str, CastAssignment]], table: str) -> tuple[dict[str, Column], tuple[Check, ...]]:
     """Columns to carry along with the rows, and the checks that look at them.
 
     Args:
@@ -173,9 +173,9 @@ def widened(column: Column, old: DataType, new: DataType) -> Column:
     return column if found is None else found.convert(column)
 
 
-def by_column(settings: Sequence[Setting]) -> Mapping[str, list[Setting]]:
+def by_column(settings: Sequence[CastAssignment]) -> Mapping[str, list[CastAssignment]]:
     """The settings of each column, by its name in lower case."""
-    grouped: dict[str, list[Setting]] = {}
+    grouped: dict[str, list[CastAssignment]] = {}
     for setting in settings:
         grouped.setdefault(setting.assignment.column.name.lower(), []).append(setting)
     return grouped
@@ -209,7 +209,7 @@ def _path(name: Name, schema: StructType, alias: str, table: str) -> tuple[Struc
     return tuple(path)
 
 
-def _setting(assignment: AssignedColumn, given: DataType, table: str) -> Setting:
+def _setting(assignment: AssignedColumn, given: DataType, table: str) -> CastAssignment:
     wanted = assignment.place.type
     found = conversion(given, wanted, by_name=True)
     if found is None:
@@ -219,10 +219,10 @@ def _setting(assignment: AssignedColumn, given: DataType, table: str) -> Setting
             table=table,
             details={"column": assignment.name},
         )
-    return Setting(assignment, given, None if nullable(given) == nullable(wanted) else found)
+    return CastAssignment(assignment, given, None if nullable(given) == nullable(wanted) else found)
 
 
-def _lost_error(setting: Setting, table: str) -> Callable[[int, str | None], SiltError]:
+def _lost_error(setting: CastAssignment, table: str) -> Callable[[int, str | None], SiltError]:
     assignment = setting.assignment
 
     def error(count: int, example: str | None) -> SiltError:

@@ -131,7 +131,7 @@ def without_columns(metadata: Metadata, gone: Sequence[Sequence[str]]) -> Metada
 def _parsed(name: str, text: str) -> Key:
     try:
         body = json.loads(text)
-        lists = [_texts(body.get(member, [])) for member in ("columns", "references", "to")]
+        lists = [_names(body.get(member, [])) for member in ("columns", "references", "to")]
         return Key(KeyKind(body["kind"]), *lists)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidPropertyError(
@@ -140,7 +140,7 @@ def _parsed(name: str, text: str) -> Key:
         ) from error
 
 
-def _texts(value: object) -> tuple[str, ...]:
+def _names(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise TypeError("not a list of names")
     return tuple(value)

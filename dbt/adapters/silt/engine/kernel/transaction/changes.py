@@ -103,7 +103,7 @@ class Changes:
         """Whether it only adds files, and they do not depend on anything that it read."""
         return reads.is_empty and not self.removes
 
-    def only_rearranges(self) -> bool:
+    def changes_no_data(self) -> bool:
         """Whether it moves rows between files and changes none (dataChange is false)."""
         files: tuple[AddFile | RemoveFile, ...] = (*self.adds, *self.removes)
         return bool(files) and not any(file.data_change for file in files) and not (self.metadata or self.protocol)

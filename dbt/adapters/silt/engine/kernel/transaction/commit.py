@@ -81,7 +81,7 @@ class CommitSettings:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _AttemptPoint:
     """The target of an attempt: the version, the time of the commit before it, and the number of the attempt."""
 
     version: int
@@ -157,7 +157,7 @@ def _check_not_recorded(changes: Changes, base: Snapshot | None) -> None:
 
 
 def _create(log: DeltaLog, folder: PinnedFolder, changes: Changes, info: CommitInfo) -> CommitResult:
-    entry = _entry(log, None, changes, info, _Place(0, 0))
+    entry = _entry(log, None, changes, info, _AttemptPoint(0, 0))
     # The first versions of an old log may have been cleaned up, so that version 0 is free.
     outcome = Conflict() if log.exists() else attempt(log, folder, 0, entry)
     if isinstance(outcome, Unknown):
@@ -171,7 +171,7 @@ def _create(log: DeltaLog, folder: PinnedFolder, changes: Changes, info: CommitI
 def _commit_after_winners(
     log: DeltaLog, folder: PinnedFolder, pending: PendingCommit, info: CommitInfo, max_attempts: int
 ) -> CommitResult:
-    base, pending, place = pending.base, pending, _Place(pending.base.version + 1, pending.base.timestamp)
+    base, pending, place = pending.base, pending, _AttemptPoint(pending.base.version + 1, pending.base.timestamp)
     began_ms = log.clock.now_ms()
     winners: Counter[str] = Counter()
     for attempts in range(1, max_attempts + 1):
@@ -185,7 +185,7 @@ def _commit_after_winners(
         for winner in _winners(log, place.version):
             pending = check_conflicts(winner, pending)
             winners[winner.info.operation or "another writer"] += 1
-            place = _Place(winner.version + 1, _committed_at(log, winner, pending), attempts + 1)
+            place = _AttemptPoint(winner.version + 1, _committed_at(log, winner, pending), attempts + 1)
         back_off(log.clock, attempts, _FIRST_WAIT, _LONGEST_WAIT)
     raise _exhausted(pending, max_attempts, place.version - 1, winners, log.clock.now_ms() - began_ms)
 
@@ -286,7 +286,7 @@ def _commit_info(
     )
 
 
-def _entry(log: DeltaLog, base: Snapshot | None, changes: Changes, info: CommitInfo, place: _Place) -> Entry:
+def _entry(log: DeltaLog, base: Snapshot | None, changes: Changes, info: CommitInfo, place: _AttemptPoint) -> Entry:
     """The commit's bytes for one attempt."""
     metadata = None if base is None else base.metadata
     info = replace(info, commit_attempts=place.attempt)

@@ -101,7 +101,7 @@ def effective_isolation_level(level: IsolationLevel, changes: Changes) -> Isolat
     A transaction that only moves rows between files needs no more than snapshot isolation. One that changes the table's
     metadata because of rows that it read must not miss a row, or the new rule would not hold for that row.
     """
-    if changes.only_rearranges():
+    if changes.changes_no_data():
         return IsolationLevel.SNAPSHOT
     return level if changes.metadata is None else IsolationLevel.SERIALIZABLE
 

@@ -37,12 +37,12 @@ def with_enablement(base: Metadata | None, changes: Changes, version: int, times
     metadata = changes.metadata
     if base is None or metadata is None or not has_in_commit_timestamps(metadata):
         return changes
-    told = {key: value for key, value in metadata.configuration.items() if key not in _PROVENANCE}
+    configuration = {key: value for key, value in metadata.configuration.items() if key not in _PROVENANCE}
     if has_in_commit_timestamps(base):
-        told |= {key: value for key, value in base.configuration.items() if key in _PROVENANCE}
+        configuration |= {key: value for key, value in base.configuration.items() if key in _PROVENANCE}
     else:
-        told |= {ENABLEMENT_VERSION: str(version), ENABLEMENT_TIMESTAMP: str(timestamp_ms)}
-    return replace(changes, metadata=replace(metadata, configuration=told))
+        configuration |= {ENABLEMENT_VERSION: str(version), ENABLEMENT_TIMESTAMP: str(timestamp_ms)}
+    return replace(changes, metadata=replace(metadata, configuration=configuration))
 
 
 _PROVENANCE = (ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP)

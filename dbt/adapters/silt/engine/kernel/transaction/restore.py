@@ -127,7 +127,7 @@ def commit(log: DeltaLog, restoration: Restoration, settings: CommitSettings) ->
     try:
         return transaction.commit(log, restoration.base, restoration.changes, reads, settings)
     except CommitAttemptsExhaustedError as error:
-        raise _overtaken(error) if restoration.expired else error from error
+        raise _lost_race(error) if restoration.expired else error from error
 
 
 def forgotten_after(now: Snapshot, then: Snapshot) -> tuple[SetTransaction, ...]:
@@ -224,7 +224,7 @@ def _check_no_vacuum(log: DeltaLog, base: Snapshot) -> None:
         )
 
 
-def _overtaken(error: CommitAttemptsExhaustedError) -> ConcurrentModificationError:
+def _lost_race(error: CommitAttemptsExhaustedError) -> ConcurrentModificationError:
     return ConcurrentModificationError(
         "another writer committed first, while files were to be restored that VACUUM may delete",
         table=error.table,

@@ -140,7 +140,7 @@ def _check_feed(changes: Changes, base: Snapshot | None, metadata: Metadata, tab
             )
     if base is None or changes.metadata is None or not (changes.adds or changes.removes):
         return
-    if _is_mapped_anew(base, metadata):
+    if _is_newly_mapped(base, metadata):
         raise UnsupportedStatementError(
             "its columns cannot be mapped, dropped or renamed in the same commit as its data, because the table "
             "records its changes (`delta.enableChangeDataFeed` is true)",
@@ -150,7 +150,7 @@ def _check_feed(changes: Changes, base: Snapshot | None, metadata: Metadata, tab
         )
 
 
-def _is_mapped_anew(base: Snapshot, metadata: Metadata) -> bool:
+def _is_newly_mapped(base: Snapshot, metadata: Metadata) -> bool:
     """Whether column mapping is enabled, or a mapped column is dropped or renamed."""
     mode = TableProperties(metadata.configuration).column_mapping_mode
     if mode == "none":

@@ -1,4 +1,4 @@
-"""A query or an expression with its tokens and its scan, so that one reading serves all who ask something of it."""
+"""ScannedText: a query or expression with its tokens and scan, read once."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ from dbt.adapters.silt.engine.statements.execute.constraints import named
 from dbt.adapters.silt.engine.statements.execute.functions import refuse_calls
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseView
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
-from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark
 from dbt.adapters.silt.engine.statements.steps.on_table import Texts, Verb, change_table, refuse_unsupported
+from dbt.adapters.silt.engine.statements.steps.pass_to_spark import pass_to_spark
 
 
 def add_columns(context: Context, statement: ast.AddColumns) -> Result:

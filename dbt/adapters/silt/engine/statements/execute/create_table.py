@@ -17,8 +17,8 @@ from dbt.adapters.silt.engine.statements.execute.functions import refuse_calls
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget, create_target_of
-from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark, pass_with_query
 from dbt.adapters.silt.engine.statements.steps.on_table import Maker, Verb, make_table, settings_with
+from dbt.adapters.silt.engine.statements.steps.pass_to_spark import pass_to_spark, pass_with_query
 
 _OPERATION = "CREATE TABLE"
 _FORMATS = (None, "delta", "silt")

@@ -21,8 +21,8 @@ from dbt.adapters.silt.engine.statements.resolve.namespace import (
     WarehouseView,
 )
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
-from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark, pass_with_query
 from dbt.adapters.silt.engine.statements.steps.on_table import table_to_change
+from dbt.adapters.silt.engine.statements.steps.pass_to_spark import pass_to_spark, pass_with_query
 
 
 def describe_table(context: Context, statement: ast.DescribeTable) -> Result:

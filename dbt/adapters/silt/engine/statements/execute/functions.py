@@ -16,8 +16,8 @@ from dbt.adapters.silt.engine.sql.ast import CreateMode
 from dbt.adapters.silt.engine.sql.query.references import function_calls, table_references
 from dbt.adapters.silt.engine.statements.resolve import function_text
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
-from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark
 from dbt.adapters.silt.engine.statements.steps.on_table import refuse_unsupported
+from dbt.adapters.silt.engine.statements.steps.pass_to_spark import pass_to_spark
 
 _NOTHING = Result()
 _EXISTS_REMEDY = "Use `create or replace function`"

@@ -20,8 +20,8 @@ from dbt.adapters.silt.engine.statements.execute.default_values import with_defa
 from dbt.adapters.silt.engine.statements.resolve.merge_keys import MergeSides, merge_keys
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
-from dbt.adapters.silt.engine.statements.steps.foreign import pass_with_query
 from dbt.adapters.silt.engine.statements.steps.on_table import Change, Texts, Verb, change_table
+from dbt.adapters.silt.engine.statements.steps.pass_to_spark import pass_with_query
 from dbt.adapters.silt.engine.statements.steps.qualifiers import SOURCE_ALIAS, identifier, qualifiers, rows_of
 
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"

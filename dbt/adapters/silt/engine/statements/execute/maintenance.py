@@ -23,8 +23,8 @@ from dbt.adapters.silt.engine.statements.execute.schemas import named_schema
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
-from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark
 from dbt.adapters.silt.engine.statements.steps.on_table import Verb, run_on_table
+from dbt.adapters.silt.engine.statements.steps.pass_to_spark import pass_to_spark
 from dbt.adapters.silt.engine.statements.steps.qualifiers import identifier, qualifiers
 
 _HOUR_MS = 3_600_000

@@ -21,7 +21,6 @@ from dbt.adapters.silt.engine.sql.ast import TimeTravel
 from dbt.adapters.silt.engine.statements.resolve import time_travel
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget, create_target_of
-from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark
 from dbt.adapters.silt.engine.statements.steps.on_table import (
     Change,
     Maker,
@@ -33,6 +32,7 @@ from dbt.adapters.silt.engine.statements.steps.on_table import (
     settings_with,
     table_to_change,
 )
+from dbt.adapters.silt.engine.statements.steps.pass_to_spark import pass_to_spark
 
 
 def restore(context: Context, statement: ast.Restore) -> Result:

@@ -9,7 +9,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import CreateMode, Name
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
-from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark
+from dbt.adapters.silt.engine.statements.steps.pass_to_spark import pass_to_spark
 
 _NOTHING = Result()
 
@@ -32,7 +32,7 @@ def create_schema(context: Context, statement: ast.CreateSchema) -> Result:
 def drop_schema(context: Context, statement: ast.DropSchema) -> Result:
     """DROP SCHEMA; one that neither the catalog nor Spark has is an error of this engine."""
     place = _schema_place(context, statement.name)
-    if place is None or (not context.catalog.has_schema(*place) and _is_foreign_schema(context, statement.name)):
+    if place is None or (not context.catalog.has_schema(*place) and _is_spark_schema(context, statement.name)):
         return pass_to_spark(context, statement)
     context.catalog.drop_schema(*place, cascade=statement.cascade, if_exists=statement.if_exists)
     return _NOTHING
@@ -48,7 +48,7 @@ def _schema_place(context: Context, name: ast.Name) -> tuple[str, str] | None:
     return None
 
 
-def _is_foreign_schema(context: Context, name: ast.Name) -> bool:
+def _is_spark_schema(context: Context, name: ast.Name) -> bool:
     return len(name) == 1 and context.namespace.is_spark_schema(name[0])
 
 

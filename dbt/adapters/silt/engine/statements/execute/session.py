@@ -9,7 +9,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import ObjectKind
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
-from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark
+from dbt.adapters.silt.engine.statements.steps.pass_to_spark import pass_to_spark
 
 _NOTHING = Result()
 

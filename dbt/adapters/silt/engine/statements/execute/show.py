@@ -25,7 +25,7 @@ from dbt.adapters.silt.engine.statements.resolve.namespace import (
     WarehouseView,
 )
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
-from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark
+from dbt.adapters.silt.engine.statements.steps.pass_to_spark import pass_to_spark
 
 
 def show(context: Context, statement: ast.Show) -> Result:

@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.sql.ast import CreateMode, ViewScope
 from dbt.adapters.silt.engine.sql.query.references import table_references
 from dbt.adapters.silt.engine.statements.resolve.namespace import TemporaryView
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
-from dbt.adapters.silt.engine.statements.steps.foreign import pass_to_spark, pass_with_query
+from dbt.adapters.silt.engine.statements.steps.pass_to_spark import pass_to_spark, pass_with_query
 
 _NOTHING = Result()
 

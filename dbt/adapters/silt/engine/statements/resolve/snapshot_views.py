@@ -30,7 +30,7 @@ from dbt.adapters.silt.engine.statements.resolve.function_text import (
     signature,
     temporary_function,
 )
-from dbt.adapters.silt.engine.statements.resolve.table_changes_function import Changes
+from dbt.adapters.silt.engine.statements.resolve.table_changes_function import ChangeRange
 
 _Key: TypeAlias = tuple[str, str, int]
 _FunctionKey: TypeAlias = tuple[str, str, str]
@@ -77,7 +77,7 @@ class SnapshotViews:
             self._labels.move_to_end(self._whole[key])
             return quote(self._whole[key])
 
-    def changes(self, log: DeltaLog, changes: Changes) -> str:
+    def changes(self, log: DeltaLog, changes: ChangeRange) -> str:
         """The quoted name of a session view over the rows that versions of the table changed."""
         with self._lock:
             label = self._new(f"{log.name}@changes")

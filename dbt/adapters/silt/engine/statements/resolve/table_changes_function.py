@@ -30,7 +30,7 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Changes:
+class ChangeRange:
     """What a call gives: the changes, in the columns of the version `end`."""
 
     end: Snapshot
@@ -57,7 +57,7 @@ def bound(spark: SparkSession, text: str) -> Bound:
     )
 
 
-def changes(log: DeltaLog, latest: Snapshot, start: Bound, end: Bound | None) -> Changes:
+def changes(log: DeltaLog, latest: Snapshot, start: Bound, end: Bound | None) -> ChangeRange:
     """The changes that a call asks for, up to the version `latest` at most.
 
     Raises:
@@ -68,9 +68,9 @@ def changes(log: DeltaLog, latest: Snapshot, start: Bound, end: Bound | None) ->
     if first > latest.version:
         raise VersionNotFoundError(f"the newest version is {latest.version}, before {start.text}", table=log.name)
     if _is_between_two_versions(start, end) and last == first - 1:
-        return Changes(latest, ())
+        return ChangeRange(latest, ())
     ending = latest if last == latest.version else log.snapshot_at(last)
-    return Changes(ending, changes_between(log, first, ending))
+    return ChangeRange(ending, changes_between(log, first, ending))
 
 
 def _constant(spark: SparkSession, expression: str) -> int | None:

@@ -1,1 +1,1 @@
-"""The steps of every statement on a table: find it, pass it on to Spark, refuse it, skip it, resolve it, run it."""
+"""Runs the steps that statements on a table share: find, pass on, refuse, skip, resolve, run."""

@@ -1,4 +1,4 @@
-"""The surroundings that a statement is run in, and the result that it gives."""
+"""Context and Result: what a statement runs in, and what it gives."""
 
 from __future__ import annotations
 

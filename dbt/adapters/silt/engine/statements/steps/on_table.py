@@ -24,7 +24,7 @@ from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
 from dbt.adapters.silt.engine.statements.steps import skips
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget
-from dbt.adapters.silt.engine.statements.steps.foreign import pass_with_query
+from dbt.adapters.silt.engine.statements.steps.pass_to_spark import pass_with_query
 
 
 def _nothing(table: str) -> None:
@@ -224,7 +224,7 @@ def _already_applied(context: Context, log: DeltaLog, operation: str | None) -> 
     if found is not None:
         done = replace(done, version=found.commit.version, emptied_at=found.emptied_at)
     if context.settings.log_skips:
-        skips.tell(log, txn, done)
+        skips.log_skip(log, txn, done)
     return done
 
 

@@ -40,7 +40,7 @@ def checked(txn: tuple[str, int] | None) -> tuple[str, int] | None:
     return app_id, int(version)
 
 
-def tell(log: DeltaLog, txn: tuple[str, int], done: Outcome) -> None:
+def log_skip(log: DeltaLog, txn: tuple[str, int], done: Outcome) -> None:
     """Logs that work was skipped.
 
     An application that repeats its latest work repeats the latest version. Where a version comes that is below it, the
@@ -55,7 +55,7 @@ def tell(log: DeltaLog, txn: tuple[str, int], done: Outcome) -> None:
         done.table,
         "" if done.version is None else f", by v{done.version}",
     )
-    if done.recorded is None or version >= done.recorded or not _is_first(log, app_id):
+    if done.recorded is None or version >= done.recorded or not _first_time(log, app_id):
         return
     _logger.warning(
         "%s holds version %s of the app id %s, and version %s came after it: this and every version up to %s is "
@@ -75,7 +75,7 @@ def note_applied(log: DeltaLog, txn: tuple[str, int]) -> None:
         _warned.discard((log.store.root, txn[0]))
 
 
-def _is_first(log: DeltaLog, app_id: str) -> bool:
+def _first_time(log: DeltaLog, app_id: str) -> bool:
     key = (log.store.root, app_id)
     with _lock:
         is_first = key not in _warned
