@@ -1,22 +1,18 @@
-"""Scans the tokens of a query or an expression once, for the tables, functions and names of columns in it."""
+"""Scans the tokens of a query or an expression once, for the tables, functions, names of columns and SELECTs in it."""
 
 from __future__ import annotations
 
-import re
+from dataclasses import dataclass, field
 from enum import Enum
 
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.sql.ast import Name
 from dbt.adapters.silt.engine.sql.cursor import Cursor
 from dbt.adapters.silt.engine.sql.query import table_functions
+from dbt.adapters.silt.engine.sql.query.parts import AFTER_ROW, Part, is_alias, part_at
+from dbt.adapters.silt.engine.sql.query.relations import after_name, after_sample, has_rows, travelled
 from dbt.adapters.silt.engine.sql.query.scans import Block, Call, Chain, Reference, Scan, Scope
-from dbt.adapters.silt.engine.sql.spans import (
-    Tokens,
-    after_group,
-    after_time_travel,
-    starts_query,
-    starts_query_in_parentheses,
-)
+from dbt.adapters.silt.engine.sql.spans import Tokens, after_group, starts_query, starts_query_in_parentheses
 from dbt.adapters.silt.engine.sql.tokens import Kind, syntax_error
 
 
@@ -48,17 +44,29 @@ class _State(Enum):
 
 _NO_CTES: frozenset[str] = frozenset()
 _SET_OPERATIONS = frozenset(("UNION", "INTERSECT", "EXCEPT", "MINUS"))
-_CLAUSES = frozenset(
-    "SELECT WHERE GROUP HAVING ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET WINDOW QUALIFY MAP REDUCE |>".split()
-)
-# A word behind a relation that is not its alias.
-_NO_ALIAS = _CLAUSES | frozenset(
-    "ANTI CROSS EXCEPT FULL INNER INTERSECT JOIN LATERAL LEFT NATURAL ON RIGHT SEMI MINUS UNION USING "
-    "FROM PIVOT UNPIVOT TABLESAMPLE WITH SET VALUES INSERT WHEN".split()
-)
-# Of those, the words that may well be an alias unless BY comes next.
-_NEEDS_BY = frozenset(("GROUP", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE"))
-_SUFFIX = re.compile(r"(?P<name>.+)@(?:[vV](?P<version>[0-9]+)|(?P<time>[0-9]{17}))", re.DOTALL)
+
+
+@dataclass
+class _Body:
+    """What is read so far of a SELECT that begins at the token `first`, or of relations in parentheses."""
+
+    first: int | None
+    scope: Scope
+    state: _State = _State.START
+    parts: list[Part] = field(default_factory=list)
+
+    def opened(self, part: Part | None) -> int | None:
+        """Adds the part, and returns the index behind its keywords; None where it is no part of this."""
+        if part is None or (part.keyword == "," and self.state is not _State.FROM_LIST):
+            return None
+        if part.is_condition and not (self.parts and self.parts[-1].has_relation):
+            return None
+        self.parts.append(part)
+        if part.has_relation:
+            self.state = _State.RELATION
+        elif part.is_clause:
+            self.state = _State.EXPRESSION
+        return part.first
 
 
 class _Scanner:
@@ -86,7 +94,7 @@ class _Scanner:
         """A query up to the parenthesis that closes it, or the end."""
         if self.tokens[at].word == "WITH":
             at, ctes = self._ctes(at, ctes, outer)
-        return self._body(at, ctes, Scope(outer), _State.START)
+        return self._body(at, ctes, _Body(at, Scope(outer)))
 
     def _ctes(self, at: int, ctes: frozenset[str], outer: Scope | None) -> tuple[int, frozenset[str]]:
         """WITH ...: each name is known to the expressions behind it and to the query, a recursive one to itself."""
@@ -109,54 +117,44 @@ class _Scanner:
             at += 1
         return at, ctes
 
-    def _body(self, at: int, ctes: frozenset[str], scope: Scope, state: _State) -> int:
+    def _body(self, at: int, ctes: frozenset[str], body: _Body) -> int:
+        """SELECTs and set operations, or relations, up to the parenthesis that closes them, or the end."""
         tokens = self.tokens
-        outer = scope.parent
-        first = at if state is _State.START else None  # relations in parentheses are part of another SELECT
-        while True:
-            token = tokens[at]
-            word = token.word
-            if word == ")" or token.kind is Kind.END:
-                if first is not None:
-                    self.blocks.append(Block(first, at, scope))
-                return at
-            if state is _State.RELATION:
-                at, state = self._relation(at, ctes, scope), _State.FROM_LIST
+        while tokens[at].word != ")" and tokens[at].kind is not Kind.END:
+            word = tokens[at].word
+            if body.state is _State.RELATION:
+                at, body.state = self._relation(at, ctes, body.scope), _State.FROM_LIST
             elif word == "(":
-                at = self._group(at, ctes, outer if state is _State.START else scope, False)
+                scope = body.scope.parent if body.state is _State.START else body.scope
+                at = self._group(at, ctes, scope, False)
             elif word in _SET_OPERATIONS and self._is_set_operation(at):
-                if first is not None:
-                    self.blocks.append(Block(first, at, scope))
-                scope, state, first = Scope(outer), _State.START, at + 1
+                self._end(at, body)
                 at += 1
-            elif word == "TABLE" and state is _State.START:
-                at, state = self._table(at + 1, ctes, scope, None), _State.EXPRESSION
-            elif word in _RELATION_FOLLOWS:
-                state = state if self._is_distinct_from(at) else _State.RELATION
-                at += 1
-            elif word == ",":
-                state = _State.RELATION if state is _State.FROM_LIST else state
-                at += 1
+                body = _Body(at, Scope(body.scope.parent))
+            elif word == "TABLE" and body.state is _State.START:
+                at, body.state = self._table(at + 1, ctes, body.scope, None), _State.EXPRESSION
             else:
-                at, state = self._step(at, scope, state)
+                at = self._step(at, body)
+        self._end(at, body)
+        return at
 
-    def _step(self, at: int, scope: Scope, state: _State) -> tuple[int, _State]:
-        """One word or symbol that opens no relation."""
-        token = self.tokens[at]
-        if token.is_identifier:
-            if self.tokens[at + 1].word == ".":
-                return self._chain(at, scope), state
-            if token.word == "AS" and self.tokens[at + 1].is_identifier:
-                return at + 2, state
-            if token.word == "VALUES" and state is _State.START:
-                return at + 1, _State.EXPRESSION
-            if token.word == "LATERAL" and self.tokens[at + 1].word == "VIEW":
-                return at + 2, _State.EXPRESSION
-            if self._is_call(at):
-                self._called(at, at + 1)
-        if token.word in _CLAUSES:
-            return at + 1, _State.EXPRESSION
-        return at + 1, state
+    def _end(self, at: int, body: _Body) -> None:
+        """Records a SELECT that ends before the token `at`."""
+        if body.first is not None:
+            self.blocks.append(Block(body.first, at, body.scope, tuple(body.parts)))
+
+    def _step(self, at: int, body: _Body) -> int:
+        """One name, keyword or symbol."""
+        token, following = self.tokens[at], self.tokens[at + 1]
+        if token.is_identifier and following.word == ".":
+            return self._chain(at, body.scope)
+        if token.word == "AS" and following.is_identifier:
+            return at + 2
+        if token.word == "VALUES" and body.state is _State.START:
+            body.state = _State.EXPRESSION
+        if self._is_call(at):
+            self._called(at, at + 1)
+        return body.opened(part_at(self.tokens, at)) or at + 1
 
     def _is_set_operation(self, at: int) -> bool:
         """Whether a query follows; `* EXCEPT (a, b)` leaves columns out instead."""
@@ -164,13 +162,6 @@ class _Scanner:
         if self.tokens[at].word in ("ALL", "DISTINCT", "SELECT", "FROM", "MAP", "REDUCE"):
             return True
         return starts_query_in_parentheses(self.tokens, at)
-
-    def _is_distinct_from(self, at: int) -> bool:
-        """Whether this FROM is that of IS [NOT] DISTINCT FROM."""
-        words = [token.word for token in self.tokens[max(0, at - 3) : at]]
-        return self.tokens[at].word == "FROM" and (
-            words[-2:] == ["IS", "DISTINCT"] or words == ["IS", "NOT", "DISTINCT"]
-        )
 
     # Relations
 
@@ -183,9 +174,9 @@ class _Scanner:
             if starts_query(tokens, at + 1):
                 at = self._closed(self._query(at + 1, ctes, scope))
             else:
-                at = self._closed(self._body(at + 1, ctes, scope, _State.RELATION))
-            return self._alias(self._after_sample(at), scope)[0]
-        if tokens[at].word == "VALUES" and self._has_rows(at + 1):
+                at = self._closed(self._body(at + 1, ctes, _Body(None, scope, _State.RELATION)))
+            return self._alias(after_sample(tokens, at), scope)[0]
+        if tokens[at].word == "VALUES" and has_rows(tokens, at + 1):
             return self._inline_table(at + 1, ctes, scope)
         if tokens[at].kind is Kind.DOUBLE_QUOTED:
             raise syntax_error("a table's name is quoted with backquotes, not with", self.text, tokens[at].start)
@@ -202,7 +193,7 @@ class _Scanner:
             )
         if not tokens[at].is_identifier:
             return at
-        first, at = at, self._after_name(at)
+        first, at = at, after_name(tokens, at)
         if tokens[at].word == "(" and at == first + 1 and tokens[first].identifier.lower() in table_functions.NAMES:
             return self._call(first, scope)
         if tokens[at].word == "(" and alias_scope is not None:
@@ -214,7 +205,7 @@ class _Scanner:
         if len(parts) == 1 and parts[0].lower() in ctes:
             if alias_scope is None:
                 return at
-            at, alias = self._alias(self._after_sample(at), scope)
+            at, alias = self._alias(after_sample(tokens, at), scope)
             scope.names.add((alias or parts[0]).lower())
             return at
         return self._reference(first, at, parts, scope, alias_scope is not None)
@@ -236,7 +227,7 @@ class _Scanner:
     def _reference(self, first: int, at: int, parts: Name, scope: Scope, may_have_alias: bool) -> int:
         """Records the reference whose name has been read."""
         tokens = self.tokens
-        parts, version, timestamp, at = self._travelled(parts, at)
+        parts, version, timestamp, at = travelled(self.text, tokens, parts, at)
         options = None
         if tokens[at].word == "WITH" and tokens[at + 1].word == "(":
             behind = after_group(tokens, at + 1)
@@ -245,7 +236,7 @@ class _Scanner:
         end = tokens[at - 1].end
         alias, alias_at = None, None
         if may_have_alias:
-            at = self._after_sample(at)
+            at = after_sample(tokens, at)
             alias_at = tokens[at - 1].end
             at, alias = self._alias(at, scope)
         reference = Reference(parts, tokens[first].start, end, alias, alias_at, version, timestamp, options)
@@ -254,37 +245,11 @@ class _Scanner:
         scope.names.add((alias or parts[-1]).lower())
         return at
 
-    def _travelled(self, parts: Name, at: int) -> tuple[Name, str | None, str | None, int]:
-        """The name without `@v12` or `@yyyyMMddHHmmssSSS`, the version and timestamp asked for, and what is next."""
-        tokens = self.tokens
-        found = after_time_travel(tokens, at)
-        if found is not None:
-            kind, first, at = found
-            text = self.text[tokens[first].start : tokens[at - 1].end]
-            return parts, *((text, None) if kind == "version" else (None, text)), at
-        last, behind = parts[-1], at
-        if tokens[at].word == "@" and tokens[at].start == tokens[at - 1].end and tokens[at + 1].start == tokens[at].end:
-            last, behind = f"{last}@{tokens[at + 1].text}", at + 2
-        elif tokens[at - 1].kind is not Kind.QUOTED:
-            return parts, None, None, at
-        suffix = _SUFFIX.fullmatch(last)
-        if suffix is None:
-            return parts, None, None, at
-        timestamp = None if suffix["time"] is None else _timestamp(suffix["time"])
-        return (*parts[:-1], suffix["name"]), suffix["version"], timestamp, behind
-
-    def _has_rows(self, at: int) -> bool:
-        """Whether VALUES is followed by rows; where a name follows, VALUES is a table and the name its alias."""
-        token, following = self.tokens[at], self.tokens[min(at + 1, len(self.tokens) - 1)]
-        if token.kind is Kind.WORD:
-            return following.word == "(" or following.kind is Kind.STRING or token.word in ("NULL", "TRUE", "FALSE")
-        return token.kind in (Kind.NUMBER, Kind.STRING, Kind.DOUBLE_QUOTED) or token.word in ("(", "-", "?", ":")
-
     def _inline_table(self, at: int, ctes: frozenset[str], scope: Scope) -> int:
         """The rows of VALUES, whose commas are not those of the FROM list, and an alias."""
         tokens = self.tokens
         while True:
-            while tokens[at].kind is not Kind.END and tokens[at].word not in _AFTER_ROW:
+            while tokens[at].kind is not Kind.END and tokens[at].word not in AFTER_ROW:
                 if tokens[at].word == "(":
                     at = self._group(at, ctes, scope, False)
                     if tokens[at].is_identifier:
@@ -295,22 +260,6 @@ class _Scanner:
                 return self._alias(at, scope)[0]
             at += 1
 
-    def _after_name(self, at: int) -> int:
-        tokens = self.tokens
-        while tokens[at + 1].word == "." and tokens[at + 2].is_identifier:
-            at += 2
-        return at + 1
-
-    def _after_sample(self, at: int) -> int:
-        tokens = self.tokens
-        if tokens[at].word == "TABLESAMPLE":
-            while tokens[at].word != "(" and tokens[at].kind is not Kind.END:
-                at += 1
-            at = after_group(tokens, at)
-            if tokens[at].word == "REPEATABLE" and tokens[at + 1].word == "(":
-                at = after_group(tokens, at + 1)
-        return at
-
     def _alias(self, at: int, scope: Scope) -> tuple[int, str | None]:
         """[AS] alias [(columns)]"""
         tokens = self.tokens
@@ -318,21 +267,11 @@ class _Scanner:
         if token.word == "AS" and tokens[at + 1].is_identifier:
             at += 1
             token = tokens[at]
-        elif not self._is_alias(at):
+        elif not is_alias(tokens, at):
             return at, None
         scope.names.add(token.identifier.lower())
         at += 1
         return (after_group(tokens, at) if tokens[at].word == "(" else at), token.identifier
-
-    def _is_alias(self, at: int) -> bool:
-        token, following = self.tokens[at], self.tokens[at + 1] if at + 1 < len(self.tokens) else None
-        if token.kind is Kind.QUOTED:
-            return True
-        if token.kind is not Kind.WORD or following is None:
-            return False
-        if token.word in _NEEDS_BY:
-            return following.word != "BY"
-        return token.word not in _NO_ALIAS
 
     # Expressions
 
@@ -383,7 +322,7 @@ class _Scanner:
     def _chain(self, at: int, scope: Scope | None) -> int:
         """A dotted name: of a column, or of a function that is called."""
         tokens = self.tokens
-        first, at = at, self._after_name(at)
+        first, at = at, after_name(tokens, at)
         has_star = tokens[at].word == "." and tokens[at + 1].word == "*"
         if tokens[at].word != "(":
             found = tokens[first:at:2]
@@ -398,19 +337,9 @@ class _Scanner:
         return min(at + 1, len(self.tokens) - 1)
 
 
-_RELATION_FOLLOWS = frozenset(("FROM", "JOIN"))
 _BEFORE_A_TYPE = frozenset(("AS", "::"))
 # Words that a parenthesis may follow, and that are then no names of functions.
 _NO_FUNCTION = frozenset(
     "ALL AND ANY AS BETWEEN BY CASE ELSE EXCEPT EXISTS FILTER FROM GROUP HAVING IN INTERSECT IS JOIN LIKE NOT ON OR "
     "ORDER OVER SELECT SETS SOME THEN UNION USING VALUES WHEN WHERE WITH".split()
 )
-_AFTER_ROW = frozenset((",", ")", "AS", "JOIN", "CROSS", "INNER", "LEFT", "RIGHT", "FULL", "NATURAL")) | _CLAUSES
-
-
-def _timestamp(digits: str) -> str:
-    """The SQL text of Delta's `yyyyMMddHHmmssSSS`."""
-    year, month, day, hour, minute, second, millis = (
-        digits[start:end] for start, end in ((0, 4), (4, 6), (6, 8), (8, 10), (10, 12), (12, 14), (14, 17))
-    )
-    return f"'{year}-{month}-{day} {hour}:{minute}:{second}.{millis}'"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import Name
+from dbt.adapters.silt.engine.sql.query.parts import Part
 from dbt.adapters.silt.engine.sql.query.table_functions import FilesCall
 
 
@@ -80,6 +81,12 @@ class Block:
     first: int
     after: int
     scope: Scope
+    parts: tuple[Part, ...]
+
+    @property
+    def spans(self) -> list[tuple[Part, int]]:
+        """The parts, each with the index behind its last token."""
+        return list(zip(self.parts, [*(part.at for part in self.parts[1:]), self.after], strict=True))
 
 
 @dataclass(frozen=True)

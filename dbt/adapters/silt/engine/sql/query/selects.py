@@ -1,12 +1,13 @@
-"""Reads the frame of one SELECT: the relations of its FROM list, how they are joined, and its conditions."""
+"""Gives the relations of a scanned SELECT, how they are joined, and its conditions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
+from dbt.adapters.silt.engine.sql.query.parts import Part
 from dbt.adapters.silt.engine.sql.query.scans import Block, Reference
-from dbt.adapters.silt.engine.sql.spans import Tokens, after_group
+from dbt.adapters.silt.engine.sql.spans import Tokens
 from dbt.adapters.silt.engine.sql.tokens import Kind, Token
 
 
@@ -51,9 +52,12 @@ class Select:
 
     items: tuple[Item, ...]
     where: Tokens | None
-    has_lateral_view: bool
     clauses: frozenset[str]
     list_after: int
+
+    @property
+    def has_lateral_view(self) -> bool:
+        return "LATERAL" in self.clauses
 
 
 def read_select(tokens: Tokens, block: Block) -> Select | None:
@@ -63,143 +67,49 @@ def read_select(tokens: Tokens, block: Block) -> Select | None:
         tokens: those of the text that the block is of.
 
     Returns:
-        None where it has no FROM, and where WHERE is not what its rows go through first (pipes, pivots).
+        None where it has no FROM, or a join behind a clause, and where WHERE is not what its rows go through first
+        (pipes, pivots).
     """
-    reader = _Reader(tokens, block)
-    if any(word in _NOT_PLAIN for word in reader.words):
+    keywords = [part.keyword for part in block.parts]
+    if keywords.count("FROM") != 1 or not _NOT_PLAIN.isdisjoint(keywords):
         return None
-    start = reader.find_from()
-    return None if start is None else reader.read(start)
+    start = keywords.index("FROM")
+    items: list[Item] = []
+    clauses: dict[str, Tokens] = {}
+    for part, after in block.spans[start:]:
+        if part.is_clause:
+            clauses.setdefault(part.keyword, _cut(tokens, part.first, after))
+        elif clauses:
+            return None  # a join behind a clause is Spark's to complain about
+        elif part.has_relation:
+            items.append(_item(tokens[part.first : after], part, items, block))
+        elif part.keyword == "ON":
+            items[-1] = replace(items[-1], on=_cut(tokens, part.first, after))
+    return Select(tuple(items), clauses.get("WHERE"), frozenset(clauses), block.parts[start].at)
 
 
 _NOT_PLAIN = frozenset(("|>", "PIVOT", "UNPIVOT"))
-_CLAUSES = frozenset("SELECT WHERE HAVING LIMIT OFFSET WINDOW QUALIFY MAP REDUCE".split())
-_CLAUSES_WITH_BY = frozenset("GROUP ORDER SORT CLUSTER DISTRIBUTE".split())
-_JOIN_WORDS = frozenset("NATURAL INNER CROSS LEFT RIGHT FULL OUTER SEMI ANTI JOIN".split())
 
 
-class _Reader:
-    """Reads the tokens of a block that are outside of parentheses; a place is an index into these.
-
-    A group in parentheses is one place. The word of a place is empty where it cannot be a keyword.
-    """
-
-    def __init__(self, tokens: Tokens, block: Block) -> None:
-        self.tokens = tokens
-        self.block = block
-        self.places = _outside_parentheses(self.tokens, block)
-        self.words = [self._word(index) for index in self.places]
-        self.references = {reference.start: reference for reference in block.scope.references}
-
-    def _word(self, index: int) -> str:
-        before = self.tokens[index - 1].word if index > self.block.first else ""
-        return "" if before in (".", "AS") else self.tokens[index].word
-
-    def find_from(self) -> int | None:
-        """The place of FROM, IS [NOT] DISTINCT FROM apart."""
-        for place, word in enumerate(self.words):
-            is_distinct = self.words[max(0, place - 1)] == "DISTINCT" and self._at(place - 2) in ("IS", "NOT")
-            if word == "FROM" and not is_distinct:
-                return place
-        return None
-
-    def read(self, start: int) -> Select:
-        stop = self._next_clause(start + 1)
-        where = None
-        clauses: set[str] = set()
-        clause = stop
-        while clause < len(self.words):
-            following = self._next_clause(clause + 1)
-            clauses.add(self.words[clause])
-            if self.words[clause] == "WHERE" and where is None:
-                where = self._cut(clause + 1, following)
-            clause = following
-        items = self._items(start + 1, stop)
-        return Select(items, where, "LATERAL" in clauses, frozenset(clauses), self.places[start])
-
-    def _at(self, place: int) -> str:
-        return self.words[place] if 0 <= place < len(self.words) else ""
-
-    def _next_clause(self, place: int) -> int:
-        """The first place from here on at which a clause begins."""
-        while place < len(self.words):
-            word, following = self.words[place], self._at(place + 1)
-            if word in _CLAUSES or (word in _CLAUSES_WITH_BY and following == "BY"):
-                break
-            if word == "LATERAL" and following == "VIEW":
-                break
-            place += 1
-        return place
-
-    def _items(self, place: int, stop: int) -> tuple[Item, ...]:
-        items: list[Item] = []
-        join, group = Join.INNER, 0
-        while place < stop:
-            first = place
-            place = self._end_of_part(place, stop, ("ON", "USING"))
-            on = None
-            if self._at(place) == "ON" and place < stop:
-                end = self._end_of_part(place + 1, stop, ())
-                on, after = self._cut(place + 1, end), end
-            else:
-                after = self._end_of_part(place, stop, ())
-            items.append(self._item(first, place, join, group, on))
-            if after >= stop:
-                break
-            if self.words[after] == ",":
-                join, group, place = Join.INNER, group + 1, after + 1
-            else:
-                join, place = self._join(after)
-        return tuple(items)
-
-    def _end_of_part(self, place: int, stop: int, words: tuple[str, ...]) -> int:
-        """The first place from here on that begins the next relation, or that is one of the words."""
-        while place < stop and self.words[place] not in words and self.words[place] != "," and not self._is_join(place):
-            place += 1
-        return place
-
-    def _is_join(self, place: int) -> bool:
-        """Whether words such as LEFT OUTER begin here and lead to JOIN; LEFT(a, 2) is a function."""
-        while self._at(place) in _JOIN_WORDS:
-            if self.words[place] == "JOIN":
-                return True
-            place += 1
-        return False
-
-    def _join(self, place: int) -> tuple[Join, int]:
-        """The kind of the join whose words begin here, and the place behind JOIN."""
-        end = self.words.index("JOIN", place)
-        words = self.words[place:end]
-        if "SEMI" in words or "ANTI" in words:
-            return Join.SEMI_OR_ANTI, end + 1
-        kind = next((word for word in words if word in ("LEFT", "RIGHT", "FULL")), "INNER")
-        return Join[kind], end + 1
-
-    def _item(self, first: int, end: int, join: Join, group: int, on: Tokens | None) -> Item:
-        while first < end and self.words[first] == "LATERAL":
-            first += 1
-        reference = self.references.get(self.tokens[self.places[first]].start) if first < end else None
-        if reference is None:
-            return Item(None, join, group, on)
-        alias_at = reference.alias_at
-        renames = any(
-            self.words[place] == "(" and alias_at is not None and self.tokens[self.places[place]].start >= alias_at
-            for place in range(first, end)
-        )
-        return Item(reference, join, group, on, is_plain=alias_at == reference.end and not renames)
-
-    def _cut(self, first: int, end: int) -> Tokens:
-        """The tokens of the places from `first` up to, not including, `end`, closed by one of kind END."""
-        after = self.places[end] if end < len(self.places) else self.block.after
-        found = self.tokens[self.places[first] : after] if first < end else ()
-        behind = found[-1].end if found else 0
-        return (*found, Token(Kind.END, "", "", behind, behind))
+def _item(relation: Tokens, part: Part, before: list[Item], block: Block) -> Item:
+    group = 0 if not before else before[-1].group + (part.keyword == ",")
+    first = next((token.start for token in relation if token.word != "LATERAL"), None)
+    reference = next((each for each in block.scope.references if each.start == first), None)
+    if reference is None:
+        return Item(None, _join(part), group)
+    alias_at = reference.alias_at
+    renames = any(token.word == "(" and alias_at is not None and token.start >= alias_at for token in relation)
+    return Item(reference, _join(part), group, is_plain=alias_at == reference.end and not renames)
 
 
-def _outside_parentheses(tokens: Tokens, block: Block) -> list[int]:
-    places: list[int] = []
-    index = block.first
-    while index < block.after:
-        places.append(index)
-        index = after_group(tokens, index) if tokens[index].word == "(" else index + 1
-    return places
+def _join(part: Part) -> Join:
+    words = part.keyword.split()
+    if "SEMI" in words or "ANTI" in words:
+        return Join.SEMI_OR_ANTI
+    return Join[next((word for word in words if word in ("LEFT", "RIGHT", "FULL")), "INNER")]
+
+
+def _cut(tokens: Tokens, first: int, after: int) -> Tokens:
+    """The tokens from `first` up to, not including, `after`, closed by one of kind END."""
+    behind = tokens[after - 1].end if first < after else 0
+    return (*tokens[first:after], Token(Kind.END, "", "", behind, behind))
