@@ -225,11 +225,11 @@ def _rewrite(spark: SparkSession, target: Target, layout: Layout, chosen: pa.Tab
     else:
         arranged = df.coalesce(1)
     written = files.write(arranged, target.log, snapshot.metadata, keep_partitioning=True)
-    if written.rows != rows:
-        written.discard(target.log)
-        raise InternalError(
-            f"{written.rows} rows were written of files that hold {rows}; nothing was committed", table=target.name
-        )
+    with discarded_on_error(target.log, (written,)):
+        if written.rows != rows:
+            raise InternalError(
+                f"{written.rows} rows were written of files that hold {rows}; nothing was committed", table=target.name
+            )
     return written
 
 
