@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.identifiers import quote, quoted_list
 from dbt.adapters.silt.engine.sql.ast import (
     Assignment,
     Delete,
@@ -88,7 +88,7 @@ def _source(cursor: Cursor) -> MergeSource:
         query = f"SELECT * FROM {relation}"
     alias = cursor.alias("ON")
     if alias is not None and cursor.at("("):
-        columns = ", ".join(quote(column) for column in cursor.listed(_column))
+        columns = quoted_list(cursor.listed(_column))
         query = f"SELECT * FROM {relation} AS {quote(alias)} ({columns})"
     return MergeSource(query, name=name, alias=alias)
 
