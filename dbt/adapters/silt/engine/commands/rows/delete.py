@@ -21,7 +21,6 @@ from dbt.adapters.silt.engine.kernel.files import row_counts
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table import active_files
-from dbt.adapters.silt.engine.kernel.table.features import check_writable
 from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, as_strings
 
 OPERATION = "DELETE"
@@ -40,7 +39,7 @@ def delete(
         DataFileMissingError, TableDamagedError: a data file cannot be read.
     """
     started = target.log.clock.now_ms()
-    check_writable(target.snapshot.protocol, target.name, target.snapshot.metadata)
+    target.check_writable()
     result = _run(spark, target, rows, limits or Limits())
     operation = Operation(OPERATION, metrics=as_strings({"numDeletedRows": result.changed}))
     outcome = committing.commit_rows(target, operation, rows, result, settings, started)
