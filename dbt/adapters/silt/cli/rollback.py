@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterable
 from typing import Any
 
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.rendering import UNKNOWN, Answer, Block, Rows, count, iso, show
 from dbt.adapters.silt.cli.warehouses import open_warehouse
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names import names_text
 from dbt.adapters.silt.engine.catalog.rollback import PutBack, Rollback
 from dbt.adapters.silt.engine.kernel.errors import RollbackRefusedError
 from dbt.adapters.silt.engine.kernel.log.history import Commit
@@ -83,7 +82,7 @@ def _done(request: RollbackRequest, done: Rollback) -> list[Block]:
         title = f"run {run_id}: {would}rolled back"
         blocks.append(Rows(_COLUMNS, [_row(each) for each in done.put_back], title))
     if done.dropped:
-        blocks.append(f"Made by the run, and {would}dropped: {_names(done.dropped)}")
+        blocks.append(f"Made by the run, and {would}dropped: {names_text(done.dropped)}")
     if not (done.put_back or done.dropped):
         blocks.append(f"nothing to roll back: no table is changed by run {run_id} any more")
     return blocks
@@ -94,11 +93,11 @@ def _left(request: RollbackRequest, found: RunRollback) -> list[Block]:
     blocks: list[Block] = []
     if found.done.kept:
         blocks.append(
-            f"Made by the run, and left as they are: {_names(found.done.kept)}\n"
+            f"Made by the run, and left as they are: {names_text(found.done.kept)}\n"
             "They keep their units of work, so the same run does not write them again; `--drop-created` drops them."
         )
     if request.exclude:
-        blocks.append(f"Left out: {_names(sorted(request.exclude))}")
+        blocks.append(f"Left out: {names_text(sorted(request.exclude))}")
     if found.not_found:
         blocks.append(
             f"Written by the run, and not found by that name: {', '.join(found.not_found)}\n"
@@ -145,7 +144,3 @@ def _refused_json(request: RollbackRequest, error: RollbackRefusedError) -> dict
         "later_commits": [{**each, "committed_at": iso(each["timestamp_ms"])} for each in later],
         "problems": list(error.details["problems"]),
     }
-
-
-def _names(names: Iterable[RelationName]) -> str:
-    return ", ".join(map(str, names))

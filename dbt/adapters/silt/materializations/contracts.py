@@ -8,7 +8,7 @@ from typing import Any
 from dbt_common.contracts.constraints import ConstraintType, ModelLevelConstraint
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal, unquote
+from dbt.adapters.silt.engine.kernel.identifiers import quote, quoted_list, string_literal, unquote
 
 Render = Callable[[dict[str, Any]], str | None]
 """Returns a model's constraint as SQL, None where it is left out; warns where it is not enforced."""
@@ -50,7 +50,7 @@ def constraint_sql(constraint: ModelLevelConstraint) -> str | None:
         CompilationError: a required part is missing.
     """
     kind, more = constraint.type, f" {constraint.expression}" if constraint.expression else ""
-    columns = _listed(constraint.columns)
+    columns = quoted_list(map(unquote, constraint.columns))
     end = "\n" if "--" in (constraint.expression or "") else ""
     if kind is ConstraintType.check:
         # The line break ends a comment at the expression's end.
@@ -60,7 +60,7 @@ def constraint_sql(constraint: ModelLevelConstraint) -> str | None:
     elif kind is ConstraintType.unique:
         text = f"unique ({columns}){more}"
     elif kind is ConstraintType.foreign_key and constraint.to:
-        target = f" ({_listed(constraint.to_columns)})" if constraint.to_columns else ""
+        target = f" ({quoted_list(map(unquote, constraint.to_columns))})" if constraint.to_columns else ""
         text = f"foreign key ({columns}) references {constraint.to}{target}{more}"
     elif kind is ConstraintType.foreign_key:
         text = f"foreign key ({columns}) references {_required(constraint, 'expression')}"
@@ -82,10 +82,6 @@ def _column(column: Mapping[str, Any], not_null: bool, with_comments: bool) -> s
 
 def _is_not_null(constraint: Mapping[str, Any]) -> bool:
     return bool(constraint["type"] == ConstraintType.not_null)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(quote(unquote(name)) for name in names)
 
 
 def _required(constraint: ModelLevelConstraint, part: str) -> str:

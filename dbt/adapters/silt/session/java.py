@@ -98,16 +98,10 @@ def _ask(path: str) -> Java:
 
 def _memory_bytes() -> int:
     """The memory of the machine, or the limit of the container."""
-    limits = [_physical_bytes()]
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
             limits.append(int(Path(limit).read_text()))
         except (OSError, ValueError):
             continue  # no such kind of limit here, or none set ("max")
     return min(limits)
-
-
-def _physical_bytes() -> int:
-    if sys.platform == "win32":
-        return 8 * _GIB
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError
@@ -48,6 +49,11 @@ class RelationName:
     def sibling(self, identifier: str) -> RelationName:
         """Another name in the same schema."""
         return RelationName(self.database, self.schema, identifier)
+
+
+def names_text(names: Iterable[RelationName]) -> str:
+    """The names as a message lists them."""
+    return ", ".join(map(str, names))
 
 
 def normalize(text: str) -> str:

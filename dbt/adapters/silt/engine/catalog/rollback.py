@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 
 from dbt.adapters.silt.engine.catalog import rollback_plan
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names import RelationName, names_text
 from dbt.adapters.silt.engine.catalog.rollback_plan import ChangedTable, Findings, Problem, RollbackScope
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentModificationError,
@@ -173,9 +173,9 @@ def _stopped(
     """Returns the error, with what was done before it and what is still to be done."""
     names = [*(each.name for each in plan.put_back), *plan.dropped]
     before = (
-        f"of {settings.title}, {_names(names[: len(done)])} had been rolled back" if done else "nothing was changed"
+        f"of {settings.title}, {names_text(names[: len(done)])} had been rolled back" if done else "nothing was changed"
     )
-    left = _names(names[len(done) :])
+    left = names_text(names[len(done) :])
     return type(error)(
         f"{error.problem}; {before}, and {left} not yet",
         remedy=_AGAIN,
@@ -240,8 +240,4 @@ def _count(number: int) -> str:
 
 
 def _listed(tables: Iterable[ChangedTable]) -> str:
-    return _names(each.name for each in tables)
-
-
-def _names(names: Iterable[RelationName]) -> str:
-    return ", ".join(map(str, names))
+    return names_text(each.name for each in tables)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table import features
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.column_mapping import mapped
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
@@ -32,6 +33,14 @@ class Target:
     name: str
     log: DeltaLog
     snapshot: Snapshot
+
+    def check_writable(self) -> None:
+        """Passes where this engine can write the table.
+
+        Raises:
+            UnsupportedFeatureError: the table needs a feature that it cannot write.
+        """
+        features.check_writable(self.snapshot.protocol, self.name, self.snapshot.metadata)
 
 
 def with_schema(target: Target, schema: StructType) -> Metadata:

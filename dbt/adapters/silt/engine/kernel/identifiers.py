@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PART = re.compile(r"`(?:[^`]|``)*`|[^.`]+")
 
 
 def quote(identifier: str) -> str:
     """The identifier in backquotes, those within it doubled, as Spark SQL reads it."""
     return "`" + identifier.replace("`", "``") + "`"
+
+
+def quote_if_needed(identifier: str) -> str:
+    """The identifier, in backquotes unless every Spark and every reader of the log takes it without."""
+    return identifier if _PLAIN.fullmatch(identifier) else quote(identifier)
+
+
+def quoted_list(identifiers: Iterable[str]) -> str:
+    """The identifiers as a list of SQL, each in backquotes."""
+    return ", ".join(map(quote, identifiers))
+
+
+def listed(names: Iterable[str]) -> str:
+    """The names as a message lists them: as they are, between backquotes; not SQL."""
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def unquote(identifier: str) -> str:

@@ -106,6 +106,14 @@ class Cursor:
             parts.append(self.identifier(what))
         return tuple(parts)
 
+    def column(self) -> str:
+        """The name of a column."""
+        return self.identifier("a column")
+
+    def column_path(self) -> Name:
+        """A column's name, or the path of names to a field inside of it."""
+        return self.dotted("a column")
+
     def name(self, what: str = "a table's name") -> Name:
         """The name of a table or of anything else that the catalog holds.
 

@@ -98,7 +98,7 @@ _ROUTES: Mapping[type[Statement], Callable[[Context, Any], Result]] = {
     ast.AlterOther: alter.alter_other,
     # rows
     ast.Insert: insert.insert,
-    ast.InsertDirectory: insert.insert_directory,
+    ast.InsertDirectory: pass_to_spark.pass_with_own_query,
     ast.WriteRows: dataframe_write.write,
     ast.Delete: dml.delete,
     ast.Update: dml.update,
@@ -108,7 +108,7 @@ _ROUTES: Mapping[type[Statement], Callable[[Context, Any], Result]] = {
     ast.DescribeTable: describe.describe_table,
     ast.DescribeHistory: describe.describe_history,
     ast.DescribeDetail: describe.describe_detail,
-    ast.DescribeQuery: describe.describe_query,
+    ast.DescribeQuery: pass_to_spark.pass_with_own_query,
     ast.DescribeSchema: describe.describe_schema,
     ast.DescribeFunction: functions.describe_function,
     ast.Show: show.show,

@@ -13,6 +13,7 @@ from typing import Any
 from dbt.adapters.protocol import AdapterConfig
 from dbt_common.exceptions import CompilationError
 
+from dbt.adapters.silt.engine.kernel.identifiers import listed
 from dbt.adapters.silt.materializations.incremental.merge_clause_checks import clause_problems
 from dbt.adapters.silt.materializations.incremental.merge_clauses import is_on
 
@@ -150,14 +151,14 @@ def _mixed(given: Mapping[str, Any]) -> Iterator[str]:
     databricks, duckdb = ([name for name in names if _is_set(given, name)] for names in (DATABRICKS, DUCKDB))
     if databricks and duckdb:
         yield (
-            f"{_listed(databricks)} of dbt-databricks and {_listed(duckdb)} of dbt-duckdb cannot be given together: "
+            f"{listed(databricks)} of dbt-databricks and {listed(duckdb)} of dbt-duckdb cannot be given together: "
             "use the keys of one of them"
         )
     if _is_set(given, "merge_update_columns") and _is_set(given, "merge_exclude_columns"):
         yield "`merge_update_columns` and `merge_exclude_columns` cannot be given together: name one of them"
     replaced = [name for name in _INSTEAD_OF_CLAUSES if _is_set(given, name)]
     if _is_set(given, "merge_clauses") and replaced:
-        yield f"{_listed(replaced)} cannot be given together with `merge_clauses`: put it into the clauses"
+        yield f"{listed(replaced)} cannot be given together with `merge_clauses`: put it into the clauses"
     if "not_matched_by_source_condition" in given and "not_matched_by_source_action" not in given:
         yield "`not_matched_by_source_condition` needs `not_matched_by_source_action`: `delete`, or `update set ...`"
     if all(is_on(given.get(name)) for name in ("skip_matched_step", "skip_not_matched_step")):
@@ -169,10 +170,6 @@ def _is_set(given: Mapping[str, Any], name: str) -> bool:
     """Whether a key has a value, other than an empty or false one by which a project takes it back."""
     value = given.get(name)
     return value not in (None, False, "", [], {}) and str(value).lower() != "false"
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
 
 
 def _is_text(value: Any) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
+
+from dbt.adapters.silt.engine.kernel.identifiers import listed
 
 Given: TypeAlias = Mapping[str, Any]
 """A clause as it is configured."""
@@ -27,7 +29,7 @@ def clause_problems(clauses: Any) -> Iterator[str]:
         return
     for kind, given in clauses.items():
         if kind not in MATCH_SQL:
-            yield f"`merge_clauses` has `{kind}`, and may have {_listed(MATCH_SQL)}"
+            yield f"`merge_clauses` has `{kind}`, and may have {listed(MATCH_SQL)}"
         elif not isinstance(given, list | tuple) or not given:
             yield f"`merge_clauses.{kind}` must be a list of at least one clause"
         else:
@@ -36,7 +38,7 @@ def clause_problems(clauses: Any) -> Iterator[str]:
                     f"clause {number} of `merge_clauses.{kind}` {what}" for what in _clause_problems(kind, each)
                 )
     if not clauses:
-        yield f"`merge_clauses` must have one of {_listed(MATCH_SQL)}"
+        yield f"`merge_clauses` must have one of {listed(MATCH_SQL)}"
 
 
 def expressions(given: Given) -> Any:
@@ -57,7 +59,7 @@ def _clause_problems(kind: str, given: Any) -> Iterator[str]:
         return
     unknown = sorted(set(given) - _KEYS)
     if unknown:
-        yield f"has {_listed(unknown)}, and may have {_listed(sorted(_KEYS))}"
+        yield f"has {listed(unknown)}, and may have {listed(sorted(_KEYS))}"
     side, action = str(given.get("by", "target")).lower(), given.get("action")
     if side not in ("source", "target") or ("by" in given and kind != NOT_MATCHED):
         yield "has a `by`, which only a `when_not_matched` clause has: `source` or `target`"
@@ -65,9 +67,9 @@ def _clause_problems(kind: str, given: Any) -> Iterator[str]:
     kind = BY_SOURCE if side == "source" else kind
     if action not in _ACTIONS[kind]:
         hint = " (rows of the table that match none are `by: source`)" if action in ("update", "delete") else ""
-        yield f"has the action {action!r}, and {MATCH_SQL[kind]} takes {_listed(_ACTIONS[kind])}{hint}"
+        yield f"has the action {action!r}, and {MATCH_SQL[kind]} takes {listed(_ACTIONS[kind])}{hint}"
     if given.get("mode", "by_name") not in _MODES:
-        yield f"has the mode {given['mode']!r}, and there are {_listed(_MODES)}"
+        yield f"has the mode {given['mode']!r}, and there are {listed(_MODES)}"
     if not all(isinstance(each, str) and each.strip() for each in as_list(given.get("condition"))):
         yield f"has a `condition` that is no SQL text: {given['condition']!r}"
     if action == "update":
@@ -79,7 +81,7 @@ def _clause_problems(kind: str, given: Any) -> Iterator[str]:
 def _update_problems(kind: str, given: Given) -> Iterator[str]:
     update = given.get("update", {})
     if not isinstance(update, Mapping) or set(update) - _UPDATE_KEYS:
-        yield f"has an `update` that is no dictionary of {_listed(sorted(_UPDATE_KEYS))}"
+        yield f"has an `update` that is no dictionary of {listed(sorted(_UPDATE_KEYS))}"
         return
     values = expressions(given)
     if not isinstance(values, Mapping) or not all(isinstance(each, str | int | float) for each in values.values()):
@@ -93,7 +95,7 @@ def _update_problems(kind: str, given: Given) -> Iterator[str]:
 def _insert_problems(given: Given) -> Iterator[str]:
     insert = given.get("insert", {})
     if not isinstance(insert, Mapping) or set(insert) - _INSERT_KEYS:
-        yield f"has an `insert` that is no dictionary of {_listed(sorted(_INSERT_KEYS))}"
+        yield f"has an `insert` that is no dictionary of {listed(sorted(_INSERT_KEYS))}"
         return
     columns, values = as_list(insert.get("columns")), as_list(insert.get("values"))
     if given.get("mode", "by_name") == "explicit":
@@ -101,7 +103,3 @@ def _insert_problems(given: Given) -> Iterator[str]:
             yield f"inserts {len(values)} `values` into {len(columns)} `columns`: name each column with its value"
     elif columns or values:
         yield "names what to insert, and needs `mode: explicit` for that"
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)

@@ -40,7 +40,6 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
-from dbt.adapters.silt.engine.kernel.table.features import check_writable
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, as_strings
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult
 
@@ -131,7 +130,7 @@ def optimize(spark: SparkSession, target: Target, layout: Layout, settings: Writ
     """
     snapshot = target.snapshot
     started = target.log.clock.now_ms()
-    check_writable(snapshot.protocol, target.name, snapshot.metadata)
+    target.check_writable()
     _check_not_clustered(snapshot)
     zorder.check_columns(snapshot, layout.zorder_by)
     groups = partition_filter.partitions(spark, snapshot, layout.alias, layout.condition)
@@ -225,11 +224,11 @@ def _rewrite(spark: SparkSession, target: Target, layout: Layout, chosen: pa.Tab
     else:
         arranged = df.coalesce(1)
     written = files.write(arranged, target.log, snapshot.metadata, keep_partitioning=True)
-    if written.rows != rows:
-        written.discard(target.log)
-        raise InternalError(
-            f"{written.rows} rows were written of files that hold {rows}; nothing was committed", table=target.name
-        )
+    with discarded_on_error(target.log, (written,)):
+        if written.rows != rows:
+            raise InternalError(
+                f"{written.rows} rows were written of files that hold {rows}; nothing was committed", table=target.name
+            )
     return written
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from dbt.adapters.silt.engine.commands.commit import with_transaction
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel.transaction import restore as kernel_restore
-from dbt.adapters.silt.engine.kernel.transaction.restore import OPERATION as OPERATION
-from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint as RestorePoint
+from dbt.adapters.silt.engine.kernel.transaction.changes import RESTORE_OPERATION
+from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint
 
 
 def restore(target: Target, point: RestorePoint, settings: WriteSettings) -> Outcome:
@@ -22,11 +22,11 @@ def restore(target: Target, point: RestorePoint, settings: WriteSettings) -> Out
     log, now = target.log, target.snapshot
     prepared = kernel_restore.prepare(log, now, point)
     if not prepared.changes.actions() and settings.txn is None:
-        return Outcome(OPERATION, target.name, now.version, attempts=0)
+        return Outcome(RESTORE_OPERATION, target.name, now.version, attempts=0)
     changes = with_transaction(log, prepared.changes, settings)
     committed = kernel_restore.commit(log, replace(prepared, changes=changes), settings.commit)
     return Outcome(
-        OPERATION,
+        RESTORE_OPERATION,
         target.name,
         committed.version,
         files_added=len(changes.adds),

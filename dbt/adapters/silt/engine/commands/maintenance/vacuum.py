@@ -28,7 +28,7 @@ from dbt.adapters.silt.engine.kernel.maintenance.vacuum import Garbage
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus
 from dbt.adapters.silt.engine.kernel.table.actions import Json
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
-from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, as_strings
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult
 
 OPERATION: Final = "VACUUM"
@@ -186,12 +186,12 @@ def _start(run: _Run, garbage: Garbage) -> CommitResult:
         parameters["specifiedRetentionMillis"] = specified
     metrics = {"numFilesToDelete": len(garbage.files), "sizeOfDataToDelete": garbage.size}
     without_unit = replace(run.settings, txn=None)
-    return _commit(run.log, Operation(rules.START, parameters, _texts(metrics)), without_unit)
+    return _commit(run.log, Operation(rules.START, parameters, as_strings(metrics)), without_unit)
 
 
 def _end(run: _Run, status: str, metrics: Mapping[str, int]) -> CommitResult:
     settings = run.settings if status == _COMPLETED else replace(run.settings, txn=None)
-    return _commit(run.log, Operation(rules.END, {"status": status}, _texts(metrics)), settings)
+    return _commit(run.log, Operation(rules.END, {"status": status}, as_strings(metrics)), settings)
 
 
 def _commit(log: DeltaLog, operation: Operation, settings: WriteSettings) -> CommitResult:
@@ -204,10 +204,6 @@ def _commit(log: DeltaLog, operation: Operation, settings: WriteSettings) -> Com
             if attempts >= settings.commit.max_attempts:
                 raise
             attempts += 1
-
-
-def _texts(metrics: Mapping[str, int]) -> dict[str, str]:
-    return {name: str(value) for name, value in metrics.items()}
 
 
 def _hours(milliseconds: int) -> str:

@@ -20,6 +20,7 @@ from pyroaring import BitMap64
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from dbt.adapters.silt.engine.commands.commit import discarded_on_error
 from dbt.adapters.silt.engine.commands.merge import clauses as merge_clauses
 from dbt.adapters.silt.engine.commands.merge import join, source
 from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IGNORE, IN_SOURCE, IN_TARGET, Clauses
@@ -221,9 +222,9 @@ def _check(sides: Sides, written: Written, counts: Mapping[int, int], left: int)
     """Passes where each row that a vector deletes, and the MERGE does not, was written once."""
     updates = {number: count for number, count in counts.items() if number not in sides.clauses.deletions}
     found = {number: int(written.metrics[str(number)]) for number in (*updates, COPY)}
-    if found != {**updates, COPY: left}:
-        written.discard(sides.target.log)
-        raise InternalError(
-            f"a MERGE wrote rows {found} of its clauses instead of {updates}; nothing was committed",
-            table=sides.target.name,
-        )
+    with discarded_on_error(sides.target.log, (written,)):
+        if found != {**updates, COPY: left}:
+            raise InternalError(
+                f"a MERGE wrote rows {found} of its clauses instead of {updates}; nothing was committed",
+                table=sides.target.name,
+            )

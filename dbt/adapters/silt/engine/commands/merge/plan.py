@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
 from dbt.adapters.silt.engine.kernel.table.actions import Json
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Column, Expression
+from dbt.adapters.silt.engine.kernel.transaction.changes import as_json
 from dbt.adapters.silt.engine.sql.ast import (
     InsertAll,
     InsertValues,
@@ -130,4 +131,4 @@ def _described(clauses: Sequence[MergeClause]) -> str:
     for clause in clauses:
         predicate = {} if clause.condition is None else {"predicate": clause.condition}
         described.append({**predicate, "actionType": clause.action.verb.value})
-    return json.dumps(described, ensure_ascii=False, separators=(",", ":"))
+    return as_json(described)

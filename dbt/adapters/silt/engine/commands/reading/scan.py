@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.reading import scan_vectors
 from dbt.adapters.silt.engine.commands.reading.scan_vectors import WORDS, RowFilter
 from dbt.adapters.silt.engine.commands.spark import errors, partitions, stored_columns
-from dbt.adapters.silt.engine.commands.spark.locations import absolute_name, reported_path, spark_path
+from dbt.adapters.silt.engine.commands.spark.locations import reported_path, spark_path
 from dbt.adapters.silt.engine.commands.spark.types import spark_schema
 from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
@@ -32,7 +32,7 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table import column_mapping, type_widening
-from dbt.adapters.silt.engine.kernel.table.paths import decode_path, encode_path, is_absolute
+from dbt.adapters.silt.engine.kernel.table.paths import absolute_name, decode_path, encode_path, is_absolute
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType, nullable_schema
 from dbt.adapters.silt.engine.kernel.table.storable_schema import is_void
 

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from dbt.adapters.silt.engine.commands.commit import discarded_on_error
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import committing, file_changes, file_rows, marking
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges, RowResult
@@ -20,7 +21,6 @@ from dbt.adapters.silt.engine.kernel.files import row_counts
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table import active_files
-from dbt.adapters.silt.engine.kernel.table.features import check_writable
 from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, as_strings
 
 OPERATION = "DELETE"
@@ -39,7 +39,7 @@ def delete(
         DataFileMissingError, TableDamagedError: a data file cannot be read.
     """
     started = target.log.clock.now_ms()
-    check_writable(target.snapshot.protocol, target.name, target.snapshot.metadata)
+    target.check_writable()
     result = _run(spark, target, rows, limits or Limits())
     operation = Operation(OPERATION, metrics=as_strings({"numDeletedRows": result.changed}))
     outcome = committing.commit_rows(target, operation, rows, result, settings, started)
@@ -102,11 +102,11 @@ def _rewrite(spark: SparkSession, target: Target, rows: Rows, candidates: pa.Tab
             return RowResult(FileChanges(candidates, chosen))
     kept = _read(spark, target, rows, chosen).filter(~_matches(rows))
     written = files.write(kept, target.log, target.snapshot.metadata)
-    deleted = file_rows.row_count(target, chosen) - written.rows
     changes = FileChanges(candidates, chosen, written)
-    if deleted < 0:
-        written.discard(target.log)
-        raise InternalError("a DELETE kept more rows than the files held; nothing was committed", table=target.name)
+    with discarded_on_error(target.log, changes.uncommitted):
+        deleted = file_rows.row_count(target, chosen) - written.rows
+        if deleted < 0:
+            raise InternalError("a DELETE kept more rows than the files held; nothing was committed", table=target.name)
     if deleted == 0:
         return RowResult(file_changes.drop_written(target, changes))
     return RowResult(changes, deleted, written.rows)

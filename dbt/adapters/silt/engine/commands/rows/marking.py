@@ -15,6 +15,7 @@ from pyroaring import BitMap64
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from dbt.adapters.silt.engine.commands.commit import discarded_on_error
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import file_rows
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges, Marked
@@ -24,7 +25,7 @@ from dbt.adapters.silt.engine.commands.spark.computed_once import computed_once
 from dbt.adapters.silt.engine.commands.target import Target
 from dbt.adapters.silt.engine.commands.writing import change_data
 from dbt.adapters.silt.engine.commands.writing.files import Written
-from dbt.adapters.silt.engine.kernel.errors import ConcurrentDropError, SiltError
+from dbt.adapters.silt.engine.kernel.errors import ConcurrentDropError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors, stats_json
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
 from dbt.adapters.silt.engine.kernel.files.statistics import from_footers
@@ -162,12 +163,8 @@ def changes(target: Target, opened: pa.Table, planned: Plan, written: Written | 
         ConcurrentDropError: the table is not there any more.
         StorageError: the storage failed.
     """
-    try:
+    with discarded_on_error(target.log, () if written is None else (written,)):
         return FileChanges(opened, planned.removed, written, _marked(target, planned))
-    except SiltError:
-        if written is not None:
-            written.discard(target.log)
-        raise
 
 
 def _marked(target: Target, planned: Plan) -> Marked | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dbt.adapters.silt.engine.commands.commit import commit
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel.files import row_counts
-from dbt.adapters.silt.engine.kernel.table.features import check_writable
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 
 OPERATION = "TRUNCATE"
@@ -18,7 +17,7 @@ def truncate(target: Target, settings: WriteSettings) -> Outcome:
         ConcurrentModificationError: another writer changed any file of the table.
     """
     snapshot = target.snapshot
-    check_writable(snapshot.protocol, target.name, snapshot.metadata)
+    target.check_writable()
     now = target.log.clock.now_ms()
     changes = Changes(
         operation=Operation(OPERATION, metrics={"numRemovedFiles": str(snapshot.num_files)}),

@@ -21,7 +21,6 @@ from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table import active_files
-from dbt.adapters.silt.engine.kernel.table.features import check_writable
 from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, as_strings
 from dbt.adapters.silt.engine.sql.ast import Assignment
 
@@ -52,7 +51,7 @@ def update(
         DataFileMissingError, TableDamagedError: a data file cannot be read.
     """
     started = target.log.clock.now_ms()
-    check_writable(target.snapshot.protocol, target.name, target.snapshot.metadata)
+    target.check_writable()
     reserved_names.check_names(target.snapshot.schema, target.name)
     assigned = set_clause.resolve(assignments, target.snapshot.schema, rows.alias, target.name)
     result = _run(spark, target, assigned, rows, limits or Limits())

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 
-from dbt.adapters.silt.engine.kernel.table.paths import absolute_name as absolute_name
-from dbt.adapters.silt.engine.kernel.table.paths import encode_path
+from dbt.adapters.silt.engine.kernel.table.paths import absolute_name, encode_path
 
 _PATTERN_CHARACTERS = re.compile(r"([\[\]{}*?\\])")
 _SCHEME_AND_HOST = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*")

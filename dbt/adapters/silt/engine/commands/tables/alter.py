@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -27,7 +26,6 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedFeatureError,
 )
 from dbt.adapters.silt.engine.kernel.table.column_mapping import MAX_COLUMN_ID, MODE, is_mapped, mapped
-from dbt.adapters.silt.engine.kernel.table.features import check_writable
 from dbt.adapters.silt.engine.kernel.table.keys import Key, checked_keys, constraint_names, key_properties, table_keys
 from dbt.adapters.silt.engine.kernel.table.properties import (
     CONSTRAINT_PREFIX,
@@ -38,7 +36,7 @@ from dbt.adapters.silt.engine.kernel.table.properties import (
 )
 from dbt.adapters.silt.engine.kernel.table.schema import nullable_schema
 from dbt.adapters.silt.engine.kernel.transaction import row_tracking
-from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, ReadSet, as_json
 
 _ROW_TRACKING = "delta.enableRowTracking"
 _COMMENT = "comment"
@@ -56,7 +54,7 @@ def set_properties(target: Target, properties: Mapping[str, str], settings: Writ
         UnsupportedFeatureError: a property needs a table feature that this engine does not write.
         ConcurrentModificationError: another writer changed the table's metadata.
     """
-    _begin(target)
+    target.check_writable()
     asked = checked({key: value for key, value in properties.items() if key.lower() != _COMMENT})
     features = {key: value for key, value in asked.items() if key.startswith(FEATURE_PREFIX)}
     _check_asked(target, asked, features)
@@ -70,7 +68,7 @@ def set_properties(target: Target, properties: Mapping[str, str], settings: Writ
     for key, value in properties.items():
         if key.lower() == _COMMENT:
             metadata = replace(metadata, description=value)
-    operation = Operation("SET TBLPROPERTIES", {"properties": _json(dict(properties))})
+    operation = Operation("SET TBLPROPERTIES", {"properties": as_json(dict(properties))})
     return commit_metadata(target, MetadataChange(operation, metadata, features=features), settings)
 
 
@@ -82,7 +80,7 @@ def unset_properties(target: Target, keys: Sequence[str], if_exists: bool, setti
             column mapping.
         ConcurrentModificationError: another writer changed the table's metadata.
     """
-    _begin(target)
+    target.check_writable()
     metadata = target.snapshot.metadata
     configuration = dict(metadata.configuration)
     for key in keys:
@@ -100,7 +98,7 @@ def unset_properties(target: Target, keys: Sequence[str], if_exists: bool, setti
                 remedy="Use `unset tblproperties if exists`",
                 table=target.name,
             )
-    parameters = {"properties": _json(list(keys)), "ifExists": if_exists}
+    parameters = {"properties": as_json(list(keys)), "ifExists": if_exists}
     changed = replace(metadata, configuration=configuration)
     return commit_metadata(target, MetadataChange(Operation("UNSET TBLPROPERTIES", parameters), changed), settings)
 
@@ -111,9 +109,9 @@ def set_comment(target: Target, comment: str | None, settings: WriteSettings) ->
     Raises:
         ConcurrentModificationError: another writer changed the table's metadata.
     """
-    _begin(target)
+    target.check_writable()
     metadata = replace(target.snapshot.metadata, description=comment or None)
-    operation = Operation("SET TBLPROPERTIES", {"properties": _json({_COMMENT: comment or ""})})
+    operation = Operation("SET TBLPROPERTIES", {"properties": as_json({_COMMENT: comment or ""})})
     return commit_metadata(target, MetadataChange(operation, metadata), settings)
 
 
@@ -125,7 +123,7 @@ def add_constraint(spark: SparkSession, target: Target, name: str, condition: st
         CheckViolationError: a row breaks it.
         ConcurrentModificationError: another writer changed any row of the table, or its metadata.
     """
-    _begin(target)
+    target.check_writable()
     if _constraint_named(name, target) is not None:
         raise InvalidStatementError(
             f"there is a constraint `{name}` already",
@@ -149,7 +147,7 @@ def add_keys(target: Target, keys: Mapping[str, Key], settings: WriteSettings) -
         ColumnNotFoundError, InvalidStatementError: see `kernel.table.keys.checked_keys`.
         ConcurrentModificationError: another writer changed the table's metadata.
     """
-    _begin(target)
+    target.check_writable()
     metadata = target.snapshot.metadata
     added = checked_keys(keys, target.snapshot.schema, target.name, table_keys(metadata.configuration).values())
     changed = replace(metadata, configuration={**metadata.configuration, **key_properties(added)})
@@ -164,7 +162,7 @@ def drop_constraint(target: Target, name: str, if_exists: bool, settings: WriteS
         InvalidStatementError: no constraint has that name, and `if_exists` is False.
         ConcurrentModificationError: another writer changed the table's metadata.
     """
-    _begin(target)
+    target.check_writable()
     key = _constraint_named(name, target)
     metadata = target.snapshot.metadata
     if key is None and not if_exists:
@@ -180,10 +178,6 @@ def drop_constraint(target: Target, name: str, if_exists: bool, settings: WriteS
     kept = {other: value for other, value in metadata.configuration.items() if other != key}
     changed = replace(metadata, configuration=kept)
     return commit_metadata(target, MetadataChange(Operation("DROP CONSTRAINT", parameters), changed), settings)
-
-
-def _begin(target: Target) -> None:
-    check_writable(target.snapshot.protocol, target.name, target.snapshot.metadata)
 
 
 def _check_asked(target: Target, asked: Mapping[str, str], features: Mapping[str, str]) -> None:
@@ -256,7 +250,3 @@ def _check_condition(spark: SparkSession, target: Target, name: str, condition: 
             f"the condition of the constraint `{name}`, {condition}, is of type {found.simpleString()}, not boolean",
             table=target.name,
         )
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -35,7 +35,6 @@ from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table import clustering, expressions, keys, type_widening
 from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata
 from dbt.adapters.silt.engine.kernel.table.column_mapping import is_mapped
-from dbt.adapters.silt.engine.kernel.table.features import check_writable
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import (
     CURRENT_DEFAULT,
@@ -47,7 +46,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     nullable_schema,
 )
 from dbt.adapters.silt.engine.kernel.table.storable_schema import check_storable, is_void
-from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, ReadSet, as_json
 from dbt.adapters.silt.engine.sql.ast import ColumnChange, Name, NewColumn
 
 
@@ -64,7 +63,7 @@ def add_columns(
         TypeMismatchError, StatementSyntaxError, InvalidNameError: such a column cannot be.
         ConcurrentModificationError: another writer changed the table's metadata.
     """
-    _begin(target)
+    target.check_writable()
     schema, made = target.snapshot.schema, []
     for column in columns:
         if if_not_exists and schema_edits.find(schema, column.path, target.name) is not None:
@@ -77,7 +76,7 @@ def add_columns(
             )
         schema = schema_edits.added(schema, column, target.name)
         made.append(_described(schema_edits.require(schema, column.path, target.name), column.path))
-    operation = Operation("ADD COLUMNS", {"columns": _json(made)})
+    operation = Operation("ADD COLUMNS", {"columns": as_json(made)})
     defaults.check_defaults(spark, schema, target.name)
     metadata = _checked_metadata(target, schema)
     if any(column.default is not None for column in columns):
@@ -97,7 +96,7 @@ def drop_columns(
         InvalidStatementError: a constraint, a generated column or the partitioning uses it, or no column would be left.
         ConcurrentModificationError: another writer changed any row of the table, or its metadata.
     """
-    _begin(target)
+    target.check_writable()
     schema, gone = target.snapshot.schema, []
     for path in paths:
         if if_exists and schema_edits.find(schema, path, target.name) is None:
@@ -112,7 +111,7 @@ def drop_columns(
         schema = schema_edits.dropped(schema, path, target.name)
         gone.append(path)
     generated.check_not_used(spark, target.snapshot.schema, (path[0] for path in gone), target.name)
-    operation = Operation("DROP COLUMNS", {"columns": _json([spelled(path) for path in gone])})
+    operation = Operation("DROP COLUMNS", {"columns": as_json([spelled(path) for path in gone])})
     metadata = keys.without_columns(stats_columns.without(_checked_metadata(target, schema), gone), gone)
     _check_conditions(spark, target, metadata)
     frame = None if is_mapped(metadata.configuration) else _without_columns(spark, target, gone)
@@ -135,7 +134,7 @@ def change_columns(
         NotNullViolationError: a column that is to be NOT NULL holds a null.
         ConcurrentModificationError: another writer changed the table's metadata, or rows that the change depends on.
     """
-    _begin(target)
+    target.check_writable()
     schema = target.snapshot.schema
     others = (change.path[0] for change in changes if change.new_name is not None or change.type is not None)
     generated.check_not_used(spark, schema, others, target.name)
@@ -158,10 +157,6 @@ def change_columns(
     _check_nulls(spark, target, changes)
     rests_on_rows = any(change.nullable is False for change in changes)
     return commit_metadata(target, MetadataChange(operation, metadata, ReadSet(whole_table=rests_on_rows)), settings)
-
-
-def _begin(target: Target) -> None:
-    check_writable(target.snapshot.protocol, target.name, target.snapshot.metadata)
 
 
 def _checked_metadata(target: Target, schema: StructType) -> Metadata:
@@ -391,17 +386,13 @@ def _operation(changes: Sequence[ColumnChange], schema: StructType) -> Operation
         path = (*change.path[:-1], change.new_name or change.path[-1])
         described.append(_described(schema_edits.require(schema, path, ""), path))
     if len(described) == 1:
-        return Operation("CHANGE COLUMN", {"column": _json(described[0]["column"])})
-    return Operation("CHANGE COLUMNS", {"columns": _json(described)})
+        return Operation("CHANGE COLUMN", {"column": as_json(described[0]["column"])})
+    return Operation("CHANGE COLUMNS", {"columns": as_json(described)})
 
 
 def _described(field: StructField, path: Name) -> dict[str, Json]:
     (column,) = json.loads(StructType((replace(field, name=spelled(path)),)).to_json())["fields"]
     return {"column": column}
-
-
-def _json(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _folded(names: Sequence[str]) -> set[str]:

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from typing import Final
 
 from dbt.adapters.silt.engine.commands.spark.types import spark_schema
-from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
+from dbt.adapters.silt.engine.kernel.identifiers import quote, quoted_list, string_literal
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -142,7 +142,7 @@ def create_statement(name: str, snapshot: Snapshot) -> Answer:
     entries += [f"CONSTRAINT {quote(key)} {each.sql}" for key, each in table_keys(metadata.configuration).items()]
     lines = [f"CREATE TABLE {name} (", ",\n".join(f"  {entry}" for entry in entries) + ")", "USING delta"]
     if snapshot.partition_columns:
-        lines.append(f"PARTITIONED BY ({', '.join(map(quote, snapshot.partition_columns))})")
+        lines.append(f"PARTITIONED BY ({quoted_list(snapshot.partition_columns)})")
     if metadata.description is not None:
         lines.append(f"COMMENT {string_literal(metadata.description)}")
     kept = {k: v for k, v in metadata.configuration.items() if is_settable(k) and not k.startswith(_CONSTRAINTS)}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from dbt.adapters.silt.engine.kernel.identifiers import quote, split_name
+from dbt.adapters.silt.engine.kernel.identifiers import quote_if_needed, split_name
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.sql.ast import Name
@@ -40,7 +39,7 @@ def _with_columns(metadata: Metadata, columns: Sequence[Name]) -> Metadata:
         return metadata
     configuration = {key: value for key, value in metadata.configuration.items() if key != _PROPERTY}
     if columns:
-        configuration[_PROPERTY] = ",".join(".".join(map(_spelled, path)) for path in columns)
+        configuration[_PROPERTY] = ",".join(".".join(map(quote_if_needed, path)) for path in columns)
     return replace(metadata, configuration=configuration)
 
 
@@ -55,7 +54,3 @@ def _is_within(path: Name, outer: Name) -> bool:
 
 def _folded(path: Name) -> Name:
     return tuple(part.lower() for part in path)
-
-
-def _spelled(part: str) -> str:
-    return part if re.fullmatch(r"\w+", part) else quote(part)

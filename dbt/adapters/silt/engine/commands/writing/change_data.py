@@ -15,6 +15,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from dbt.adapters.silt.engine.commands.commit import discarded_on_error
 from dbt.adapters.silt.engine.commands.spark.computed_once import computed_once
 from dbt.adapters.silt.engine.commands.writing import files
 from dbt.adapters.silt.engine.commands.writing.files import Written
@@ -81,9 +82,9 @@ def write(
     feed = replace(metadata, schema_string=schema.to_json())
     written = files.write_change_data(union, log, feed, counts)
     found = {change_type: int(written.metrics[change_type]) for change_type in changes}
-    if found != dict(expected):
-        written.discard(log)
-        raise InternalError(
-            f"the changes {found} were recorded instead of {dict(expected)}; nothing was committed", table=log.name
-        )
+    with discarded_on_error(log, (written,)):
+        if found != dict(expected):
+            raise InternalError(
+                f"the changes {found} were recorded instead of {dict(expected)}; nothing was committed", table=log.name
+            )
     return ChangeData(written)

@@ -23,6 +23,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     TypeMismatchError,
     ValueNotCastableError,
 )
+from dbt.adapters.silt.engine.kernel.identifiers import listed
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, StructField, StructType, nullable
 
 _LOST = "__silt_lost_"
@@ -102,7 +103,7 @@ def _by_position(source: StructType, schema: StructType, columns: Sequence[str],
     if len(source) != len(columns):
         what = "too many columns" if len(source) > len(columns) else "too few columns"
         raise ColumnNotFoundError(
-            f"the query has {what}: {_listed(source.names)} for the table's {_listed(columns)}",
+            f"the query has {what}: {listed(source.names)} for the table's {listed(columns)}",
             remedy="Name the columns to insert into, or give the query as many columns as they are",
             table=table,
         )
@@ -120,7 +121,7 @@ def _by_name(source: StructType, schema: StructType, table: str) -> list[_Pair]:
     for position, name in enumerate(source.names):
         if name not in schema:
             raise ColumnNotFoundError(
-                f"the query's column `{name}` is not in the table, which has {_listed(schema.names)}",
+                f"the query's column `{name}` is not in the table, which has {listed(schema.names)}",
                 remedy="Leave it out of the query, add it to the table, or write `with schema evolution`, which for a "
                 "DataFrame is `merge_schema=True`",
                 table=table,
@@ -219,7 +220,3 @@ def _evolved(data_type: DataType, source: DataType) -> DataType:
             data_type.value_contains_null,
         )
     return data_type
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)

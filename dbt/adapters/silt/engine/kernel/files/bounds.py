@@ -37,7 +37,6 @@ _DAY = 86_400_000_000
 # Until then some zones differed from UTC by odd seconds, which Spark 3.2 and 3.3 left out of the offsets they wrote.
 _WHOLE_MINUTE_ZONES = 94_694_400_000_000
 HAS_ZONE = r"(?:Z|[+-]\d{2}:?\d{2}(?::?\d{2})?)$"
-_MAX_INT64 = (1 << 63) - 1
 
 
 @dataclass(frozen=True)

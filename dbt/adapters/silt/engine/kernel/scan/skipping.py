@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import bisect
 import functools
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -185,7 +184,7 @@ class _Order:
         if encoded is None or bounds.order is None:
             return None
         scalar = pa.scalar(encoded, bounds.order.form)
-        if isinstance(encoded, float) and math.isnan(encoded):
+        if expressions.is_nan(encoded):
             # NaN is above every number; a maximum that is known is a number.
             return cls(bounds.may_be_value, _may(bounds, pc.is_null(bounds.maximum)), _NO)
         not_above = _unless_known(pc.less_equal, bounds.minimum, scalar)
@@ -206,8 +205,8 @@ def _among(predicate: In, known: Mapping[Column, Bounds]) -> _Outcomes:
     encoded = [None if bounds.order is None else bounds.order.encode(value) for value in given]
     if any(each is None for each in encoded):
         return _UNKNOWN
-    true = _holds_one_of(bounds, sorted(each for each in encoded if not _is_nan(each)))
-    if any(map(_is_nan, encoded)):
+    true = _holds_one_of(bounds, sorted(each for each in encoded if not expressions.is_nan(each)))
+    if any(map(expressions.is_nan, encoded)):
         true = pc.or_(true, pc.is_null(bounds.maximum))
     has_null = len(given) < len(values)
     null = pc.or_(bounds.may_be_null, bounds.may_be_value) if has_null else bounds.may_be_null
@@ -244,10 +243,6 @@ def _unless_known(compare: Callable[[Any, Any], Any], bound: pa.Array, value: pa
 
 def _may(bounds: Bounds, condition: Any) -> Any:
     return pc.and_(condition, bounds.may_be_value)
-
-
-def _is_nan(value: object) -> bool:
-    return isinstance(value, float) and math.isnan(value)
 
 
 def _as_array(answers: Any, length: int) -> pa.BooleanArray:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from dbt.adapters.silt.engine.kernel.clock import Clock, FixedClock
-from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectExists, ObjectMissing, PutResult
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectExists, ObjectMissing, PutResult, joined
 
 
 @dataclass
@@ -59,7 +59,7 @@ class MemoryStore:
             base = self._at(folder)
             self._tree.require_folder(base)
             names = [path.rpartition("/")[2] for path in self._tree.files if path.rpartition("/")[0] == base]
-            found = (self.status(_joined(folder, name)) for name in sorted(names) if name >= start)
+            found = (self.status(joined(folder, name)) for name in sorted(names) if name >= start)
             return [status for status in found if status is not None]
 
     def list_folders(self, folder: str) -> list[str]:
@@ -159,7 +159,7 @@ class MemoryStore:
         return None
 
     def _at(self, path: str) -> str:
-        return _joined(self._base, path)
+        return joined(self._base, path)
 
 
 @dataclass(frozen=True)
@@ -180,14 +180,10 @@ class MemoryFolder:
         with self.tree.lock:
             if not self.is_current():
                 raise ObjectMissing(self.path)
-            if _joined(self.path, name) in self.tree.files:
+            if joined(self.path, name) in self.tree.files:
                 return PutResult.EXISTS
-            self.tree.write(_joined(self.path, name), data)
+            self.tree.write(joined(self.path, name), data)
             return PutResult.CREATED
-
-
-def _joined(folder: str, name: str) -> str:
-    return f"{folder}/{name}" if folder and name else folder or name
 
 
 def _parent(path: str) -> str:

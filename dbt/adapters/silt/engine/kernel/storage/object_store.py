@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from typing import IO, Any, Final
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError, StorageError
-from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectExists, ObjectMissing, PutResult
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectExists, ObjectMissing, PutResult, joined
 
 try:
     import obstore
@@ -81,14 +81,14 @@ class ObjectStore:
 
     @property
     def root(self) -> str:
-        return _joined(self._url, self._base)
+        return joined(self._url, self._base)
 
     def list_from(self, folder: str, start: str = "") -> list[FileStatus]:
         key = self._key(folder)
         with _mapped("listing", self._named(folder)):
             if start:
                 # The service lists from an exclusive offset; names before `start` are filtered out below.
-                stream = obstore.list(self._client, key or None, offset=_joined(key, start[:-1]), chunk_size=1000)
+                stream = obstore.list(self._client, key or None, offset=joined(key, start[:-1]), chunk_size=1000)
                 found: Iterable[Any] = [each for chunk in stream for each in chunk]
             else:
                 found = obstore.list_with_delimiter(self._client, key or None)["objects"]
@@ -97,7 +97,7 @@ class ObjectStore:
         if not named:
             self._require_folder(folder)
         return [
-            _status(_joined(folder, name), named[name]) for name in sorted(named) if name >= start and "/" not in name
+            _status(joined(folder, name), named[name]) for name in sorted(named) if name >= start and "/" not in name
         ]
 
     def list_folders(self, folder: str) -> list[str]:
@@ -200,10 +200,10 @@ class ObjectStore:
         return PutResult.EXISTS
 
     def _key(self, path: str) -> str:
-        return _joined(self._base, path)
+        return joined(self._base, path)
 
     def _named(self, path: str) -> str:
-        return _joined(self.root, path)
+        return joined(self.root, path)
 
     def _keys(self, folder: str) -> Iterator[str]:
         with _mapped("listing", self._named(folder)):
@@ -241,12 +241,12 @@ class ObjectFolder:
         deleted: then the second check fails, and the object is deleted again.
         """
         if not self.is_current():
-            raise ObjectMissing(_joined(self.store.root, self.folder))
-        path = _joined(self.folder, name)
+            raise ObjectMissing(joined(self.store.root, self.folder))
+        path = joined(self.folder, name)
         result = self.store.put_if_absent(path, data)
         if result is PutResult.CREATED and not self.is_current():
             self.store.delete(path)
-            raise ObjectMissing(_joined(self.store.root, self.folder))
+            raise ObjectMissing(joined(self.store.root, self.folder))
         return result
 
 
@@ -347,7 +347,3 @@ def _status(path: str, found: Mapping[str, Any]) -> FileStatus:
 
 def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0]
-
-
-def _joined(folder: str, name: str) -> str:
-    return f"{folder}/{name}" if folder and name else folder or name

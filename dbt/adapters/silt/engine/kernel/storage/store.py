@@ -219,6 +219,11 @@ class Store(Protocol):
         ...
 
 
+def joined(folder: str, name: str) -> str:
+    """The path of a name in a folder; either may be empty."""
+    return f"{folder}/{name}" if folder and name else folder or name
+
+
 def read_whole(store: Store, path: str, seen: FileStatus | None = None) -> bytes:
     """Reads a file of lines, of which a part could pass for the whole, and checks it against the file's size.
 

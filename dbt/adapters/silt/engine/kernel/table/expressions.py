@@ -192,11 +192,12 @@ def _compare(operator: str, left: Any, right: Any) -> Outcome:
 
 
 def _order(left: Any, right: Any) -> int:
-    left_is_nan, right_is_nan = _is_nan(left), _is_nan(right)
+    left_is_nan, right_is_nan = is_nan(left), is_nan(right)
     if left_is_nan or right_is_nan:
         return int(left_is_nan) - int(right_is_nan)
     return int(left > right) - int(left < right)
 
 
-def _is_nan(value: Any) -> bool:
+def is_nan(value: object) -> bool:
+    """Whether a value is a floating-point NaN."""
     return isinstance(value, float) and math.isnan(value)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidPropertyError, InvalidStatementError
-from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.identifiers import quote, quoted_list
 from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata
 from dbt.adapters.silt.engine.kernel.table.properties import KEY_PREFIX, TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
@@ -43,10 +43,10 @@ class Key:
     @property
     def sql(self) -> str:
         """The key as SQL text."""
-        text = f"{self.kind.value.upper()} ({_listed(self.columns)})"
+        text = f"{self.kind.value.upper()} ({quoted_list(self.columns)})"
         if self.references:
             text += f" REFERENCES {'.'.join(map(quote, self.references))}"
-        return f"{text} ({_listed(self.to)})" if self.to else text
+        return f"{text} ({quoted_list(self.to)})" if self.to else text
 
     def to_json(self) -> str:
         """The property's value."""
@@ -144,7 +144,3 @@ def _names(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise TypeError("not a list of names")
     return tuple(value)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(quote, names))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar, cast
 
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, CorruptLogError, UnsupportedFeatureError
-from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.identifiers import quote_if_needed
 
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 CHAR_VARCHAR_KEY = "__CHAR_VARCHAR_TYPE_STRING"
@@ -144,7 +144,7 @@ class StructType:
 
     @property
     def sql_name(self) -> str:
-        members = ",".join(f"{_quoted(member.name)}:{member.type.sql_name}" for member in self.fields)
+        members = ",".join(f"{quote_if_needed(member.name)}:{member.type.sql_name}" for member in self.fields)
         return f"struct<{members}>"
 
     @property
@@ -347,7 +347,3 @@ def _field_to_json(member: StructField) -> dict[str, Any]:
         "nullable": member.nullable,
         "metadata": dict(member.metadata),
     }
-
-
-def _quoted(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else quote(name)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, TypeMismatchError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.identifiers import listed
 from dbt.adapters.silt.engine.kernel.table.features import PRIMITIVE_TYPES
 from dbt.adapters.silt.engine.kernel.table.schema import (
     ArrayType,
@@ -73,7 +74,7 @@ def _check_names(schema: StructType, table: str | None) -> None:
     seen = Counter(name.lower() for name in schema.names)
     twice = [name for name in schema.names if seen[name.lower()] > 1]
     if twice:
-        problem = f"the columns {_listed(twice)} have the same name but for upper and lower case"
+        problem = f"the columns {listed(twice)} have the same name but for upper and lower case"
         raise InvalidNameError(problem, table=table)
 
 
@@ -103,7 +104,3 @@ def _check_primitive(member: StructField, primitive: PrimitiveType | DecimalType
             remedy="Cast it in the query to a type that tables hold",
             table=table,
         )
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -115,6 +116,11 @@ def is_needed(changes: Changes, isolation_level: IsolationLevel) -> bool:
     An empty commit gives its statement a place in the order of commits, which WriteSerializable needs.
     """
     return bool(changes.actions()) or isolation_level is IsolationLevel.WRITE_SERIALIZABLE
+
+
+def as_json(parameter: object) -> str:
+    """A parameter that is a list or a map as `commitInfo.operationParameters` spells it."""
+    return json.dumps(parameter, ensure_ascii=False, separators=(",", ":"))
 
 
 def as_strings(metrics: Mapping[str, int | None]) -> dict[str, str]:

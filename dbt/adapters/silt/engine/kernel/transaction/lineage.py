@@ -11,8 +11,7 @@ from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, DomainMetadata, Metadata, RemoveFile
 from dbt.adapters.silt.engine.kernel.table.clustering import CLUSTERING_DOMAIN
-from dbt.adapters.silt.engine.kernel.transaction.changes import ENGINE_INFO
-from dbt.adapters.silt.engine.kernel.transaction.restore import OPERATION as RESTORE
+from dbt.adapters.silt.engine.kernel.transaction.changes import ENGINE_INFO, RESTORE_OPERATION
 
 _ENGINE = ENGINE_INFO.partition("/")[0]
 
@@ -59,7 +58,7 @@ def restored_version(log: DeltaLog, version: int, info: CommitInfo) -> int | Non
         version: the commit's.
         info: the commit's.
     """
-    if info.operation != RESTORE or not (info.engine_info or "").startswith(f"{_ENGINE}/"):
+    if info.operation != RESTORE_OPERATION or not (info.engine_info or "").startswith(f"{_ENGINE}/"):
         return None
     named, timestamp = (info.operation_parameters.get(name) for name in ("version", "timestamp"))
     found = named if isinstance(named, int) else _version_at(log, timestamp)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -43,8 +42,6 @@ from dbt.adapters.silt.engine.kernel.transaction.changes import (
 )
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult, CommitSettings
 from dbt.adapters.silt.engine.kernel.transaction.validation import check_changes
-
-OPERATION: Final = RESTORE_OPERATION
 
 _HIGH_WATER_MARK = "delta.identity.highWaterMark"
 _IDENTITY_STEP = "delta.identity.step"
@@ -249,4 +246,4 @@ def _operation(point: RestorePoint, then: Snapshot, back: pa.Table, gone: pa.Tab
         "restoredFilesSize": active_files.size(back),
     }
     named = {"version": point.version if point.timestamp is None else None, "timestamp": point.timestamp}
-    return Operation(OPERATION, named, as_strings(metrics))
+    return Operation(RESTORE_OPERATION, named, as_strings(metrics))

@@ -91,7 +91,7 @@ def _add_columns(cursor: Cursor, table: Name) -> Statement:
 
 
 def _new_column(cursor: Cursor) -> NewColumn:
-    column = NewColumn(cursor.dotted("a column"), column_type(cursor))
+    column = NewColumn(cursor.column_path(), column_type(cursor))
     while not (cursor.at_end or cursor.at(",")):
         if cursor.not_null():
             column = replace(column, nullable=False)
@@ -110,21 +110,17 @@ def _position(cursor: Cursor) -> Position:
     if cursor.take("FIRST"):
         return Position()
     cursor.expect("AFTER")
-    return Position(after=cursor.identifier("a column"))
+    return Position(after=cursor.column())
 
 
 def _drop_columns(cursor: Cursor, table: Name) -> Statement:
     if_exists = cursor.if_exists()
-    columns = cursor.listed(_path) if cursor.at("(") else cursor.separated(_path)
+    columns = cursor.listed(Cursor.column_path) if cursor.at("(") else cursor.separated(Cursor.column_path)
     return DropColumns(text=cursor.statement, table=table, columns=columns, if_exists=if_exists)
 
 
-def _path(cursor: Cursor) -> Name:
-    return cursor.dotted("a column")
-
-
 def _rename_column(cursor: Cursor, table: Name) -> Statement:
-    path = cursor.dotted("a column")
+    path = cursor.column_path()
     cursor.expect("TO")
     change = ColumnChange(path, new_name=cursor.identifier("the new name"))
     return AlterColumns(text=cursor.statement, table=table, changes=(change,))
@@ -136,7 +132,7 @@ def _alter_columns(cursor: Cursor, table: Name) -> Statement:
 
 
 def _column_change(cursor: Cursor) -> ColumnChange:
-    change = ColumnChange(cursor.dotted("a column"))
+    change = ColumnChange(cursor.column_path())
     while not (cursor.at_end or cursor.at(",")):
         if cursor.take("COMMENT"):
             change = replace(change, comment=cursor.string())
@@ -166,7 +162,7 @@ def _other_actions(cursor: Cursor) -> tuple[str, ...]:
 
 def _change_column(cursor: Cursor, table: Name) -> Statement:
     """Hive's CHANGE [COLUMN] old new type [COMMENT] [FIRST | AFTER], or the same as ALTER COLUMN."""
-    path = cursor.dotted("a column")
+    path = cursor.column_path()
     if cursor.at_any("COMMENT", "TYPE", "SET", "DROP", "FIRST", "AFTER"):
         cursor.at_token -= 2 * len(path) - 1
         return _alter_columns(cursor, table)

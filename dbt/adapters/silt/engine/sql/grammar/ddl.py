@@ -161,7 +161,7 @@ def _view_clause(cursor: Cursor, statement: CreateView) -> CreateView:
 
 
 def _view_column(cursor: Cursor) -> ViewColumn:
-    name = cursor.identifier("a column")
+    name = cursor.column()
     return ViewColumn(name, cursor.string() if cursor.take("COMMENT") else None)
 
 

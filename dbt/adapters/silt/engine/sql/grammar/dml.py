@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.identifiers import quote, quoted_list
 from dbt.adapters.silt.engine.sql.ast import (
     Assignment,
     Delete,
@@ -88,7 +88,7 @@ def _source(cursor: Cursor) -> MergeSource:
         query = f"SELECT * FROM {relation}"
     alias = cursor.alias("ON")
     if alias is not None and cursor.at("("):
-        columns = ", ".join(quote(column) for column in cursor.listed(_column))
+        columns = quoted_list(cursor.listed(Cursor.column))
         query = f"SELECT * FROM {relation} AS {quote(alias)} ({columns})"
     return MergeSource(query, name=name, alias=alias)
 
@@ -142,7 +142,7 @@ def _action(cursor: Cursor, kind: MatchKind) -> MergeAction:
 
 
 def _insert_values(cursor: Cursor) -> InsertValues:
-    columns = cursor.listed(lambda inside: inside.dotted("a column")) if cursor.at("(") else ()
+    columns = cursor.listed(Cursor.column_path) if cursor.at("(") else ()
     cursor.expect("VALUES")
     values = cursor.listed(lambda inside: inside.until(",", what="a value"))
     if columns and len(columns) != len(values):
@@ -154,15 +154,11 @@ def _where(cursor: Cursor) -> str | None:
     return cursor.rest("a condition") if cursor.take("WHERE") else None
 
 
-def _column(cursor: Cursor) -> str:
-    return cursor.identifier("a column")
-
-
 def _assignment(*stops: str) -> Callable[[Cursor], Assignment]:
     """`column = value`, the value ending before one of these words."""
 
     def assignment(cursor: Cursor) -> Assignment:
-        column = cursor.dotted("a column")
+        column = cursor.column_path()
         if not cursor.take_any("=", "=="):
             raise cursor.expected("=")
         return Assignment(column, cursor.until(*stops, what="a value"))

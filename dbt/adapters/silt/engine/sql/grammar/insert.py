@@ -67,7 +67,7 @@ def _destination(cursor: Cursor, statement: Insert) -> Insert:
     partition = cursor.partition()
     if_not_exists = cursor.if_not_exists()
     by_name = cursor.take("BY", "NAME")
-    columns = () if by_name or not _at_column_list(cursor) else cursor.listed(_column)
+    columns = () if by_name or not _at_column_list(cursor) else cursor.listed(Cursor.column)
     return replace(statement, partition=partition, if_not_exists=if_not_exists, by_name=by_name, columns=columns)
 
 
@@ -81,7 +81,7 @@ def _replacement(cursor: Cursor, statement: Insert) -> Insert:
     if statement.mode is not InsertMode.INTO or not cursor.take("REPLACE"):
         return statement
     if cursor.take("USING"):
-        return replace(statement, mode=InsertMode.REPLACE_USING, using=cursor.listed(_column))
+        return replace(statement, mode=InsertMode.REPLACE_USING, using=cursor.listed(Cursor.column))
     if cursor.take("WHERE"):
         return replace(statement, mode=InsertMode.REPLACE_WHERE, condition=_condition(cursor))
     cursor.expect("ON")
@@ -92,7 +92,7 @@ def _with_query(cursor: Cursor, statement: Insert) -> Insert:
     if not statement.by_name:
         statement = replace(statement, by_name=cursor.take("BY", "NAME"))
     if not statement.columns and not statement.by_name and _at_column_list(cursor):
-        statement = replace(statement, columns=cursor.listed(_column))
+        statement = replace(statement, columns=cursor.listed(Cursor.column))
     if statement.mode is InsertMode.REPLACE_ON and cursor.at("("):
         return _with_alias(cursor, statement)
     return replace(statement, query=_query(cursor))
@@ -160,7 +160,3 @@ def _could_be_query(cursor: Cursor, index: int) -> bool:
     before = cursor.tokens[index - 1]
     ends_value = before.word in (")", "]") if before.kind is Kind.SYMBOL else before.word not in _ASKS_FOR_VALUE
     return ends_value and starts_query_in_parentheses(cursor.tokens, index)
-
-
-def _column(cursor: Cursor) -> str:
-    return cursor.identifier("a column")

@@ -40,7 +40,7 @@ def optimize(cursor: Cursor) -> Statement:
         statement = replace(statement, condition=cursor.until("ZORDER", what="a condition"))
     if cursor.take("ZORDER", "BY"):
         in_parentheses = cursor.at("(")
-        columns = cursor.listed(_column_path) if in_parentheses else cursor.separated(_column_path)
+        columns = cursor.listed(Cursor.column_path) if in_parentheses else cursor.separated(Cursor.column_path)
         statement = replace(statement, zorder_by=columns)
     return statement
 
@@ -95,9 +95,5 @@ def convert(cursor: Cursor) -> Statement | None:
 
 
 def _typed_column(cursor: Cursor) -> ColumnDefinition:
-    (name,) = cursor.dotted("a column")[:1]
+    (name,) = cursor.column_path()[:1]
     return ColumnDefinition(name, cursor.until(",", what="a type"))
-
-
-def _column_path(cursor: Cursor) -> tuple[str, ...]:
-    return cursor.dotted("a column")

@@ -63,7 +63,7 @@ def _table(cursor: Cursor) -> Statement:
     extended = _option(cursor, "EXTENDED") or _option(cursor, "FORMATTED")
     name = cursor.name_or_path()
     unsupported = ("PARTITION",) if cursor.partition() else ()
-    column = None if cursor.at_end or cursor.at("AS", "JSON") else cursor.dotted("a column")
+    column = None if cursor.at_end or cursor.at("AS", "JSON") else cursor.column_path()
     if cursor.take("AS", "JSON"):
         unsupported = (*unsupported, "AS JSON")
     return DescribeTable(text=cursor.statement, table=name, extended=extended, column=column, unsupported=unsupported)

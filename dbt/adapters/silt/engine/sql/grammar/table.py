@@ -120,7 +120,7 @@ def _with_column_or_constraint(cursor: Cursor, statement: CreateTable) -> Create
         found = constraint(cursor)
         if found is not None:
             return replace(statement, constraints=(*statement.constraints, found))
-    column = ColumnDefinition(cursor.identifier("a column"))
+    column = ColumnDefinition(cursor.column())
     if not (cursor.at_end or cursor.at(",") or cursor.at_any(*AFTER_TYPE)):
         column = replace(column, type=column_type(cursor))
     while not (cursor.at_end or cursor.at(",")):
@@ -184,7 +184,7 @@ def _key_columns(cursor: Cursor) -> tuple[str, ...]:
 
 
 def _key_column(cursor: Cursor) -> str:
-    name = cursor.identifier("a column")
+    name = cursor.column()
     cursor.take("TIMESERIES")
     return name
 
@@ -255,7 +255,7 @@ def _partitioned_by(cursor: Cursor, statement: CreateTable) -> CreateTable:
 
 def _with_partition(cursor: Cursor, statement: CreateTable) -> CreateTable:
     first = cursor.at_token
-    name = cursor.dotted("a column")
+    name = cursor.column_path()
     if cursor.at("("):
         cursor.group()
         transform = f"PARTITIONED BY {cursor.cut(first, cursor.at_token)}"
@@ -269,7 +269,7 @@ def _with_partition(cursor: Cursor, statement: CreateTable) -> CreateTable:
 def _cluster_by(cursor: Cursor, statement: CreateTable) -> CreateTable:
     if cursor.take("NONE") or cursor.take("AUTO"):
         return statement
-    return replace(statement, clustered_by=cursor.listed(lambda inside: inside.dotted("a column")))
+    return replace(statement, clustered_by=cursor.listed(Cursor.column_path))
 
 
 _CLAUSES: Mapping[tuple[str, ...], Callable[[Cursor, CreateTable], CreateTable]] = {

@@ -22,7 +22,7 @@ from dbt.adapters.silt.engine.statements.resolve.namespace import (
 )
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.on_table import table_to_change
-from dbt.adapters.silt.engine.statements.steps.pass_to_spark import pass_to_spark, pass_with_query
+from dbt.adapters.silt.engine.statements.steps.pass_to_spark import pass_to_spark
 
 
 def describe_table(context: Context, statement: ast.DescribeTable) -> Result:
@@ -54,11 +54,6 @@ def describe_detail(context: Context, statement: ast.DescribeDetail) -> Result:
     if table is None:
         return pass_to_spark(context, statement)
     return answer(context, describe.detail(table.log, table.log.snapshot()))
-
-
-def describe_query(context: Context, statement: ast.DescribeQuery) -> Result:
-    """DESCRIBE QUERY."""
-    return pass_with_query(context, statement, statement.query)
 
 
 def describe_schema(context: Context, statement: ast.DescribeSchema) -> Result:

@@ -21,7 +21,6 @@ from dbt.adapters.silt.engine.statements.resolve.merge_keys import MergeSides, m
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.on_table import Change, Texts, Verb, change_table
-from dbt.adapters.silt.engine.statements.steps.pass_to_spark import pass_with_query
 from dbt.adapters.silt.engine.statements.steps.qualifiers import SOURCE_ALIAS, identifier, qualifiers, rows_of
 
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
@@ -50,11 +49,6 @@ def insert(context: Context, statement: ast.Insert) -> Result:
         return _replace(context, replace(statement, condition=pinned), change, query, placement)
 
     return change_table(context, statement, Verb(OPERATION, refuse, statement.query), texts, run)
-
-
-def insert_directory(context: Context, statement: ast.InsertDirectory) -> Result:
-    """INSERT OVERWRITE DIRECTORY: Spark writes files of no table; the query may read tables of the warehouse."""
-    return pass_with_query(context, statement, statement.query)
 
 
 def _replace(context: Context, pinned: ast.Insert, change: Change, query: DataFrame, placement: Placement) -> Outcome:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import datetime, timezone
 
 from dbt.adapters.silt.engine.commands.maintenance import restore as restoring
-from dbt.adapters.silt.engine.commands.maintenance.restore import RestorePoint
 from dbt.adapters.silt.engine.commands.spark.types import column_type
 from dbt.adapters.silt.engine.commands.tables import clone as cloning
 from dbt.adapters.silt.engine.commands.tables import convert as converting
@@ -16,6 +15,8 @@ from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.transaction.changes import RESTORE_OPERATION
+from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import TimeTravel
 from dbt.adapters.silt.engine.statements.resolve import time_travel
@@ -42,7 +43,7 @@ def restore(context: Context, statement: ast.Restore) -> Result:
         point = _restore_point(context, change.target.log, statement.to)
         return restoring.restore(change.target, point, change.settings)
 
-    return change_table(context, statement, Verb(restoring.OPERATION), lambda _: Texts(), run)
+    return change_table(context, statement, Verb(RESTORE_OPERATION), lambda _: Texts(), run)
 
 
 def clone(context: Context, statement: ast.Clone) -> Result:

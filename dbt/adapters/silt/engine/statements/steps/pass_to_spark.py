@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
-from dbt.adapters.silt.engine.sql.ast import Statement, Unrecognised
+from dbt.adapters.silt.engine.sql.ast import DescribeQuery, InsertDirectory, Statement, Unrecognised
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 
 
@@ -20,6 +20,11 @@ def pass_with_query(context: Context, statement: Statement, query: str | None) -
     resolved = context.resolver.query(query).texts[0]
     text = f"{statement.text[:at]}{resolved}{statement.text[at + len(query) :]}"
     return Result(dataframe=context.spark.sql(text))
+
+
+def pass_with_own_query(context: Context, statement: DescribeQuery | InsertDirectory) -> Result:
+    """Runs DESCRIBE QUERY or INSERT OVERWRITE DIRECTORY, which have a query and name no table."""
+    return pass_with_query(context, statement, statement.query)
 
 
 def pass_unrecognised(context: Context, statement: Unrecognised) -> Result:
