@@ -54,7 +54,7 @@ def test_earlier_versions_can_be_read(orders: House) -> None:
     for beyond in (f"timestamp'{newest}' + interval 1 second", "current_date() + 2"):
         with pytest.raises(errors.VersionNotFoundError, match="is after the newest version 2"):
             orders.sql(f"select * from orders timestamp as of {beyond}")
-    with pytest.raises(errors.VersionNotFoundError, match="version 0 is of"):
+    with pytest.raises(errors.VersionNotFoundError, match="version 0 was committed at"):
         orders.sql("select * from orders timestamp as of '2001-01-01'")
 
 
