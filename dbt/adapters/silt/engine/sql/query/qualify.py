@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cached_property
 
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, StatementSyntaxError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
@@ -56,4 +57,8 @@ class Scope:
             return False
         if name.is_dotted and first == self.other.lower():
             raise ColumnNotFoundError(f"{self.clause} cannot refer to {text[name.start : name.end]}")
-        return first in {column.lower() for column in self.columns}
+        return first in self._folded_columns
+
+    @cached_property
+    def _folded_columns(self) -> frozenset[str]:
+        return frozenset(column.lower() for column in self.columns)
