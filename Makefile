@@ -3,6 +3,7 @@
 PYTHON ?=
 VENV   := .venv
 BIN    := $(VENV)/bin
+RUNS   := $(VENV)/.runs
 STAMP  := $(VENV)/.installed
 SHARED := $(VENV)/.class-archive
 WORKERS ?= 2
@@ -23,7 +24,7 @@ help: ## this list
 
 setup: $(SHARED) ## the virtual environment in .venv, and Java
 
-demo: $(SHARED) ## a year of flights: two months land, build, and build again
+demo: $(RUNS) java ## a year of flights: two months land, build, and build again
 	@cd sample_project && $(subst $(VENV),../$(VENV),$(WITH_JAVA)) ../$(BIN)/python demo.py
 
 test: check $(SHARED) ## check, then all tests, and a few of them over Spark Connect
@@ -66,11 +67,15 @@ clean: ## remove what the other targets have left here, .venv included
 	@rm -rf sample_project/landing sample_project/warehouse sample_project/target sample_project/logs
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(STAMP): pyproject.toml .ci/python
-	@.ci/python $(VENV)
+$(RUNS): pyproject.toml .ci/python .ci/constraints.txt
+	@.ci/python $(VENV) demo
 	@touch $@
 
-java: $(STAMP)
+$(STAMP): $(RUNS)
+	@.ci/python $(VENV) dev
+	@touch $@
+
+java: $(RUNS)
 	@.ci/java $(VENV)/java-home
 
 $(SHARED): $(STAMP) | java
