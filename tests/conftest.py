@@ -16,6 +16,8 @@ from pyspark.sql import SparkSession
 
 from tests.connect_server import running
 
+pytest_plugins = ["tests.skips"]
+
 SPARK_SETTINGS = {
     # Tests run many small jobs, each with code of its own: compiling it quickly is worth more than compiling it well.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
