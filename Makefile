@@ -16,7 +16,7 @@ export PYTHON
 # Runs a command with the Java that Spark is to use.
 WITH_JAVA = JAVA_HOME="$$(cat $(VENV)/java-home)"
 
-.PHONY: help setup java demo test test-connect check bench simulate processes processes-spark chaos race clean
+.PHONY: help setup java demo test test-long test-connect check bench simulate processes processes-spark chaos race clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -28,8 +28,14 @@ demo: $(RUNS) java ## a year of flights: two months land, build, and build again
 	@cd sample_project && $(subst $(VENV),../$(VENV),$(WITH_JAVA)) ../$(BIN)/python demo.py
 
 test: check $(SHARED) ## check, then all tests, and a few of them over Spark Connect
-	@$(WITH_JAVA) $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope
+	@$(WITH_JAVA) $(BIN)/python -m pytest -m "not long" -n $(WORKERS) --dist loadscope
 	@$(WITH_JAVA) $(BIN)/python -m pytest --connect -m connect
+
+test-long: $(SHARED) ## versions and the wheel, each in an environment of its own, and the tests marked long; LANE for one lane
+	@export $(WITH_JAVA); ended=0; \
+	$(if $(LANE),,$(BIN)/python -m pytest -m long || ended=1;) \
+	$(BIN)/python -m tests.lanes --workers $(WORKERS) $(LANE) || ended=1; \
+	exit $$ended
 
 test-connect: $(SHARED) ## all of the engine's tests on Spark, over Spark Connect
 	@$(WITH_JAVA) $(BIN)/python -m pytest --connect -n $(WORKERS) --dist loadscope \
@@ -63,7 +69,7 @@ race: $(STAMP) ## the kernel and delta-rs on one table, 100 commits each
 	@$(BIN)/python -m tests.interop.race
 
 clean: ## remove what the other targets have left here, .venv included
-	@rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse logs target
+	@rm -rf $(VENV) .lanes dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse logs target
 	@rm -rf sample_project/landing sample_project/warehouse sample_project/target sample_project/logs
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -1,0 +1,107 @@
+"""The lanes: for each, what its environment is made of, and which tests run in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+ENGINE = (
+    "tests/unit/session",
+    "tests/unit/engine/kernel/files",
+    "tests/unit/engine/commands/merge/test_merge.py",
+    "tests/unit/engine/commands/rows",
+    "tests/unit/engine/commands/reading",
+    "tests/unit/engine/commands/writing",
+    "tests/unit/engine/commands/tables/test_create.py",
+    "tests/unit/engine/test_sql.py",
+    "tests/unit/engine/test_streams.py",
+)
+"""The engine where it meets Spark and pyarrow: what it writes, reads, merges and streams."""
+
+DBT = (
+    "tests/functional/suite/materializations",
+    "tests/functional/suite/relations/test_catalog.py",
+    "tests/functional/incremental",
+    "tests/functional/materializations/test_materializations.py",
+    "tests/functional/materializations/test_seeds.py",
+    "tests/functional/materializations/test_snapshots.py",
+    "tests/functional/materializations/test_functions.py",
+    "tests/functional/materializations/test_external_materialization.py",
+    "tests/functional/projects/test_docs.py",
+    "tests/functional/python_models",
+    "tests/functional/runs/test_exactly_once.py",
+    "tests/functional/exactly_once/test_run_ids.py",
+)
+"""dbt where it meets the adapter: each materialization and strategy, retry, microbatch, docs, python models."""
+
+READERS = ("tests/interop/test_other_readers.py",)
+
+DBT_1_11 = ("--constraint", ".ci/constraints.txt")
+WITHOUT_PARSER = ("--overrides", "tests/lanes/without-parser.txt")
+
+DELTA_SPARK = {"SILT_DELTA_JARS": "io.delta:delta-spark_4.2_2.13:4.4.1"}
+"""The newest delta-spark, whose jars fit PySpark 4.2."""
+
+UNCLOSED_SOCKETS = ("-W", "ignore::ResourceWarning", "-W", "ignore::pytest.PytestUnraisableExceptionWarning")
+"""PySpark 4.0 does not close the sockets of what it collects; later versions do."""
+
+
+@dataclass(frozen=True)
+class Lane:
+    """An environment and the tests to run in it.
+
+    Attributes:
+        name: the folder's below `.lanes`, and what `make test-long LANE=` takes.
+        python: the version, as in `3.10`.
+        java: the lowest feature release that will do.
+        installs: the arguments of each call of `uv pip install`, in order; what one installed, a later one keeps.
+        tests: paths for pytest.
+        options: more arguments of pytest.
+        environ: variables of the tests.
+    """
+
+    name: str
+    python: str
+    java: int
+    installs: tuple[tuple[str, ...], ...]
+    tests: tuple[str, ...] = ENGINE + DBT
+    options: tuple[str, ...] = ()
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+
+LANES = (
+    Lane(
+        name="lowest",
+        python="3.10",
+        java=17,
+        installs=(("--resolution", "lowest-direct", "--editable", "."), ("--editable", ".[dev]", *DBT_1_11)),
+        options=UNCLOSED_SOCKETS,
+    ),
+    Lane(
+        name="spark-4.1",
+        python="3.11",
+        java=17,
+        installs=(("--editable", ".[dev]", "pyspark==4.1.*", *DBT_1_11),),
+    ),
+    Lane(
+        name="spark-4.2",
+        python="3.12",
+        java=17,
+        installs=(("--editable", ".[dev]", "pyspark==4.2.*", *DBT_1_11),),
+        tests=ENGINE + DBT + READERS,
+        environ=DELTA_SPARK,
+    ),
+    Lane(
+        name="newest",
+        python="3.13",
+        java=21,
+        installs=(("--editable", ".[dev]", *DBT_1_11),),
+    ),
+    Lane(
+        name="dbt-1.12",
+        python="3.11",
+        java=17,
+        installs=(("--editable", ".[dev]", "dbt-core==1.12.*", *WITHOUT_PARSER),),
+        tests=DBT,
+    ),
+)

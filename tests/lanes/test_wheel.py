@@ -1,0 +1,87 @@
+"""The wheel in an environment of its own, far from the source tree: what a new user types first."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.silt.session.java import find_java
+from tests.lanes.environment import ROOT, Environment, install
+from tests.lanes.lanes import DBT_1_11
+
+pytestmark = pytest.mark.long
+
+ANSWERS = {"Which database would you like to use?": "1", "warehouse": "", "schema": "", "threads": ""}
+"""What `dbt init` asks, in this order; nothing means the default."""
+
+
+@dataclass(frozen=True)
+class User:
+    """A folder and an environment, with which commands are run as a new user types them."""
+
+    folder: Path
+    environment: Environment
+
+    def types(self, *command: str, answers: str = "") -> str:
+        """The output of a command of the environment, which must succeed."""
+        program = self.environment.python.with_name(command[0])
+        assert program.is_file()
+        done = subprocess.run(
+            [program, *command[1:]],
+            cwd=self.folder,
+            env={**self.environment.variables(), "HOME": str(self.folder.parent), "NO_COLOR": "1"},
+            input=answers,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """An environment that holds the wheel and what the wheel asks for."""
+    wheels = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "--directory", str(wheels), "--target", "wheel"]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=120)
+    made = Environment(tmp_path_factory.mktemp("installed"), Path(os.path.realpath(find_java().path)).parents[1])
+    [wheel] = map(str, wheels.iterdir())
+    install(made, Path(sys.executable), [(wheel, *DBT_1_11)])
+    return made
+
+
+@pytest.fixture(scope="module")
+def user(environment: Environment, tmp_path_factory: pytest.TempPathFactory) -> User:
+    """One who has answered the questions of `dbt init`."""
+    home = tmp_path_factory.mktemp("home")
+    asked = User(home, environment).types("dbt", "init", "shop", answers="\n".join(ANSWERS.values()) + "\n")
+    positions = [asked.index(question) for question in ANSWERS]
+    assert positions == sorted(positions)
+    return User(home / "shop", environment)
+
+
+def test_dbt_init_writes_a_profile_that_dbt_debug_accepts(user: User) -> None:
+    profile = (user.folder.parent / ".dbt" / "profiles.yml").read_text(encoding="utf-8")
+    assert "type: silt" in profile and "warehouse: warehouse" in profile
+    assert "All checks passed!" in user.types("dbt", "debug")
+
+
+def test_the_models_of_dbt_init_are_run_and_silt_shows_the_run(user: User) -> None:
+    said = user.types("dbt", "run", "--vars", "silt_run_id: first")
+    assert "Completed successfully" in said
+    assert (user.folder / "warehouse" / "main" / "my_first_dbt_model" / "_delta_log").is_dir()
+    assert "first" in user.types("silt", "runs")
+    assert "CREATE TABLE AS SELECT" in user.types("silt", "history", "main.my_first_dbt_model")
+
+
+def test_the_package_is_that_of_the_environment(user: User) -> None:
+    code = "import dbt.adapters.silt as silt; print(silt.__file__)"
+    assert str(user.environment.folder) in user.types("python", "-c", code)
