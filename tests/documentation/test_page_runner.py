@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -106,10 +107,16 @@ def test_a_block_that_is_not_run_passes_with_its_reason(tmp_path: Path) -> None:
         ("| a |\n|----|", "|  a  |\n|-------|"),
         ("run 01234567-89ab-cdef-0123-456789abcdef", "run 11111111-2222-3333-4444-555555555555"),
         ("2024-01-01 10:00:00", "2024-01-01 10:00:00"),
+        ("by dbt-silt/0.1.0", "by dbt-silt/2.0.0rc1"),
     ],
 )
 def test_outputs_match_that_differ_in_what_differs_from_run_to_run(shown: str, printed: str) -> None:
     assert output.matches(shown, printed)
+
+
+def test_a_moment_of_now_matches_the_one_that_the_author_saw() -> None:
+    now = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+    assert output.matches("at 2024-01-01 10:00:00", f"at {now}")
 
 
 @pytest.mark.parametrize(
