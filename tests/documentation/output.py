@@ -16,7 +16,7 @@ _CLOCK = re.compile(r"^\d{2}:\d{2}:\d{2}(?=  )", re.MULTILINE)
 _DURATION = re.compile(r"\b\d+\.\d+ ?(?:s\b|seconds\b)")
 _LONG_DURATION = re.compile(r"\b\d+ hours \d+ minutes and ")
 _UUID = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b")
-_RULE = re.compile(r"([-─━=.])\1{3,}")
+_RULE = re.compile(r"([-─━=])\1{2,}|(\.)\.{3,}")
 _MOMENT = re.compile(r"\b\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(?:\.\d+)?Z?(?:\+00:00)?")
 
 
@@ -37,7 +37,7 @@ def difference(shown: str, printed: str) -> str:
 def _same_every_time(text: str) -> str:
     text = _CLOCK.sub("CLOCK", _COLOURS.sub("", text))
     text = _DURATION.sub("DURATION", _LONG_DURATION.sub("", text))
-    return _RULE.sub(r"\1\1\1\1", _UUID.sub("UUID", text))
+    return _RULE.sub(lambda match: (match[1] or match[2]) * 4, _UUID.sub("UUID", text))
 
 
 def _is_now(text: str) -> bool:

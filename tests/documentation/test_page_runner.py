@@ -138,11 +138,11 @@ select n + 1 as m from a
 
 <!-- result -->
 ```text
-+-+
-|m|
-+-+
-|2|
-+-+
++---+
+|m  |
++---+
+|2  |
++---+
 ```
 """
 
@@ -161,7 +161,7 @@ def test_sql_runs_on_the_warehouse_that_dbt_writes(page_session: SparkSession, t
 
 def test_rows_that_are_not_those_of_the_query_fail(page_session: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(PageError, match=r"page\.md:19: the page shows"):
-        run_with_spark(MODEL_AND_QUERY.replace("|2|", "|3|"), tmp_path, page_session)
+        run_with_spark(MODEL_AND_QUERY.replace("|2  |", "|3  |"), tmp_path, page_session)
 
 
 def test_a_page_that_gets_its_own_session_does_not_stop_spark(page_session: SparkSession, tmp_path: Path) -> None:
