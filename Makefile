@@ -15,7 +15,7 @@ export PYTHON
 # Runs a command with the Java that Spark is to use.
 WITH_JAVA = JAVA_HOME="$$(cat $(VENV)/java-home)"
 
-.PHONY: help setup java demo test test-connect check bench simulate processes processes-spark chaos race clean
+.PHONY: help setup java demo test test-connect check bench simulate processes processes-spark chaos race docs clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -61,8 +61,12 @@ chaos: $(SHARED) ## KILLS dbt processes (300) killed and continued, JOBS at a ti
 race: $(STAMP) ## the kernel and delta-rs on one table, 100 commits each
 	@$(BIN)/python -m tests.interop.race
 
+docs: $(STAMP) ## the documentation as a site, in site/
+	@$(BIN)/python -m docs.generate
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
 clean: ## remove what the other targets have left here, .venv included
-	@rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse logs target
+	@rm -rf $(VENV) dist build site .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse logs target
 	@rm -rf sample_project/landing sample_project/warehouse sample_project/target sample_project/logs
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -25,6 +25,9 @@
       {%- if model['language'] == 'sql' and not silt_is_own_strategy(strategy, strategy_macro) -%}
         {%- do run_query(create_table_as(True, temp_relation, query)) -%}
       {%- endif -%}
+      {%- if config.get('contract').enforced -%}
+        {%- do get_assert_columns_equivalent(query) -%}
+      {%- endif -%}
       {%- set columns = silt_follow_schema_change(on_schema_change, query, existing_relation) -%}
       {%- set arguments = {
         'target_relation': target_relation,

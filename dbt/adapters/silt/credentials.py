@@ -26,10 +26,10 @@ class SiltCredentials(Credentials):
     Attributes:
         database: the name of the warehouse as a database.
         schema: the schema that models are built in.
-        warehouse: location of the tables: a folder, relative to the project, or a URI.
+        warehouse: where the tables are: a folder, relative to the project, or a `file://` URI.
         master: the Spark master of an embedded session or a cluster; not with `remote`.
         remote: the address of a Spark Connect server (`sc://host:port`).
-        databases: more databases, by name, each a folder, relative to the project, or a URI.
+        databases: more warehouses: name of the database -> its folder, as of `warehouse`.
         spark_conf: settings of the Spark session.
         run_id: what identifies the logical run for an orchestrator; a rerun with the same id applies nothing twice.
         isolation_level: Serializable, WriteSerializable or SnapshotIsolation, for every commit; by default the table's.

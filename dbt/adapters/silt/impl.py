@@ -67,6 +67,19 @@ class SiltConfig(IncrementalConfig):
     """The configs of a model beyond dbt's own.
 
     `unused_configs` lists the configs of other adapters that are accepted, too, and have no effect.
+
+    Attributes:
+        partition_by: the columns by whose values a table's files, or the files of an `external` model, are in folders.
+        tblproperties: properties of the table: key -> value; they are set when the table is made.
+        isolation_level: of the node's own commit; in place of the profile's and of the table's.
+        user_metadata: a note on the node's commits, which `describe history` shows.
+        query_tag, query_tags: a tag of the node's Spark jobs.
+        file_format, table_format: accepted for projects of other adapters; every table is a Delta table.
+
+        location: where an `external` model writes: a folder, or a file whose ending names the format.
+        format: the format of an `external` model's files: parquet, csv, json or orc.
+        options: options of Spark's writer for an `external` model.
+        delimiter: the character between the values of an `external` model's CSV, and of a seed's.
     """
 
     partition_by: list[str] | str | None = None
@@ -77,6 +90,11 @@ class SiltConfig(IncrementalConfig):
     query_tags: Any = None
     file_format: str | None = None
     table_format: str | None = None
+
+    location: str | None = None
+    format: str | None = None
+    options: dict[str, Any] | None = None
+    delimiter: str | None = None
 
 
 class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of its own class only

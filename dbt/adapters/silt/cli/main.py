@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:
         _leave_out("numpy", "pandas")
     given = sys.argv[1:] if argv is None else argv
-    arguments = _parser(given[:1] if given and given[0] in SUBCOMMANDS else SUBCOMMANDS).parse_args(given)
+    arguments = parser_of(given[:1] if given and given[0] in SUBCOMMANDS else SUBCOMMANDS).parse_args(given)
     try:
         return _subcommand(arguments.subcommand).run(arguments)
     except SiltError as error:
@@ -65,7 +65,8 @@ def _subcommand(name: str) -> Subcommand:
     return cast("Subcommand", importlib.import_module(f"dbt.adapters.silt.cli.{name}"))
 
 
-def _parser(names: Iterable[str]) -> ArgumentParser:
+def parser_of(names: Iterable[str]) -> ArgumentParser:
+    """Returns the parser of a command line that has these subcommands."""
     parser = ArgumentParser(
         prog="silt",
         description="Shows the runs and the tables of a warehouse of dbt-silt; undoes a run.",

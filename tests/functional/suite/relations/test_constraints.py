@@ -251,6 +251,10 @@ class TestContracts:
         relation = f"{project.database}.{project.test_schema}.orders"
         assert project.run_sql(f"select * from {relation}", fetch="all") == [(1, 1, 10)]
 
+    def test_an_incremental_run_is_held_to_the_columns_too(self, project: Any) -> None:
+        results = run_dbt(["run", "--select", "orders", "--vars", "{amount: 5L}"], expect_pass=False)
+        assert "data type mismatch" in results[0].message
+
     def test_a_contract_that_is_not_met_shows_what_differs(self, project: Any) -> None:
         results = run_dbt(["run", "--select", "broken"], expect_pass=False)
         words = " ".join(results[0].message.split())

@@ -27,22 +27,26 @@ class IncrementalConfig(AdapterConfig):
 
     Attributes:
         incremental_predicates: conditions on the table's rows that a write reads; for `replace_where`, on those that
-            it replaces. `predicates` is dbt's older key.
+            it replaces.
+        predicates: dbt's older key for `incremental_predicates`.
         merge_update_columns: the columns that are updated; all if absent.
-        merge_exclude_columns: those that are not.
+        merge_exclude_columns: the columns that are not updated.
 
         matched_condition: which matched rows are updated.
         not_matched_condition: which rows of the model that match none are inserted.
         not_matched_by_source_action: `delete`, or `update set column = expression, ...`, for the table's rows that no
             row of the model matches.
-        not_matched_by_source_condition: to which of them it applies.
-        skip_matched_step, skip_not_matched_step: whether nothing is updated, or nothing inserted.
-        source_alias, target_alias: other names for the two sides.
+        not_matched_by_source_condition: to which of these rows the action applies.
+        skip_matched_step: whether nothing is updated.
+        skip_not_matched_step: whether nothing is inserted.
+        source_alias: another name for the model's rows.
+        target_alias: another name for the table's rows.
         merge_with_schema_evolution: whether columns that are new in the model are added to the table.
 
         merge_clauses: `when_matched`, `when_not_matched` and `when_not_matched_by_source`, each a list of clauses with
             `action`, `condition`, `mode` and the keys of the action.
-        merge_update_condition, merge_insert_condition: as `matched_condition` and `not_matched_condition`.
+        merge_update_condition: as `matched_condition`.
+        merge_insert_condition: as `not_matched_condition`.
         merge_update_set_expressions: column -> expression that it is updated to.
         merge_on_using_columns: the columns by which rows match, in place of `unique_key`.
         merge_returning_columns: has no effect: a run shows no rows.

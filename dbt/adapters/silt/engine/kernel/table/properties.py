@@ -61,7 +61,9 @@ class TableProperties:
     checkpoint_interval = Property("delta.checkpointInterval", values.positive, 10)
     """A checkpoint is due at each version that this number divides."""
     isolation_level = Property("delta.isolationLevel", values.isolation_level, IsolationLevel.SERIALIZABLE)
+    """Which commits of other writers conflict with one of this table."""
     append_only = Property("delta.appendOnly", values.boolean, False)
+    """Whether rows may only be added: no DELETE, UPDATE, overwrite or MERGE that changes rows."""
     data_skipping_num_indexed_cols = Property("delta.dataSkippingNumIndexedCols", values.at_least_minus_one, 32)
     """How many leaf columns have statistics; -1 means all of them."""
     data_skipping_stats_columns = Property[tuple[str, ...] | None](
@@ -71,7 +73,9 @@ class TableProperties:
     string_prefix_length = Property("delta.dataSkippingStringPrefixLength", values.not_negative, 32)
     """How many characters of a string its statistics keep."""
     checkpoint_write_stats_as_json = Property("delta.checkpoint.writeStatsAsJson", values.boolean, True)
+    """Whether checkpoints keep the statistics of files as JSON."""
     checkpoint_write_stats_as_struct = Property("delta.checkpoint.writeStatsAsStruct", values.boolean, False)
+    """Whether checkpoints keep the statistics of files as typed columns."""
     set_transaction_retention_ms = Property[int | None](
         "delta.setTransactionRetentionDuration", values.interval_ms, None
     )
@@ -81,17 +85,23 @@ class TableProperties:
     target_file_size = Property[int | None]("delta.targetFileSize", values.byte_size, None)
     """How many bytes OPTIMIZE gives a file; None where it decides by itself."""
     log_retention_ms = Property("delta.logRetentionDuration", values.interval_ms, 30 * 86_400_000)
+    """How long the log keeps the commits that are older than a checkpoint."""
     enable_expired_log_cleanup = Property("delta.enableExpiredLogCleanup", values.boolean, True)
+    """Whether commits that are past `delta.logRetentionDuration` are deleted when a checkpoint is written."""
     require_checkpoint_protection_before_version = Property(
         "delta.requireCheckpointProtectionBeforeVersion", values.not_negative, 0, settable=False
     )
     """The history before that version is cleaned up all at once or not at all; 0 where none is protected."""
     checkpoint_policy = Property("delta.checkpointPolicy", values.checkpoint_policy, "classic")
-    """`classic` or `v2`."""
+    """The form of checkpoints: `classic` or `v2`."""
     enable_change_data_feed = Property("delta.enableChangeDataFeed", values.boolean, False)
+    """Whether each commit records which rows it changed, for `table_changes(...)`."""
     enable_deletion_vectors = Property("delta.enableDeletionVectors", values.boolean, False)
+    """Whether DELETE, UPDATE and MERGE may delete rows by a deletion vector instead of rewriting files."""
     enable_row_tracking = Property("delta.enableRowTracking", values.boolean, False)
+    """Whether each row has an id that it keeps when it is updated or moved to another file."""
     enable_in_commit_timestamps = Property("delta.enableInCommitTimestamps", values.boolean, False)
+    """Whether a version's time is in its commit, instead of being the time of the commit's file."""
     in_commit_timestamp_enablement_version = Property[int | None](
         ENABLEMENT_VERSION, values.not_negative, None, settable=False
     )
@@ -99,9 +109,11 @@ class TableProperties:
     in_commit_timestamp_enablement_timestamp = Property[int | None](
         ENABLEMENT_TIMESTAMP, values.not_negative, None, settable=False
     )
+    """The in-commit timestamp of the first version that has one."""
     enable_type_widening = Property("delta.enableTypeWidening", values.boolean, False)
+    """Whether ALTER TABLE and schema evolution may make the type of a column wider."""
     column_mapping_mode = Property("delta.columnMapping.mode", values.mapping_mode, "none")
-    """`none`, `name` or `id`."""
+    """How files name columns: `none`, `name` or `id`; with `name` and `id`, dropping a column rewrites nothing."""
 
     @functools.cached_property
     def constraints(self) -> Mapping[str, str]:
@@ -154,8 +166,7 @@ def _read(key: str, text: str, read: Callable[[str], Any]) -> Any:
         raise InvalidPropertyError(f"the table property `{key}` cannot be `{text}`: {error}") from error
 
 
-# Those that no attribute stands for.
-_KEPT: Final[Mapping[str, Callable[[str], Any]]] = {
+OTHERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "delta.autoOptimize.autoCompact": values.any_text,
     "delta.autoOptimize.optimizeWrite": values.boolean,
     "delta.enableIcebergCompatV1": values.boolean,
@@ -172,8 +183,9 @@ _KEPT: Final[Mapping[str, Callable[[str], Any]]] = {
     "delta.sampleRetentionDuration": values.interval_ms,
     "delta.tuneFileSizesForRewrites": values.boolean,
 }
+"""Those that no attribute stands for."""
 _KNOWN: Final[Mapping[str, Callable[[str], Any]]] = {
-    **_KEPT,
+    **OTHERS,
     **{each.key: each.read for each in vars(TableProperties).values() if isinstance(each, Property) and each.settable},
 }
 _KNOWN_BY_FOLDED_NAME = {name.lower(): name for name in _KNOWN}

@@ -132,7 +132,7 @@ def alter_other(context: Context, statement: ast.AlterOther) -> Result:
         return pass_to_spark(context, statement)
     refuse_unsupported(statement, ".".join(statement.name))
     raise UnsupportedStatementError(
-        "this ALTER is not supported", table=".".join(statement.name), remedy="See the README's table of features"
+        "this ALTER is not supported", table=".".join(statement.name), remedy="The documentation lists the statements"
     )
 
 

@@ -1,4 +1,4 @@
-"""What the README says of table features is what the table of features in the code says."""
+"""What the documentation says of table features is what the table of features in the code says."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from dbt.adapters.silt.engine.kernel.errors import UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.table.features import check_readable, check_writable, feature_names
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "table-features.md"
 
 
 def rows() -> dict[str, tuple[str, str]]:
-    """Feature -> what the README says of reading and writing it."""
+    """Feature -> what the page says of reading and writing it."""
     found = {}
-    for line in README.read_text(encoding="utf-8").splitlines():
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 3 and cells[1] in ("yes", "no"):
             found.update(dict.fromkeys(re.findall(r"`(\w+)`", cells[0]), (cells[1], cells[2])))
     return found
 
 
-def test_every_feature_of_the_code_is_in_the_readme() -> None:
+def test_every_feature_of_the_code_is_on_the_page() -> None:
     known = {name for name in feature_names() if not name.endswith("-preview")}
     assert known <= set(rows())
     assert set(rows()) - known == {"catalogManaged", "coordinatedCommits", "collations", "geospatial"}

@@ -1,0 +1,308 @@
+"""Writes the pages of the reference that the code itself says: profile, configs, errors, the command `silt` ...
+
+`make docs` runs it; `tests/documentation/test_site.py` fails where a page is not what it would write.
+
+    python -m docs.generate
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from argparse import _ArgumentGroup, _SubParsersAction
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, fields
+from pathlib import Path
+from typing import Any
+
+from dbt.adapters.silt.cli.main import SUBCOMMANDS, parser_of
+from dbt.adapters.silt.credentials import SiltCredentials
+from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.engine.kernel.table.properties import OTHERS, Property, TableProperties
+from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
+from docs.configs_page import configs_page
+from docs.markdown import (
+    GENERATED,
+    attribute_docstrings,
+    described_attributes,
+    kind_of,
+    one_line,
+    sentence,
+    table,
+)
+
+DOCS = Path(__file__).parent
+MACROS = DOCS.parent / "macros"
+
+PROFILE_GROUPS: Mapping[str, Sequence[str]] = {
+    "Where the tables are": ("database", "schema", "warehouse", "databases"),
+    "Which Spark runs": ("master", "remote", "spark_conf", "python_functions"),
+    "How a run is continued": ("run_id", "resume"),
+    "How commits meet other writers": ("isolation_level", "max_commit_attempts", "statement_attempts"),
+}
+"""The fields of a profile by what they are about; `tests/documentation/test_site.py` holds it to be whole."""
+
+OTHER_PROPERTIES: Mapping[str, str] = {
+    **dict.fromkeys(
+        (f"delta.enableIcebergCompatV{number}" for number in (1, 2, 3)), "The table is read here, and not written."
+    ),
+    "delta.enableVariantShredding": "Whether files may hold VARIANT columns in shredded form.",
+    "delta.minReaderVersion": "Not above the table's: a feature is asked for by its name.",
+    "delta.minWriterVersion": "Not above the table's: a feature is asked for by its name.",
+    "delta.parquet.compression.codec": "The codec of new data files.",
+    "delta.rowTrackingSuspended": "Whether new rows get no row ids for now.",
+}
+"""What properties do that no attribute of TableProperties stands for; the rest has no effect."""
+
+
+# Profile
+
+
+def profile_page() -> str:
+    described, own = described_attributes(SiltCredentials), {each.name: each for each in fields(SiltCredentials)}
+    parts = [
+        GENERATED,
+        "# Profile\n",
+        "A target of `profiles.yml` with `type: silt` needs no other field. A field that is not listed here is "
+        "refused, and the error names the nearest one.\n",
+        '```yaml title="profiles.yml"\nshop:\n  target: dev\n  outputs:\n    dev:\n      type: silt\n```\n',
+    ]
+    for title, names in PROFILE_GROUPS.items():
+        rows = [(f"`{name}`", kind_of(own[name]), _default(own[name]), sentence(described[name])) for name in names]
+        parts += [f"## {title}\n", table(("field", "type", "default", "what it is"), rows)]
+    parts.append("## From dbt\n")
+    parts.append(table(("field", "default", "what it is"), [("`threads`", "1", "How many nodes run side by side.")]))
+    return "\n".join(parts)
+
+
+def _default(attribute: Field[Any]) -> str:
+    if attribute.name == "master":
+        return "`local[*]`"
+    if attribute.default is MISSING or attribute.default is None:
+        return ""
+    return f"`{str(attribute.default).lower() if isinstance(attribute.default, bool) else attribute.default}`"
+
+
+# Table properties
+
+
+def properties_page() -> str:
+    texts = attribute_docstrings(TableProperties)
+    known = [(name, each) for name, each in vars(TableProperties).items() if isinstance(each, Property)]
+    rows = [
+        (
+            f"`{each.key}`",
+            _property_default(name, each),
+            "" if each.settable else "no",
+            sentence(texts[name].replace("None ", "unset ")),
+        )
+        for name, each in sorted(known, key=lambda pair: pair[1].key)
+    ]
+    return "\n".join(
+        [
+            GENERATED,
+            "# Table properties\n",
+            "Set them by the config `tblproperties`, by `create table ... tblproperties (...)` or by `alter table ... "
+            "set tblproperties (...)`. A key that begins with `delta.` and is not listed here is refused; other keys "
+            "are yours, and are kept as they are. Durations are intervals such as `interval 7 days`.\n",
+            table(("property", "default", "settable", "what it does"), rows),
+            "A model's table gets `delta.setTransactionRetentionDuration` = `interval 90 days`, unless its config says "
+            "otherwise: for so long a rerun recognises what is done.\n",
+            "`delta.constraints.<name>` holds the condition of a CHECK constraint. `delta.feature.<name>` = "
+            "`supported` switches on a [feature of the protocol](table-features.md).\n",
+            "## Others\n",
+            "They may be set, and are kept with the table:\n",
+            table(
+                ("property", "here"), [(f"`{key}`", OTHER_PROPERTIES.get(key, "No effect.")) for key in sorted(OTHERS)]
+            ),
+        ]
+    )
+
+
+def _without_none(text: str) -> str:
+    """A docstring for people who set texts: what is None in Python is unset."""
+    return sentence(text.replace("None ", "unset "))
+
+
+def _property_default(name: str, each: Property[Any]) -> str:
+    value = each.default
+    if value is None:
+        return ""
+    if name.endswith("_ms"):
+        return f"`interval {value // 86_400_000} days`"
+    if isinstance(value, IsolationLevel):
+        return f"`{value.value}`"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+# Errors
+
+
+def errors_page() -> str:
+    parts = [
+        GENERATED,
+        "# Errors\n",
+        "The message of an error begins with its code, names the table and its version, and ends with what to do. dbt "
+        "shows it as the node's error; a program catches the class, or the kind that it belongs to, from "
+        "`dbt.adapters.silt.engine.kernel.errors`. The winner is another writer, whose commit came first.\n",
+        table(
+            ("code", "in short"),
+            [
+                (f"[`{each.code}`](#{anchor(each)})", _summary(each))
+                for kind in kinds()
+                for each in (kind, *below(kind))
+            ],
+        ),
+    ]
+    for kind in kinds():
+        parts.append(f"## {kind.__name__}\n")
+        parts += [_error(each) for each in (kind, *below(kind))]
+    return "\n".join(parts)
+
+
+def kinds() -> list[type[SiltError]]:
+    """The kinds of errors, which say what their reader must do."""
+    return SiltError.__subclasses__()
+
+
+def below(kind: type[SiltError]) -> Iterator[type[SiltError]]:
+    """The errors of a kind, each before those below it."""
+    for each in kind.__subclasses__():
+        yield each
+        yield from below(each)
+
+
+def anchor(error: type[SiltError]) -> str:
+    """The anchor of an error's section, which stays as long as the code does."""
+    return error.code.lower()
+
+
+def _error(error: type[SiltError]) -> str:
+    base = "" if error.__base__ is SiltError else f", a `{error.__base__.__name__}`"
+    return (
+        f"### {error.code} {{ #{anchor(error)} }}\n\n`{error.__name__}`{base}. {_summary(error)}\n\n"
+        f"**What to do.** {sentence(error.remedy)}\n"
+    )
+
+
+def _summary(error: type[SiltError]) -> str:
+    return (inspect.getdoc(error) or "").splitlines()[0]
+
+
+# The command
+
+
+def command_page() -> str:
+    """The written page with the part that is generated put in again."""
+    page = (DOCS / "running" / "silt-command.md").read_text(encoding="utf-8")
+    head, begin, rest = page.partition("<!-- generated: begin -->\n")
+    _, end, tail = rest.partition("<!-- generated: end -->\n")
+    if not begin or not end:
+        raise ValueError("docs/running/silt-command.md has lost the comments around its generated part")
+    return f"{head}{begin}\n{_subcommands()}\n{end}{tail}"
+
+
+def _subcommands() -> str:
+    (action,) = (each for each in parser_of(SUBCOMMANDS)._actions if isinstance(each, _SubParsersAction))
+    parsers = action.choices
+    shared = [group for group in parsers[SUBCOMMANDS[0]]._action_groups if group.title == "which warehouse"]
+    parts = []
+    for name in SUBCOMMANDS:
+        groups = [group for group in parsers[name]._action_groups if group.title != "which warehouse"]
+        parts += [f"### silt {name}\n", f"{one_line(parsers[name].description or '')}\n"]
+        parts.append(table(("argument", "what it is"), [row for group in groups for row in _arguments(group)]))
+    parts += ["### Which warehouse\n", f"{shared[0].description} Every subcommand has these options.\n"]
+    parts.append(table(("argument", "what it is"), list(_arguments(shared[0]))))
+    return "\n".join(parts)
+
+
+def _arguments(group: _ArgumentGroup) -> Iterator[tuple[str, str]]:
+    for each in group._group_actions:
+        if each.dest == "help":
+            continue
+        value = "" if each.nargs == 0 else f" {each.metavar or each.dest}"
+        shown = ", ".join(f"`{option}{value}`" for option in each.option_strings) or f"`{value.strip()}`"
+        yield shown, sentence(each.help or "")
+
+
+# Operations
+
+
+def operations_page() -> str:
+    parts = [
+        GENERATED,
+        "# Operations and variables\n",
+        "## Operations\n",
+        "Macros for `dbt run-operation NAME --args '{...}'`. All but `silt_rollback` may also be a hook: "
+        '`post_hook="{{ silt_optimize(this) }}"`.\n',
+    ]
+    for file in sorted((MACROS / "maintenance").glob("*.sql")):
+        for name, arguments, text in operations(file.read_text(encoding="utf-8")):
+            parts.append(f"### {name}\n\n`{name}({arguments})`\n\n{text}\n")
+    parts += [
+        "## Variables\n",
+        table(
+            ("variable", "what it is"),
+            [
+                (
+                    "`silt_run_id`",
+                    "What identifies the logical run: `--vars '{silt_run_id: ...}'`. It wins over all else.",
+                )
+            ],
+        ),
+        "## Settings of the session\n",
+        table(
+            ("setting", "default", "what it does"),
+            [
+                (
+                    "`silt.retentionDurationCheck.enabled`",
+                    "`true`",
+                    "Whether VACUUM refuses to delete files that are younger than the table's retention.",
+                ),
+                (
+                    "`spark.databricks.delta.commitInfo.userMetadata`",
+                    "",
+                    "A note on each commit of the session.",
+                ),
+            ],
+        ),
+    ]
+    return "\n".join(parts)
+
+
+def operations(source: str) -> Iterator[tuple[str, str, str]]:
+    """The macros of a file that users call: name, arguments, and the comment before it as text."""
+    for comment, name, arguments in re.findall(
+        r"\{#--((?:(?!--#\}).)*)--#\}\s*\{% macro (\w+)\((.*?)\) %\}", source, re.S
+    ):
+        if name != "silt_carry_out":
+            yield name, arguments, _text_of(comment)
+
+
+def _text_of(comment: str) -> str:
+    """A macro's comment as Markdown; the commands in it, which are indented further, as text."""
+    paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(comment))
+    shown = [
+        f"```text\n{inspect.cleandoc(each)}\n```" if each.startswith(" ") else one_line(each) for each in paragraphs
+    ]
+    return "\n\n".join(shown)
+
+
+PAGES = {
+    "reference/profile.md": profile_page,
+    "reference/configs.md": configs_page,
+    "reference/table-properties.md": properties_page,
+    "reference/errors.md": errors_page,
+    "reference/operations.md": operations_page,
+    "running/silt-command.md": command_page,
+}
+
+
+def main() -> None:
+    """Writes the pages."""
+    for name, page in PAGES.items():
+        (DOCS / name).write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

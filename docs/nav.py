@@ -1,0 +1,51 @@
+"""The order of the site's pages: mkdocs calls it, so that each page of a folder is in the navigation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).parent
+SECTIONS: Mapping[str, str] = {
+    "models": "Models",
+    "running": "Running",
+    "engine": "Engine",
+    "moving": "Coming from",
+    "reference": "Reference",
+}
+"""The folders in their order, with their titles."""
+
+FIRST: Mapping[str, Sequence[str]] = {
+    "models": (
+        *("index", "table", "view", "incremental", "append", "merge", "delete-insert", "insert-overwrite"),
+        *("replace-where", "microbatch", "own-strategy", "snapshot", "seed", "python", "external", "function"),
+    ),
+    "running": ("exactly-once", "orchestrators", "operations", "silt-command", "tools"),
+    "engine": ("python", "other-engines"),
+    "reference": ("profile", "configs", "errors", "statements", "table-properties", "table-features"),
+}
+"""The pages of a folder that come before the others."""
+
+
+def on_config(config: Any) -> Any:
+    """Gives mkdocs the navigation."""
+    config.nav = nav()
+    return config
+
+
+def nav() -> list[Any]:
+    """All pages, in order: a path, or a section's title with its paths."""
+    sections = [{title: pages(folder)} for folder, title in SECTIONS.items() if pages(folder)]
+    development = ["ARCHITECTURE.md", {"Decisions": pages("decisions")}]
+    return [{"Overview": "index.md"}, "getting-started.md", *sections, {"Development": development}]
+
+
+def pages(folder: str) -> list[str]:
+    """The pages of a folder: those that come first, and the others by name."""
+    first = FIRST.get(folder, ())
+    found = sorted(
+        (DOCS / folder).glob("*.md"),
+        key=lambda page: (first.index(page.stem) if page.stem in first else len(first), page.stem),
+    )
+    return [page.relative_to(DOCS).as_posix() for page in found]

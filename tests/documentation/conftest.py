@@ -1,0 +1,26 @@
+"""The documentation's pages share the Spark of their process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.documentation.runner import session_of_page
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Ignores warnings: those of dbt's and its dependencies' deprecations are not this project's to mend."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.filterwarnings("ignore"))
+
+
+@pytest.fixture
+def page_session(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session of its own for a page."""
+    with session_of_page(spark) as session:
+        yield session

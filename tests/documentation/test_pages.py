@@ -1,0 +1,37 @@
+"""Every page of the documentation does what it says: its files, commands and programs are run, in their order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.documentation.page import Block, Kind, blocks_of
+from tests.documentation.runner import run_page
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    page
+    for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+    if page.parent.name != "decisions" and "```" in page.read_text(encoding="utf-8")
+]
+
+
+def name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_a_page_does_what_it_says(page: Path, page_session: SparkSession, tmp_path: Path) -> None:
+    run_page(page, tmp_path, lambda: page_session)
+
+
+def test_few_blocks_are_not_run() -> None:
+    blocks = [block for page in PAGES for block in blocks_of(page) if block.kind is not Kind.TEXT]
+    not_run = [block for block in blocks if block.kind is Kind.NOT_RUN]
+    assert len(not_run) <= len(blocks) / 8, "\n".join(map(said, not_run))
+
+
+def said(block: Block) -> str:
+    return f"{name(block.page)}:{block.line}: not run: {block.note}"
