@@ -40,7 +40,7 @@ FLOORS = (
     ("engine/statements/execute",),
     ("engine/statements",),
     ("engine/warehouse",),
-    ("column", "records"),
+    ("column", "records", "tools"),
     ("cli", "runs"),
     ("credentials", "materializations/incremental", "materializations/external"),
     ("materializations", "relation", "session"),

@@ -100,6 +100,16 @@ def test_dbt_finds_the_adapter_and_its_macros_in_an_installation(installed: Path
     assert Path(include, "dbt_project.yml").is_file() and any(macros.rglob("*.sql"))
 
 
+def test_tools_find_a_dialect_of_sqlglot_by_the_adapters_type(installed: Path, tmp_path: Path) -> None:
+    code = (
+        "from sqlglot.lineage import lineage; "
+        "query = 'select count_if(is_late) as late from `silt`.`main`.`flights`'; "
+        "schema = {'silt': {'main': {'flights': {'is_late': 'boolean'}}}}; "
+        "print(lineage('late', query, schema=schema, dialect='silt').downstream[0].name)"
+    )
+    assert run(code, installed, tmp_path) == "flights.is_late"
+
+
 def test_dbt_finds_the_adapter_and_its_macros_in_the_source_tree(tmp_path: Path) -> None:
     include = run("from dbt.adapters.silt import Plugin; print(Plugin.include_path)", ROOT, tmp_path)
     assert include == str(ROOT / "include")

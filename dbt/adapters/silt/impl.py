@@ -256,8 +256,9 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
 
     @available
     @classmethod
-    def quote(cls, identifier: str) -> str:
-        return quote(identifier)
+    def quote(cls, identifier: object) -> str:
+        # While dbt parses, a macro may hand on a name that is not known yet: as text it is empty.
+        return quote(str(identifier))
 
     @available
     @classmethod
