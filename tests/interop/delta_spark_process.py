@@ -1,6 +1,7 @@
 """Reads tables with delta-spark, and adds to them, in a process of its own: its jars fit one line of Spark's versions.
 
-python tests/interop/delta_spark_process.py JARS FOLDER, where FOLDER holds `tables.json`: name -> the table's path.
+python tests/interop/delta_spark_process.py JARS FOLDER, where JARS is a folder of jars, or their coordinates in Maven, and
+FOLDER holds `tables.json`: name -> the table's path.
 Each table's rows go to FOLDER as `<name>.rows`, those of its change data feed, where it has one, as `<name>.changes`;
 then its rows are added to it once more, and all rows go to `<name>.added`. Each file is an Arrow stream; an error is
 text instead, in a file with `.error` behind the name.
@@ -17,9 +18,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 _FEED = "delta.enableChangeDataFeed"
+_DOWNLOADED = Path(__file__).resolve().parents[2] / ".lanes" / "ivy"
 
 
-def main(jars: Path, folder: Path) -> None:
+def main(jars: str, folder: Path) -> None:
     spark = _session(jars, folder)
     for name, path in json.loads((folder / "tables.json").read_text()).items():
         reader = spark.read.format("delta")
@@ -32,10 +34,10 @@ def main(jars: Path, folder: Path) -> None:
     spark.stop()
 
 
-def _session(jars: Path, folder: Path) -> SparkSession:
+def _session(jars: str, folder: Path) -> SparkSession:
     settings = {
         "spark.driver.memory": "2g",
-        "spark.jars": ",".join(sorted(map(str, jars.glob("*.jar")))),
+        **_of_delta_spark(jars),
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.databricks.delta.snapshotPartitions": "1",
@@ -49,6 +51,12 @@ def _session(jars: Path, folder: Path) -> SparkSession:
     for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def _of_delta_spark(jars: str) -> dict[str, str]:
+    if Path(jars).is_dir():
+        return {"spark.jars": ",".join(sorted(map(str, Path(jars).glob("*.jar"))))}
+    return {"spark.jars.packages": jars, "spark.jars.ivy": str(_DOWNLOADED)}
 
 
 def _keep(file: Path, read: Callable[[], DataFrame]) -> None:
@@ -67,4 +75,4 @@ def _added(spark: SparkSession, path: str) -> DataFrame:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(sys.argv[1], Path(sys.argv[2]))

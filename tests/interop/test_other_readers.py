@@ -1,7 +1,7 @@
 """What we write, read by delta-rs and delta-spark: the same rows, or a refusal that names the feature.
 
-delta-spark takes part where SILT_DELTA_JARS names the folder of its jars and of what they need; SILT_DELTA_PYTHON may
-name a Python whose PySpark they fit, where this one's is another.
+delta-spark takes part where SILT_DELTA_JARS names the folder of its jars and of what they need, or its coordinates in
+Maven, as the lane spark-4.2 does. SILT_DELTA_PYTHON may name a Python whose PySpark they fit, where this one's is another.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ REFUSED_BY_DELTA_RS = {"type widening": r"Unsupported table features required: \
 REFUSED_BY_DELTA_SPARK: dict[str, str] = {}
 
 each_table = pytest.mark.parametrize("table", FEATURE_TABLES, ids=lambda table: table.name)
-needs_delta_spark = pytest.mark.skipif(not os.environ.get(JARS), reason=f"{JARS} names no folder of delta-spark's jars")
+needs_delta_spark = pytest.mark.skipif(not os.environ.get(JARS), reason=f"{JARS} names no jars: run make test-long")
 
 Row = Mapping[str, Any]
 
