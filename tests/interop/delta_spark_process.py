@@ -1,7 +1,7 @@
 """Reads tables with delta-spark, and adds to them, in a process of its own: its jars fit one line of Spark's versions.
 
-python tests/interop/delta_spark_process.py JARS FOLDER, where JARS is a folder of jars, or their coordinates in Maven, and
-FOLDER holds `tables.json`: name -> the table's path.
+python tests/interop/delta_spark_process.py JARS FOLDER, where JARS is a folder of jars, or their coordinates in Maven,
+and FOLDER holds `tables.json`: name -> the table's path.
 Each table's rows go to FOLDER as `<name>.rows`, those of its change data feed, where it has one, as `<name>.changes`;
 then its rows are added to it once more, and all rows go to `<name>.added`. Each file is an Arrow stream; an error is
 text instead, in a file with `.error` behind the name.

@@ -1,7 +1,8 @@
 """What we write, read by delta-rs and delta-spark: the same rows, or a refusal that names the feature.
 
 delta-spark takes part where SILT_DELTA_JARS names the folder of its jars and of what they need, or its coordinates in
-Maven, as the lane spark-4.2 does. SILT_DELTA_PYTHON may name a Python whose PySpark they fit, where this one's is another.
+Maven, as the lane spark-4.2 does. SILT_DELTA_PYTHON may name a Python whose PySpark they fit, where this one's is
+another.
 """
 
 from __future__ import annotations
