@@ -94,7 +94,7 @@ def properties_page() -> str:
             f"`{each.key}`",
             _property_default(name, each),
             "" if each.settable else "no",
-            sentence(texts[name].replace("None ", "unset ")),
+            _without_none(texts[name]),
         )
         for name, each in sorted(known, key=lambda pair: pair[1].key)
     ]
@@ -120,7 +120,7 @@ def properties_page() -> str:
 
 
 def _without_none(text: str) -> str:
-    """A docstring for people who set texts: what is None in Python is unset."""
+    """A docstring as a sentence for people who set texts: what is None in Python is unset."""
     return sentence(text.replace("None ", "unset "))
 
 
@@ -225,15 +225,15 @@ def _arguments(group: _ArgumentGroup) -> Iterator[tuple[str, str]]:
         yield shown, sentence(each.help or "")
 
 
-# Operations
+# Macros and variables
 
 
-def operations_page() -> str:
+def macros_page() -> str:
     parts = [
         GENERATED,
-        "# Operations and variables\n",
-        "## Operations\n",
-        "Macros for `dbt run-operation NAME --args '{...}'`. All but `silt_rollback` may also be a hook: "
+        "# Macros and variables\n",
+        "## Macros\n",
+        "For `dbt run-operation NAME --args '{...}'`. All but `silt_rollback` may also be a hook: "
         '`post_hook="{{ silt_optimize(this) }}"`.\n',
     ]
     for file in sorted((MACROS / "maintenance").glob("*.sql")):
@@ -293,7 +293,7 @@ PAGES = {
     "reference/configs.md": configs_page,
     "reference/table-properties.md": properties_page,
     "reference/errors.md": errors_page,
-    "reference/operations.md": operations_page,
+    "reference/macros-and-variables.md": macros_page,
     "running/silt-command.md": command_page,
 }
 

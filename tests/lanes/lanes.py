@@ -95,7 +95,7 @@ LANES = (
         name="newest",
         python="3.13",
         java=21,
-        installs=(("--editable", ".[dev]", *DBT_1_11),),
+        installs=(("--editable", ".[dev]", *DBT_1_11), ("pandas>=3",)),
     ),
     Lane(
         name="dbt-1.12",
