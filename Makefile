@@ -6,6 +6,7 @@ BIN    := $(VENV)/bin
 RUNS   := $(VENV)/.runs
 STAMP  := $(VENV)/.installed
 SHARED := $(VENV)/.class-archive
+CONNECT := $(VENV)/connect.log
 WORKERS ?= 2
 
 export PIP_NO_CACHE_DIR := 1
@@ -27,9 +28,14 @@ setup: $(SHARED) ## the virtual environment in .venv, and Java
 demo: $(RUNS) java ## a year of flights: two months land, build, and build again
 	@cd sample_project && $(subst $(VENV),../$(VENV),$(WITH_JAVA)) ../$(BIN)/python demo.py
 
-test: check $(SHARED) ## check, then all tests, and a few of them over Spark Connect
-	@$(WITH_JAVA) $(BIN)/python -m pytest -m "not long" -n $(WORKERS) --dist loadscope
-	@$(WITH_JAVA) $(BIN)/python -m pytest --connect -m connect
+test: check $(SHARED) ## check, then all tests but the long ones, and a few of them over Spark Connect
+	@export $(WITH_JAVA); \
+	$(BIN)/python -m pytest --connect -m connect >$(CONNECT) 2>&1 & \
+	connect=$$!; trap "kill $$connect" INT TERM; ended=0; \
+	$(BIN)/python -m pytest -m "not long" -n $(WORKERS) --dist loadscope --no-loadscope-reorder \
+		--durations 20 --durations-min 1 || ended=1; \
+	wait $$connect || ended=1; \
+	echo; echo "over Spark Connect:"; cat $(CONNECT); exit $$ended
 
 test-long: $(SHARED) ## versions and the wheel, each in an environment of its own, and the tests marked long; LANE for one lane
 	@export $(WITH_JAVA); ended=0; \
@@ -61,9 +67,9 @@ processes: $(STAMP) ## threads, processes and killed processes, 200 commits each
 processes-spark: $(SHARED) ## the same with Spark: appends, merges and deletes
 	@$(WITH_JAVA) $(BIN)/python -m tests.simulation.spark_processes
 
-chaos: $(SHARED) ## KILLS dbt processes (300) killed and continued, JOBS at a time, from SEED; or those up to one KILL
+chaos: $(SHARED) ## KILLS dbt processes (300) killed and continued, JOBS at a time, from SEED; or those up to one KILL; SERVER=yes: over one server
 	@$(WITH_JAVA) $(BIN)/python -m tests.chaos --kills $(or $(KILLS),300) --seed $(or $(SEED),1) --jobs $(or $(JOBS),1) \
-		$(if $(FROM),--from $(FROM)) $(if $(KILL),--kill $(KILL)) $(if $(FIGURES),--figures $(FIGURES))
+		$(if $(FROM),--from $(FROM)) $(if $(KILL),--kill $(KILL)) $(if $(FIGURES),--figures $(FIGURES)) $(if $(SERVER),--server)
 
 race: $(STAMP) ## the kernel and delta-rs on one table, 100 commits each
 	@$(BIN)/python -m tests.interop.race

@@ -16,11 +16,13 @@ from pyspark.sql import SparkSession
 
 from tests.connect_server import running
 
-pytest_plugins = ["tests.skips"]
+pytest_plugins = ["tests.durations", "tests.skips"]
 
 SPARK_SETTINGS = {
     # Tests run many small jobs, each with code of its own: compiling it quickly is worth more than compiling it well.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": (
+        "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms1g -Xmn600m -XX:MetaspaceSize=256m"
+    ),
     "spark.driver.memory": "2g",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.parquet.fieldId.read.enabled": "true",

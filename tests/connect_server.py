@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyspark
+import yaml
 
 _SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _STARTED = re.compile(r"Spark Connect server started at: \S*:(?P<port>\d+)")
@@ -49,6 +50,33 @@ def running(folder: Path, conf: Mapping[str, str], options: str = "") -> Iterato
     finally:
         server.terminate()
         server.wait()
+
+
+@contextmanager
+def running_for_processes(folder: Path) -> Iterator[str]:
+    """A server that many short processes share; gives its address.
+
+    Args:
+        folder: of its log and working files; made here.
+    """
+    folder.mkdir(parents=True)
+    conf = {
+        "spark.driver.memory": "2g",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.ui.enabled": "false",
+    }
+    with running(folder, conf, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC") as address:
+        yield address
+
+
+def use_in_profiles(profiles: Path, remote: str) -> None:
+    """Writes the server's address into each target of a profiles.yml; what only a new Spark can have is left out."""
+    content = yaml.safe_load(profiles.read_text(encoding="utf-8"))
+    for target in (target for profile in content.values() for target in profile["outputs"].values()):
+        del target["master"]
+        conf = {name: value for name, value in target["spark_conf"].items() if not name.startswith("spark.driver.")}
+        target.update(remote=remote, spark_conf=conf)
+    profiles.write_text(yaml.safe_dump(content), encoding="utf-8")
 
 
 def _command(folder: Path, conf: Mapping[str, str], options: str) -> list[str]:

@@ -6,6 +6,7 @@ python -m tests.chaos --kills 300 --seed 1 --jobs 2
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -15,6 +16,8 @@ from pathlib import Path
 from tests.chaos.chaos import Chaos, stories
 from tests.chaos.figures import Figures
 from tests.chaos.plan import KILLS_PER_ROUND, KILLS_PER_STORY
+from tests.chaos.story import Told
+from tests.connect_server import running_for_processes
 
 
 def _chosen(arguments: Sequence[str]) -> argparse.Namespace:
@@ -25,6 +28,7 @@ def _chosen(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="of the moments and the ways")
     parser.add_argument("--jobs", type=int, default=1, help="stories side by side")
     parser.add_argument("--figures", type=Path, help="a JSON file that this call's figures are added to")
+    parser.add_argument("--server", action="store_true", help="let all runs share one Spark Connect server")
     parser.add_argument("--folder", type=Path, help="where warehouses are made; else a temporary folder")
     return parser.parse_args(arguments)
 
@@ -33,18 +37,21 @@ def main(arguments: Sequence[str]) -> int:
     """1 if a round went wrong, else 0."""
     chosen = _chosen(arguments)
     folder = chosen.folder or Path(tempfile.mkdtemp(prefix="silt-chaos-"))
+    with running_for_processes(folder / "server") if chosen.server else contextlib.nullcontext() as remote:
+        figures = Figures.of(_told(chosen, Chaos(folder, chosen.seed, remote, chosen.figures)))
+    print(figures)
+    print(figures.json())
+    return 1 if figures.rounds_gone_wrong else 0
+
+
+def _told(chosen: argparse.Namespace, chaos: Chaos) -> list[Told]:
     if chosen.kill is None:
         wanted = stories(chosen.first, chosen.kills)
     else:
         story = chosen.kill // KILLS_PER_STORY
         wanted = {story: (chosen.kill % KILLS_PER_STORY // KILLS_PER_ROUND + 1) * KILLS_PER_ROUND}
-    chaos = Chaos(folder, chosen.seed, chosen.figures)
     with ThreadPoolExecutor(chosen.jobs) as pool:
-        told = [each for rounds_ in pool.map(chaos.story, wanted.keys(), wanted.values()) for each in rounds_]
-    figures = Figures.of(told)
-    print(figures)
-    print(figures.json())
-    return 1 if figures.rounds_gone_wrong else 0
+        return [each for rounds_ in pool.map(chaos.story, wanted.keys(), wanted.values()) for each in rounds_]
 
 
 if __name__ == "__main__":

@@ -19,19 +19,23 @@ class Chaos:
 
     Args:
         folder: where warehouses are made; those of stories that went well are removed.
+        remote: the Spark Connect server that all runs share; a killed run leaves it, with what it was doing. By
+            default each run has a Spark of its own, which is killed with it.
         keep: a file to which the figures of each round are added when it ends.
     """
 
-    def __init__(self, folder: Path, seed: int, keep: Path | None = None) -> None:
+    def __init__(self, folder: Path, seed: int, remote: str | None = None, keep: Path | None = None) -> None:
         self.folder = folder
         self._seed = seed
+        self._remote = remote
         self._keep = keep
-        self.undisturbed = Undisturbed(folder / "undisturbed", lambda line: _say("undisturbed", line))
+        undisturbed = Workplace.make(folder / "undisturbed", remote)
+        self.undisturbed = Undisturbed(undisturbed, lambda line: _say("undisturbed", line))
 
     def story(self, story: int, kills: int = KILLS_PER_STORY) -> list[Told]:
         """Lives the first rounds of a story, as many as it needs for so many kills, or up to one that goes wrong."""
         folder, told = self.folder / f"story-{story}", []
-        place = Workplace.make(folder)
+        place = Workplace.make(folder, self._remote)
         for each in self._plans(story, kills):
             _say(story, f"round {each.round}, continued by {each.way.value}; first: {each.first.value}")
             told.append(Round(place, each, lambda line: _say(story, line)).live(self.undisturbed.round(each.round)))
@@ -55,7 +59,9 @@ class Chaos:
     def _say_what_is_wrong(self, told: Told, folder: Path) -> None:
         for line in (*told.faults, *(told.difference.notes if told.difference else ())):
             _say(told.plan.story, f"WRONG: {line}")
-        _say(told.plan.story, f"kept in {folder}; again with: make chaos SEED={self._seed} KILL={told.plan.first_kill}")
+        server = " SERVER=yes" if self._remote else ""
+        again = f"make chaos SEED={self._seed} KILL={told.plan.first_kill}{server}"
+        _say(told.plan.story, f"kept in {folder}; again with: {again}")
 
 
 def stories(first: int, kills: int) -> dict[int, int]:

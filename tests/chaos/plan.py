@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from tests.chaos.steps import Moment, Step
 
 ROUNDS = 2
-KILLS_PER_ROUND = 10
+KILLS_PER_ROUND = 3
 KILLS_PER_STORY = ROUNDS * KILLS_PER_ROUND
 
 

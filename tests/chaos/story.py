@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from tests.chaos.notes import damage, skips, wrong_notes
 from tests.chaos.plan import First, Life, RoundPlan, Way
@@ -72,12 +71,12 @@ class Undisturbed:
     """The rounds that nothing disturbs, in a warehouse of their own; each is run when it is first asked for.
 
     Args:
-        root: the folder for it.
+        place: where they are run.
         tell: gets a line for each round.
     """
 
-    def __init__(self, root: Path, tell: Callable[[str], None]) -> None:
-        self.place = Workplace.make(root)
+    def __init__(self, place: Workplace, tell: Callable[[str], None]) -> None:
+        self.place = place
         self._tell = tell
         self._rounds: list[Expected] = []
         self._lock = threading.Lock()

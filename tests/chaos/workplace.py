@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.chaos.steps import Moment
+from tests.connect_server import use_in_profiles
 
 PROJECT = Path(__file__).parent / "project"
 _ROOT = Path(__file__).parents[2]
@@ -88,8 +89,15 @@ class Workplace:
     root: Path
 
     @classmethod
-    def make(cls, root: Path) -> Workplace:
+    def make(cls, root: Path, remote: str | None = None) -> Workplace:
+        """Copies the project.
+
+        Args:
+            remote: the Spark Connect server that its runs share; else each run starts a Spark of its own.
+        """
         shutil.copytree(PROJECT, root / "project")
+        if remote is not None:
+            use_in_profiles(root / "project" / "profiles.yml", remote)
         return cls(root)
 
     @property

@@ -28,7 +28,8 @@ from tests.corpus.mutations import Files, mutate
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 MUTATIONS = int(os.environ.get("SILT_MUTATIONS", "20000"))
-ROUNDS = 40
+ROUNDS, SHORT_ROUNDS = 40, 12
+LONG = [pytest.mark.long]
 _MAPPED = ("name", "id")
 # A log with more than this is damaged too, but not so often that it takes all the time.
 LARGEST = 128 << 10
@@ -59,7 +60,9 @@ def log_of(files: Files) -> DeltaLog:
     return DeltaLog(store, "damaged", FixedClock())
 
 
-@pytest.mark.parametrize("round_number", range(ROUNDS))
+@pytest.mark.parametrize(
+    "round_number", [pytest.param(number, marks=LONG if number >= SHORT_ROUNDS else []) for number in range(ROUNDS)]
+)
 def test_a_damaged_log_gives_the_right_rows_or_an_error_with_a_code(round_number: int) -> None:
     folders = list(logs())
     for number in range(MUTATIONS // ROUNDS):

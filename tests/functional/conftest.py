@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import SPARK_SETTINGS
+from tests.functional import quick_dbt
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -20,6 +22,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.filterwarnings("ignore"))
+
+
+@pytest.fixture(scope="class", autouse=True)
+def quick(request: pytest.FixtureRequest) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        quick_dbt.install(patch)
+        if request.node.get_closest_marker("manifest") is None:
+            quick_dbt.leave_out_the_manifest(patch)
+        yield
 
 
 @pytest.fixture(scope="class")
@@ -36,6 +47,10 @@ def silt_target(connect_server: str | None, tmp_path_factory: pytest.TempPathFac
         **({"remote": connect_server} if connect_server else {"master": "local[2]"}),
         "spark_conf": {
             "spark.driver.extraJavaOptions": SPARK_SETTINGS["spark.driver.extraJavaOptions"],
+            # Each statement is new to Spark, and has few rows: reading its plan takes less time than compiling it. The
+            # engine's own tests compile theirs.
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+            "spark.sql.codegen.wholeStage": "false",
             "spark.sql.shuffle.partitions": "4",
             "spark.sql.session.timeZone": "UTC",
         },

@@ -22,6 +22,7 @@ def test_statements_of_threads_that_share_a_session_are_applied_once(warehouse: 
     assert outcome.attempts >= outcome.commits == 16
 
 
+@pytest.mark.long
 def test_statements_of_processes_that_are_killed_and_run_again_are_applied_once(
     warehouse: Warehouse, tmp_path: Path
 ) -> None:

@@ -15,27 +15,22 @@ def run(chunk: int) -> list[History]:
     return [simulate(seed) for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK)]
 
 
-# In four classes, so that workers share them.
-class TestFirstQuarter:
-    @pytest.mark.parametrize("chunk", range(10))
+# In classes, so that workers share them.
+class TestFirstHalf:
+    @pytest.mark.parametrize("chunk", range(6))
     def test_what_must_hold_holds(self, chunk: int) -> None:
         run(chunk)
 
 
-class TestSecondQuarter:
-    @pytest.mark.parametrize("chunk", range(10, 20))
+class TestSecondHalf:
+    @pytest.mark.parametrize("chunk", range(6, 12))
     def test_what_must_hold_holds(self, chunk: int) -> None:
         run(chunk)
 
 
-class TestThirdQuarter:
-    @pytest.mark.parametrize("chunk", range(20, 30))
-    def test_what_must_hold_holds(self, chunk: int) -> None:
-        run(chunk)
-
-
-class TestLastQuarter:
-    @pytest.mark.parametrize("chunk", range(30, 40))
+@pytest.mark.long
+class TestTheOthers:
+    @pytest.mark.parametrize("chunk", range(12, 40))
     def test_what_must_hold_holds(self, chunk: int) -> None:
         run(chunk)
 

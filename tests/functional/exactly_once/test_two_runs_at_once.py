@@ -1,4 +1,7 @@
-"""Processes that run dbt on the same models at the same time, under one run id and under several."""
+"""Processes that run dbt on the same models at the same time, under one run id and under several.
+
+`test_beaten_at_each_commit.py` tries each moment at which another run may commit, in one process.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.functional.exactly_once.dbt_process import Workplace
+
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")

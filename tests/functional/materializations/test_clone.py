@@ -38,6 +38,7 @@ def by_name(results: Any) -> dict[str, Any]:
     return {result.node.name: result for result in results}
 
 
+@pytest.mark.manifest
 class TestClone:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -127,6 +128,7 @@ class TestClone:
         assert self.rows(project, "select count(*), count(dbt_valid_to) from {{ ref('history') }}") == [(3, 0)]
 
 
+@pytest.mark.manifest
 class TestCloneOverAView:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

@@ -151,6 +151,7 @@ def test_the_example_that_is_killed_between_its_tables_and_resumed_has_each_row_
     assert "skipped: version 5 of the app id orders-stream is already applied to silt.main.orders" in done.stderr
 
 
+@pytest.mark.long
 def test_the_same_example_without_transaction_identifiers_has_ten_rows_twice(killed: Path) -> None:
     done = start(killed, "--without-txn")
     assert done.returncode == 0, done.stderr

@@ -25,9 +25,12 @@ SETTINGS = SessionSettings(master="local[2]")
 
 
 def run(code: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs code in a process of its own, with the folder as its working directory."""
+    """Runs code in a process of its own, with the folder as its working directory.
+
+    PySpark says of pandas 3 that it does not support it fully; a user reads that, and it is not this package's.
+    """
     return subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-W", "ignore:PySpark does not yet:FutureWarning", "-c", code],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
         capture_output=True,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from dbt.tests.adapter.dbt_clone import test_dbt_clone as clone
+
+pytestmark = pytest.mark.manifest
 
 
 class TestClonePossible(clone.BaseClonePossible):

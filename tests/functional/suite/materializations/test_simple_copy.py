@@ -21,6 +21,7 @@ class TestEmptyModelsArentRun(EmptyModelsArentRunBase):
     pass
 
 
+@pytest.mark.long
 class TestSimpleCopyUppercase(BaseSimpleCopyUppercase):
     """The suite's profile is one of Postgres."""
 

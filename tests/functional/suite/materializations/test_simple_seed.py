@@ -58,6 +58,7 @@ class TestSeedConfigFullRefreshOn(ViewsStay, ExpectedTable, BaseSeedConfigFullRe
     pass
 
 
+@pytest.mark.long
 class TestSeedConfigFullRefreshOff(ExpectedTable, BaseSeedConfigFullRefreshOff):
     pass
 
@@ -66,6 +67,7 @@ class TestSeedCustomSchema(ExpectedTable, BaseSeedCustomSchema):
     pass
 
 
+@pytest.mark.long
 class TestSeedWithUniqueDelimiter(ExpectedTable, BaseSeedWithUniqueDelimiter):
     pass
 
@@ -78,6 +80,7 @@ class TestSeedWithEmptyDelimiter(ExpectedTable, BaseSeedWithEmptyDelimiter):
     pass
 
 
+@pytest.mark.long
 class TestSimpleSeedEnabledViaConfig(BaseSimpleSeedEnabledViaConfig):
     pass
 

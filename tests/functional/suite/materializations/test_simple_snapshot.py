@@ -64,10 +64,12 @@ class TestSnapshotNewColumnSpecificCheckCols(BaseSnapshotNewColumnSpecificCheckC
     pass
 
 
+@pytest.mark.long
 class TestSnapshotNewColumnTimestampStrategy(BaseSnapshotNewColumnTimestampStrategy):
     pass
 
 
+@pytest.mark.long
 class TestSnapshotNewColumnWithDeletes(BaseSnapshotNewColumnWithDeletes):
     pass
 
@@ -80,10 +82,12 @@ class TestSnapshotCheck(BaseSnapshotCheck):
     pass
 
 
+@pytest.mark.long
 class TestSnapshotNewRecordCheckMode(SparkTypesOfNewRecord, BaseSnapshotNewRecordCheckMode):
     pass
 
 
+@pytest.mark.long
 class TestSnapshotNewRecordDbtValidToCurrent(BaseSnapshotNewRecordDbtValidToCurrent):
     pass
 
@@ -96,6 +100,7 @@ class TestSnapshotColumnNames(SparkTypes, BaseSnapshotColumnNames):
     pass
 
 
+@pytest.mark.long
 class TestSnapshotColumnNamesFromDbtProject(SparkTypes, BaseSnapshotColumnNamesFromDbtProject):
     pass
 

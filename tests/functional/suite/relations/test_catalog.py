@@ -52,6 +52,7 @@ TYPES: dict[str, Any] = {
 }
 
 
+@pytest.mark.manifest
 class TestDocsGenerate(BaseDocsGenerate):
     """With Spark's type names, and figures of tables."""
 
@@ -60,6 +61,7 @@ class TestDocsGenerate(BaseDocsGenerate):
         return expected_catalog.base_expected_catalog(project, **TYPES)
 
 
+@pytest.mark.manifest
 class TestDocsGenReferences(BaseDocsGenReferences):
     """With Spark's type names, and figures of tables; a view has none."""
 

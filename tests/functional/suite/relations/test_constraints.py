@@ -55,10 +55,12 @@ class TestTableConstraintsColumnsEqual(SparkTypes, BaseTableConstraintsColumnsEq
     pass
 
 
+@pytest.mark.long
 class TestViewConstraintsColumnsEqual(SparkTypes, BaseViewConstraintsColumnsEqual):
     pass
 
 
+@pytest.mark.long
 class TestIncrementalConstraintsColumnsEqual(SparkTypes, BaseIncrementalConstraintsColumnsEqual):
     pass
 
