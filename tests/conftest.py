@@ -34,6 +34,8 @@ SPARK_SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+INTERPRETED = {"spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.codegen.wholeStage": "false"}
+"""Has Spark read the plans of the tests' statements, which have few rows: compiling each takes longer."""
 
 
 # How long an example takes says something of the machine, and nothing of the rule. A change is judged by the same
@@ -48,34 +50,45 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--connect", action="store_true", help="run Spark's tests over Spark Connect, on a server started for them"
     )
+    parser.addoption("--compiled", action="store_true", help="have Spark compile each statement, as it does for users")
 
 
 @pytest.fixture(scope="session")
-def connect_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str | None]:
+def code_generation(request: pytest.FixtureRequest) -> dict[str, str]:
+    """The settings of Spark for `--compiled` or without it."""
+    return {} if request.config.getoption("--compiled") else INTERPRETED
+
+
+@pytest.fixture(scope="session")
+def connect_server(
+    request: pytest.FixtureRequest, code_generation: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str | None]:
     """The address of the Spark Connect server that all tests of this process share; None without `--connect`."""
     if not request.config.getoption("--connect"):
         yield None
         return
     servers = contextlib.ExitStack()
     atexit.register(servers.close)  # after the clients' own, which would try for minutes to reach one that is gone
-    yield servers.enter_context(running(tmp_path_factory.mktemp("connect-server"), SPARK_SETTINGS))
+    yield servers.enter_context(running(tmp_path_factory.mktemp("connect-server"), SPARK_SETTINGS | code_generation))
 
 
 @pytest.fixture(scope="session")
-def spark(connect_server: str | None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark(
+    connect_server: str | None, code_generation: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SparkSession]:
     """A session in a time zone that is not the machine's, so that a forgotten zone shows."""
     logging.getLogger("SQLQueryContextLogger").disabled = True
     if connect_server is None:
-        session = _embedded(tmp_path_factory.mktemp("spark-warehouse"))
+        session = _embedded(SPARK_SETTINGS | code_generation, tmp_path_factory.mktemp("spark-warehouse"))
     else:
         session = SparkSession.builder.remote(connect_server).create()
     yield session
     session.stop()
 
 
-def _embedded(folder: Path) -> SparkSession:
+def _embedded(settings: dict[str, str], folder: Path) -> SparkSession:
     builder = SparkSession.builder.master("local[2]").appName("dbt-silt tests")
-    for key, value in SPARK_SETTINGS.items():
+    for key, value in settings.items():
         builder = builder.config(key, value)
     session = builder.config("spark.sql.warehouse.dir", str(folder)).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import pytest
 from dbt.cli.main import dbtRunner
+from dbt.deprecations import reset_deprecations
 from dbt_common.exceptions import DbtBaseException
 
 from dbt.adapters.silt.cli.main import main as silt
@@ -99,6 +100,7 @@ def _run_words(text: str, words: Sequence[str], patch: pytest.MonkeyPatch) -> Do
 
 
 def _dbt(arguments: list[str]) -> int:
+    reset_deprecations()  # a command would tell of those of the pages before
     outcome = dbtRunner().invoke(arguments)
     if isinstance(outcome.exception, DbtBaseException):
         print(outcome.exception)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from dbt_common.tests import enable_test_caching
 from pyspark.sql import SparkSession
 
 from tests.documentation.runner import session_of_page
@@ -17,6 +18,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.filterwarnings("ignore"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def macros_that_are_parsed_once() -> None:
+    """Has dbt keep what it parsed of a macro's text, as dbt's own tests do."""
+    enable_test_caching()
 
 
 @pytest.fixture

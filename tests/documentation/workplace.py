@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.conftest import INTERPRETED
+
 NAME = "shop"
 """The default project and its profile."""
 
@@ -19,7 +21,7 @@ DEFAULT_FILES = {
     "dbt_project.yml": f"name: {NAME}\nprofile: {NAME}\n",
     "profiles.yml": f"{NAME}:\n  target: dev\n  outputs:\n    dev:\n      type: silt\n",
 }
-FAST = {"spark.sql.shuffle.partitions": "2", "spark.sql.session.timeZone": "UTC"}
+FAST = INTERPRETED | {"spark.sql.shuffle.partitions": "2", "spark.sql.session.timeZone": "UTC"}
 """Settings of the sessions that a page's profile does not set."""
 
 ENVIRONMENT = {

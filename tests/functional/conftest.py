@@ -39,18 +39,17 @@ def dbt_profile_target(silt_target: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="class")
-def silt_target(connect_server: str | None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def silt_target(
+    connect_server: str | None, code_generation: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Any]:
     return {
         "type": "silt",
         "threads": 4,
         "warehouse": str(tmp_path_factory.mktemp("warehouse")),
         **({"remote": connect_server} if connect_server else {"master": "local[2]"}),
         "spark_conf": {
+            **code_generation,
             "spark.driver.extraJavaOptions": SPARK_SETTINGS["spark.driver.extraJavaOptions"],
-            # Each statement is new to Spark, and has few rows: reading its plan takes less time than compiling it. The
-            # engine's own tests compile theirs.
-            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-            "spark.sql.codegen.wholeStage": "false",
             "spark.sql.shuffle.partitions": "4",
             "spark.sql.session.timeZone": "UTC",
         },

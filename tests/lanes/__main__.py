@@ -73,7 +73,7 @@ def _tested(lane: Lane, environment: Environment, versions: dict[str, str], work
     report = environment.folder / "report.xml"
     report.unlink(missing_ok=True)
     command: Sequence[object] = [
-        *(environment.python, "-m", "pytest", "--quiet", "--tb", "short"),
+        *(environment.python, "-m", "pytest", "--quiet", "--tb", "short", "--compiled"),
         *("--numprocesses", workers, "--dist", "loadscope"),
         *("--junit-xml", report, "-o", f"cache_dir={environment.folder / 'pytest'}"),
         *(*lane.options, *lane.tests),

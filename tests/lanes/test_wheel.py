@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import socket
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -22,19 +25,20 @@ ANSWERS = {"Which database would you like to use?": "1", "warehouse": "", "schem
 
 @dataclass(frozen=True)
 class User:
-    """A folder and an environment, with which commands are run as a new user types them."""
+    """A home, a folder and an environment, with which commands are run as a new user types them."""
 
+    home: Path
     folder: Path
     environment: Environment
 
-    def types(self, *command: str, answers: str = "") -> str:
-        """The output of a command of the environment, which must succeed."""
+    def types(self, *command: str, answers: str = "", fails: bool = False) -> str:
+        """The output of a command of the environment, which must succeed, or fail."""
         program = self.environment.python.with_name(command[0])
         assert program.is_file()
         done = subprocess.run(
             [program, *command[1:]],
             cwd=self.folder,
-            env={**self.environment.variables(), "HOME": str(self.folder.parent), "NO_COLOR": "1"},
+            env={**self.environment.variables(), "HOME": str(self.home), "NO_COLOR": "1"},
             input=answers,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -42,7 +46,7 @@ class User:
             timeout=600,
             check=False,
         )
-        assert done.returncode == 0, done.stdout
+        assert (done.returncode != 0) == fails, done.stdout
         return done.stdout
 
 
@@ -62,14 +66,14 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 def user(environment: Environment, tmp_path_factory: pytest.TempPathFactory) -> User:
     """One who has answered the questions of `dbt init`."""
     home = tmp_path_factory.mktemp("home")
-    asked = User(home, environment).types("dbt", "init", "shop", answers="\n".join(ANSWERS.values()) + "\n")
+    asked = User(home, home, environment).types("dbt", "init", "shop", answers="\n".join(ANSWERS.values()) + "\n")
     positions = [asked.index(question) for question in ANSWERS]
     assert positions == sorted(positions)
-    return User(home / "shop", environment)
+    return User(home, home / "shop", environment)
 
 
 def test_dbt_init_writes_a_profile_that_dbt_debug_accepts(user: User) -> None:
-    profile = (user.folder.parent / ".dbt" / "profiles.yml").read_text(encoding="utf-8")
+    profile = (user.home / ".dbt" / "profiles.yml").read_text(encoding="utf-8")
     assert "type: silt" in profile and "warehouse: warehouse" in profile
     assert "All checks passed!" in user.types("dbt", "debug")
 
@@ -85,3 +89,14 @@ def test_the_models_of_dbt_init_are_run_and_silt_shows_the_run(user: User) -> No
 def test_the_package_is_that_of_the_environment(user: User) -> None:
     code = "import dbt.adapters.silt as silt; print(silt.__file__)"
     assert str(user.environment.folder) in user.types("python", "-c", code)
+
+
+def test_a_missing_package_of_the_connect_client_is_named_with_what_installs_it(user: User, tmp_path: Path) -> None:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        output = {"type": "silt", "remote": f"sc://127.0.0.1:{server.getsockname()[1]}"}
+        profiles = {"shop": {"target": "dev", "outputs": {"dev": output}}}
+        (tmp_path / "profiles.yml").write_text(json.dumps(profiles), encoding="utf-8")
+        said = user.types("dbt", "debug", "--profiles-dir", str(tmp_path), fails=True)
+    assert re.search(r"grpc.*pip install 'dbt-silt\[connect\]'", said, re.DOTALL)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import pandas
+import pyspark
 import pytest
 from dbt.tests.adapter.python_model import test_spark
 from dbt.tests.adapter.python_model.test_python_model import (
@@ -14,6 +16,7 @@ from dbt.tests.adapter.python_model.test_python_model import (
     BasePythonSampleTests,
 )
 from dbt.tests.util import run_dbt, run_dbt_and_capture
+from packaging.version import Version
 
 from tests.functional.python_models.beside import meanwhile, ran
 
@@ -39,15 +42,20 @@ class TestPythonSample(BasePythonSampleTests):
 
 
 class TestPySpark(test_spark.BasePySparkTests):
-    """Koalas is discontinued, and runs on no Spark that there is: pandas-on-Spark, which it became, stands for it."""
+    """Koalas is discontinued, and runs on no Spark that there is: pandas-on-Spark, which it became, stands for it.
+
+    It cannot be imported with pandas 3, and PySpark 4.0 refuses it in ANSI mode; there, pandas stands for both.
+    """
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
+        runs = Version(pandas.__version__) < Version("3") and Version(pyspark.__version__) >= Version("4.1")
+        module = "pyspark.pandas" if runs else "pandas"
         return {
             "pandas_df.py": test_spark.PANDAS_MODEL,
             "pyspark_df.py": test_spark.PYSPARK_MODEL,
-            "pandas_on_spark_df.py": test_spark.PANDAS_ON_SPARK_MODEL,
-            "koalas_df.py": test_spark.KOALAS_MODEL.replace("databricks.koalas", "pyspark.pandas"),
+            "pandas_on_spark_df.py": test_spark.PANDAS_ON_SPARK_MODEL.replace("pyspark.pandas", module),
+            "koalas_df.py": test_spark.KOALAS_MODEL.replace("databricks.koalas", module),
         }
 
 

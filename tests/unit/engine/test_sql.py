@@ -16,7 +16,7 @@ from tests.unit.engine.house import House
 @pytest.fixture
 def orders(house: House) -> House:
     house.sql("create table orders (id bigint not null, name string, amount decimal(20, 2)) comment 'what was sold'")
-    house.sql("insert into orders values (1, 'a', 1.5), (2, 'it''s `x`', null), (3, 'Ünïcode 🎉', 9007199254740993)")
+    house.sql("insert into orders values (1, 'a', 1.5), (2, 'it\\'s `x`', null), (3, 'Ünïcode 🎉', 9007199254740993)")
     return house
 
 

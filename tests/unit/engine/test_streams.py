@@ -142,6 +142,7 @@ def killed(after_the_kill: Path) -> Path:
     return after_the_kill
 
 
+@pytest.mark.long
 def test_the_example_that_is_killed_between_its_tables_and_resumed_has_each_row_once(killed: Path) -> None:
     done = start(killed)
     assert done.returncode == 0, done.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -197,13 +196,3 @@ def test_a_connect_server_that_is_not_there_is_named_at_once() -> None:
 def test_a_remote_that_names_no_connect_server_is_refused(remote: str) -> None:
     with pytest.raises((InvalidSettingError, SparkUnavailableError), match=re.escape(remote)):
         open_session(SessionSettings(remote=remote))
-
-
-@pytest.mark.skipif(importlib.util.find_spec("grpc") is not None, reason="the packages are installed")
-def test_a_missing_package_of_the_connect_client_is_named_with_what_installs_it() -> None:
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        server.listen()
-        remote = f"sc://127.0.0.1:{server.getsockname()[1]}"
-        with pytest.raises(SparkUnavailableError, match=r"grpc.*pip install 'dbt-silt\[connect\]'"):
-            open_session(SessionSettings(remote=remote))

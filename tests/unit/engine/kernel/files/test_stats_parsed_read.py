@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbt.adapters.silt.engine.kernel.files.stats_parsed_read import INT96_UNIT, stats_texts
+from dbt.adapters.silt.engine.kernel.files.stats_parsed_read import INT96_UNIT, READS_INT96, stats_texts
 
 UTC = datetime.timezone.utc
 VALUES = pa.struct(
@@ -94,7 +94,7 @@ def test_the_text_says_what_the_columns_say(rows: list[Any]) -> None:
         assert read == expected(row)
 
 
-def test_a_timestamp_of_int96_is_utc_and_rounded_down() -> None:
+def test_a_timestamp_of_int96_is_utc_and_rounded_down_or_left_out_where_pyarrow_misreads_it() -> None:
     moments = [
         datetime.datetime(9999, 12, 31, 23, 59, 59, 999_999),
         datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999),
@@ -104,7 +104,9 @@ def test_a_timestamp_of_int96_is_utc_and_rounded_down() -> None:
     pq.write_table(table, sink, use_deprecated_int96_timestamps=True)
     read = pq.read_table(io.BytesIO(sink.getvalue()), coerce_int96_timestamp_unit=INT96_UNIT)["at"].combine_chunks()
     texts = stats_texts(pa.StructArray.from_arrays([read], names=["at"])).to_pylist()
-    assert texts == ['{"at":"9999-12-31T23:59:59.999Z"}', '{"at":"1969-12-31T23:59:59.999Z"}']
+    assert texts == (
+        ['{"at":"9999-12-31T23:59:59.999Z"}', '{"at":"1969-12-31T23:59:59.999Z"}'] if READS_INT96 else ["{}", "{}"]
+    )
 
 
 def test_types_without_minimum_and_structs_without_members_leave_no_trace() -> None:

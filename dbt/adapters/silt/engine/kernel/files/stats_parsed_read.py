@@ -16,6 +16,9 @@ import pyarrow.types as pt
 # writer stores the latter in this unit. The specification wants statistics in milliseconds, rounded down.
 INT96_UNIT: Final = "ms"
 
+# PyArrow before 23 takes an INT96 timestamp before 1970 for one centuries later.
+READS_INT96: Final = int(pa.__version__.partition(".")[0]) >= 23
+
 _NEEDS_ESCAPE = r'["\\\x00-\x1f]'
 
 
@@ -24,7 +27,8 @@ def stats_texts(parsed: pa.Array) -> pa.Array:
 
     Args:
         parsed: structs such as `{numRecords, minValues: {...}, maxValues: {...}, nullCount: {...}}`. A timestamp in
-            milliseconds without a zone is a UTC one that was stored as INT96 (see `INT96_UNIT`).
+            milliseconds without a zone is a UTC one that was stored as INT96 (see `INT96_UNIT`), and is left out
+            where PyArrow cannot read these.
 
     Returns:
         Strings; null where the row is null. A null member is left out, as `add.stats` leaves it out.
@@ -78,7 +82,10 @@ def _float_literal(values: pa.Array) -> pa.Array:
 
 
 def _timestamp_literal(values: pa.Array) -> pa.Array:
-    zone = "" if values.type.tz is None and values.type.unit != INT96_UNIT else "Z"
+    of_int96 = values.type.tz is None and values.type.unit == INT96_UNIT
+    if of_int96 and not READS_INT96:
+        return pa.nulls(len(values), pa.string())
+    zone = "Z" if values.type.tz is not None or of_int96 else ""
     wall_clock = values.cast(pa.timestamp(values.type.unit)).cast(pa.string())
     return _between('"', pc.replace_substring(wall_clock, " ", "T", max_replacements=1), f'{zone}"')
 
