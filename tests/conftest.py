@@ -14,6 +14,7 @@ import hypothesis
 import pytest
 from pyspark.sql import SparkSession
 
+from dbt.adapters.silt.session import hadoop_defaults
 from tests.connect_server import running
 
 pytest_plugins = ["tests.durations", "tests.skips"]
@@ -21,8 +22,10 @@ pytest_plugins = ["tests.durations", "tests.skips"]
 SPARK_SETTINGS = {
     # Tests run many small jobs, each with code of its own: compiling it quickly is worth more than compiling it well.
     "spark.driver.extraJavaOptions": (
-        "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms1g -Xmn600m -XX:MetaspaceSize=256m"
+        "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC -Xms1g -Xmn600m -XX:MetaspaceSize=256m"
     ),
+    # A statement with few rows fills none of the pages of up to 64 MiB that each of its sorts and groupings clears.
+    "spark.buffer.pageSize": "1m",
     "spark.driver.memory": "2g",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.parquet.fieldId.read.enabled": "true",
@@ -92,6 +95,7 @@ def _embedded(settings: dict[str, str], folder: Path) -> SparkSession:
         builder = builder.config(key, value)
     session = builder.config("spark.sql.warehouse.dir", str(folder)).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    hadoop_defaults.forget_unused(session.sparkContext)
     return session
 
 

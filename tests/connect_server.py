@@ -65,7 +65,7 @@ def running_for_processes(folder: Path) -> Iterator[str]:
         "spark.sql.catalogImplementation": "in-memory",
         "spark.ui.enabled": "false",
     }
-    with running(folder, conf, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC") as address:
+    with running(folder, conf, "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC") as address:
         yield address
 
 

@@ -49,6 +49,7 @@ def silt_target(
         **({"remote": connect_server} if connect_server else {"master": "local[2]"}),
         "spark_conf": {
             **code_generation,
+            "spark.buffer.pageSize": SPARK_SETTINGS["spark.buffer.pageSize"],
             "spark.driver.extraJavaOptions": SPARK_SETTINGS["spark.driver.extraJavaOptions"],
             "spark.sql.shuffle.partitions": "4",
             "spark.sql.session.timeZone": "UTC",

@@ -33,6 +33,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.commands.spark import required_settings
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
+from dbt.adapters.silt.session import hadoop_defaults
 from dbt.adapters.silt.session.java import archive_path, default_memory, driver_options, find_java
 
 
@@ -163,6 +164,8 @@ def _start(settings: SessionSettings) -> _Running:
                     conf, popen_kwargs=_java_output(settings, output)
                 )
         context = SparkContext(conf=conf, gateway=started)
+        if _LOCAL_MASTER.fullmatch(settings.master):
+            hadoop_defaults.forget_unused(context)
         return _Running(settings, context, None if started is None else started.proc, temporary)
     except (PySparkException, Py4JError) as error:
         failure = _did_not_start(settings.master, error, log)

@@ -1,0 +1,36 @@
+"""What a Spark on this machine alone carries of Hadoop's defaults."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.session import hadoop_defaults
+
+
+def test_defaults_of_mapreduce_and_yarn_are_gone_and_all_others_are_there(spark: SparkSession) -> None:
+    found = spark.sparkContext._jsc.hadoopConfiguration()
+    assert found.get("yarn.resourcemanager.hostname") is None
+    assert found.get("mapreduce.job.maps") is None
+    assert found.get("fs.s3a.connection.maximum") is not None
+    assert found.get("io.serializations") is not None
+
+
+def test_what_the_user_has_set_stays(spark: SparkSession) -> None:
+    configuration = spark.sparkContext._jsc.hadoopConfiguration()
+    configuration.set("mapreduce.job.maps", "7")
+    configuration.set("yarn.resourcemanager.hostname", "elsewhere")
+    hadoop_defaults.forget_unused(spark.sparkContext)
+    try:
+        assert configuration.get("mapreduce.job.maps") == "7"
+        assert configuration.get("yarn.resourcemanager.hostname") == "elsewhere"
+    finally:
+        configuration.unset("mapreduce.job.maps")
+        configuration.unset("yarn.resourcemanager.hostname")
+
+
+def test_a_spark_that_is_asked_for_reads_and_writes_with_what_is_left(spark: SparkSession, tmp_path: object) -> None:
+    folder = f"{tmp_path}/rows"
+    spark.range(3).write.csv(folder)
+    assert sorted(row[0] for row in spark.read.csv(folder).collect()) == ["0", "1", "2"]
+    spark.sparkContext.parallelize([("a", 1)]).saveAsSequenceFile(f"{tmp_path}/pairs")
+    assert spark.sparkContext.sequenceFile(f"{tmp_path}/pairs").collect() == [("a", 1)]
