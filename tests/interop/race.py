@@ -19,6 +19,7 @@ from pathlib import Path
 import deltalake
 import pyarrow as pa
 import pyarrow.parquet as pq
+from deltalake.exceptions import CommitFailedError
 
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError
@@ -109,7 +110,12 @@ def _append_with_delta_rs(folder: Path, commits: int) -> None:
     properties = deltalake.CommitProperties(max_commit_retries=_RETRIES)
     for unit in range(commits):
         rows = _arrow({_THEIR_FIRST + unit: 0})
-        deltalake.write_deltalake(_path(folder), rows, mode="append", commit_properties=properties)
+        while True:
+            try:
+                deltalake.write_deltalake(_path(folder), rows, mode="append", commit_properties=properties)
+                break
+            except CommitFailedError:
+                continue  # its append, too, takes the table's rows for read now and then, and asks for a rerun
 
 
 def _until_it_lands(table: ParquetRows, kind: str, unit: int) -> tuple[CommitResult, int]:

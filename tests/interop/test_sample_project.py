@@ -68,13 +68,14 @@ def february_again(february: Built, project: Path, spark: SparkSession) -> Built
     return build(project, "february", spark)
 
 
-@pytest.mark.parametrize("month", ["january", "february"])
+@pytest.mark.parametrize("month", ["january", pytest.param("february", marks=pytest.mark.long)])
 def test_both_readers_see_the_same_rows_in_every_table(month: str, request: pytest.FixtureRequest) -> None:
     built: Built = request.getfixturevalue(month)
     assert all(built.ours[name].num_rows for name in TABLES)
     assert [name for name in TABLES if not built.ours[name].equals(built.theirs[name])] == []
 
 
+@pytest.mark.long
 def test_the_merge_keeps_the_newest_report_of_every_flight(february: Built, project: Path) -> None:
     reports = [pq.read_table(path) for path in sorted((project / "landing" / "flights").iterdir())]
     newest = {}
@@ -88,6 +89,7 @@ def test_the_merge_keeps_the_newest_report_of_every_flight(february: Built, proj
     assert kept == newest
 
 
+@pytest.mark.long
 def test_the_snapshot_closes_the_rows_of_planes_that_changed_or_left(february: Built, project: Path) -> None:
     january, newest = (
         {row["tailnum"]: row["seats"] for row in pq.read_table(path).to_pylist()}
@@ -100,6 +102,7 @@ def test_the_snapshot_closes_the_rows_of_planes_that_changed_or_left(february: B
     assert closed == {tailnum for tailnum, seats in january.items() if newest.get(tailnum) != seats}
 
 
+@pytest.mark.long
 def test_the_same_run_again_skips_every_table_and_changes_no_row(february: Built, february_again: Built) -> None:
     assert {name: february_again.responses[name]["skipped"] for name in TABLES} == dict.fromkeys(TABLES, True)
     versions = [

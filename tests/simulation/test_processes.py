@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.simulation.processes import run_processes, run_threads
 
 
@@ -17,6 +19,7 @@ def test_units_of_processes_are_applied_once(tmp_path: Path) -> None:
     assert outcome.attempts >= outcome.commits == 100
 
 
+@pytest.mark.long
 def test_units_of_processes_that_are_killed_and_run_again_are_applied_once(tmp_path: Path) -> None:
     outcome = run_processes(tmp_path, writers=4, commits=25, kill_seed=1)
     assert outcome.kills > 0

@@ -271,6 +271,7 @@ class TestStoppedRuns:
     def selected(self) -> list[str]:
         return ["run", "--select", "appended waiting", "--target", "default"]
 
+    @pytest.mark.long
     def test_a_killed_run_is_continued_by_the_command_that_retry_prints(
         self, project: Any, hold: Path, selected: list[str], tmp_path: Path
     ) -> None:

@@ -50,6 +50,9 @@ from dbt.tests.adapter.utils.test_string_literal import BaseStringLiteral
 from dbt.tests.adapter.utils.test_timestamps import BaseCurrentTimestamps
 from dbt.tests.adapter.utils.test_validate_sql import BaseValidateSqlMethod
 
+# Spark's own functions, mostly, under names that dbt-spark gives them.
+pytestmark = pytest.mark.long
+
 
 class TestTypeBigInt(BaseTypeBigInt):
     pass
