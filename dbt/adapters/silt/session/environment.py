@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.layout import local_path
+from dbt.adapters.silt.engine.catalog.layout import check_locations, local_path
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
@@ -73,6 +73,7 @@ class Environment:
     def _started(self) -> SessionPool:
         with self._lock:
             if self._pool is None:
+                check_locations(self._locations)
                 pool = SessionPool(self._session_settings())
                 session = pool.acquire()
                 self._warehouse = self._open_warehouse(session)
