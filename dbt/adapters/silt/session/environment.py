@@ -19,6 +19,7 @@ from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
 from dbt.adapters.silt.records.locations import locations as warehouse_locations
 from dbt.adapters.silt.records.units import is_forgotten_on_replace
+from dbt.adapters.silt.session import class_archive
 from dbt.adapters.silt.session.handle import Runner, SiltHandle
 from dbt.adapters.silt.session.spark import SessionPool, SessionSettings
 
@@ -79,6 +80,8 @@ class Environment:
                 self._warehouse = self._open_warehouse(session)
                 pool.release(session)
                 self._pool = pool
+                if not self._credentials.remote:
+                    class_archive.make_after_this_process()
             return self._pool
 
     def _session_settings(self) -> SessionSettings:
