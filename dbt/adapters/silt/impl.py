@@ -137,7 +137,9 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
 
     # Relations
 
-    def list_relations(self, database: str | None, schema: str) -> list[BaseRelation]:
+    def list_relations(self, database: str | None, schema: str | None) -> list[BaseRelation]:
+        if not schema:  # what has none is a temporary view, which no list has
+            return []
         # In one step: with its first relation a schema counts as known, and the rest of them as not there.
         with self.cache.lock:
             # dbt asks by the names of its files, which some file systems spell with letters and accents apart.
