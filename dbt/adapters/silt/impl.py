@@ -47,6 +47,7 @@ from dbt.adapters.silt.materializations.unused_configs import warnings as config
 from dbt.adapters.silt.methods.contracts import ContractMethods
 from dbt.adapters.silt.methods.documentation import DocumentationMethods
 from dbt.adapters.silt.methods.incremental import IncrementalMethods
+from dbt.adapters.silt.methods.overrides import OverrideMethods
 from dbt.adapters.silt.methods.rollback import RollbackMethods
 from dbt.adapters.silt.methods.seeds import SeedMethods
 from dbt.adapters.silt.methods.units import UnitMethods
@@ -101,6 +102,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     ContractMethods,
     DocumentationMethods,
     IncrementalMethods,
+    OverrideMethods,
     RollbackMethods,
     SeedMethods,
     UnitMethods,
