@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -110,3 +111,33 @@ class TestPackages:
     def test_a_package_finds_tables_in_the_information_schema(self, project: Any) -> None:
         place = f"{project.database}.{project.test_schema}"
         assert project.run_sql(f"select * from {place}.listed", fetch="one") == ("which", "silt")
+
+
+class TestTargetType:
+    """What the profile's `target_type` changes, and what it does not."""
+
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self, silt_target: dict[str, Any]) -> dict[str, Any]:
+        return {**silt_target, "target_type": "spark"}
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        enabled = {"by_the_project": {"+enabled": "{{ target.type in ('spark', 'databricks') }}"}}
+        return {"models": {"test": enabled}}
+
+    @pytest.fixture(scope="class")
+    def macros(self) -> dict[str, str]:
+        return {"own.sql": PACKAGE["macros/tools.sql"].replace("'tools'", "'test'")}
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        properties = "models: [{name: by_the_project, config: {tags: '{{ target.type }}'}}]"
+        meta = "{'macro': which_for_silt(), 'adapter': adapter.type(), 'shown': target.type}"
+        text = f"{{{{ config(meta={meta}) }}}} select 1 as n"
+        return {"by_the_project.sql": text, "properties.yml": properties}
+
+    def test_projects_and_packages_see_it_and_macros_are_found_as_ever(self, project: Any) -> None:
+        [line] = run_dbt(["list", "--output", "json", "--output-keys", "config"])
+        config = json.loads(line)["config"]
+        assert config["tags"] == ["spark"]
+        assert config["meta"] == {"macro": "'silt'", "adapter": "silt", "shown": "spark"}
