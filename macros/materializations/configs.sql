@@ -5,3 +5,14 @@
     {%- do exceptions.warn(warning) -%}
   {%- endfor -%}
 {% endmacro %}
+
+
+{#-- The materialization of the project's that dbt would take if this adapter declared none of that name; else none. The beginning
+     of every materialization. --#}
+{% macro silt_other_materialization(name) %}
+  {%- for warning in adapter.unused_macro_warnings(name) -%}
+    {%- do exceptions.warn(warning) -%}
+  {%- endfor -%}
+  {%- set macro = adapter.other_materialization(name) -%}
+  {{ return(none if macro is none else context[macro.package_name][macro.name]) }}
+{% endmacro %}

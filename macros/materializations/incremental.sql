@@ -1,4 +1,8 @@
 {% materialization incremental, adapter='silt', supported_languages=['sql', 'python'] -%}
+  {%- set other = silt_other_materialization('incremental') -%}
+  {%- if other is not none -%}
+    {{ return(other()) }}
+  {%- endif -%}
   {%- do adapter.check_incremental_config(model['config']) -%}
   {%- set target_relation = this.incorporate(type='table') -%}
   {%- set existing_relation = load_cached_relation(this) -%}

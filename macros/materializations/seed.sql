@@ -1,6 +1,10 @@
 {#-- A seed's rows reach Spark as one Arrow table, so nulls, quotes and long numbers stay what they are; the table is then
      made by one statement, as a model's is. --#}
 {% materialization seed, adapter='silt' %}
+  {%- set other = silt_other_materialization('seed') -%}
+  {%- if other is not none -%}
+    {{ return(other()) }}
+  {%- endif -%}
   {%- set target_relation = this.incorporate(type='table') -%}
   {%- set existing_relation = load_cached_relation(this) -%}
   {%- if existing_relation is not none and existing_relation.is_view -%}

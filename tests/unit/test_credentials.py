@@ -36,7 +36,9 @@ def test_every_documented_field_is_taken() -> None:
         max_commit_attempts=3,
         statement_attempts=1,
         resume="2 hours",
+        target_type="spark",
     )
+    assert credentials.type == "silt", "dbt finds the adapter by this, whatever packages see"
     assert credentials.isolation_level == "Serializable"
     assert credentials.databases == {"raw": "/raw"}
     assert credentials.master is None

@@ -17,6 +17,7 @@ from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.records import locations
 from dbt.adapters.silt.runs.missing_results import explain_missing_results
 from dbt.adapters.silt.runs.run_id import parse_duration, run_id_text
+from dbt.adapters.silt.runs.target_type import show_target_type
 
 
 @dataclass
@@ -36,6 +37,7 @@ class SiltCredentials(Credentials):
         max_commit_attempts: how often a commit is tried against other writers' commits.
         statement_attempts: how often a statement that lost a conflict is run on a fresh snapshot; 1 is once only.
         python_functions: whether functions in Python, whose code is kept in the warehouse, may be made and called.
+        target_type: what `target.type` is to projects and packages, such as `spark`; by default `silt`.
         resume: for how long ("2 hours") a plain rerun continues a run that did not finish; by default never.
     """
 
@@ -52,6 +54,7 @@ class SiltCredentials(Credentials):
     statement_attempts: int = 5
     resume: str | None = None
     python_functions: bool = False
+    target_type: str | None = None
 
     def __post_init__(self) -> None:
         check_names(self)
@@ -66,6 +69,8 @@ class SiltCredentials(Credentials):
                 raise ValidationError(f"`{name}` is at least 1, not {getattr(self, name)}")
         if self.resume:
             parse_duration(self.resume)
+        if self.target_type:
+            show_target_type()
         # Not where the adapter starts: `dbt retry` reads its results, and refuses, before it makes an adapter. Of this
         # package, nothing but the profile runs before that.
         explain_missing_results()
@@ -93,6 +98,7 @@ class SiltCredentials(Credentials):
             "statement_attempts",
             "resume",
             "python_functions",
+            "target_type",
         )
 
     def connection_info(self, *, with_aliases: bool = False) -> Iterable[tuple[str, Any]]:

@@ -47,6 +47,7 @@ from dbt.adapters.silt.materializations.unused_configs import warnings as config
 from dbt.adapters.silt.methods.contracts import ContractMethods
 from dbt.adapters.silt.methods.documentation import DocumentationMethods
 from dbt.adapters.silt.methods.incremental import IncrementalMethods
+from dbt.adapters.silt.methods.overrides import OverrideMethods
 from dbt.adapters.silt.methods.rollback import RollbackMethods
 from dbt.adapters.silt.methods.seeds import SeedMethods
 from dbt.adapters.silt.methods.units import UnitMethods
@@ -101,6 +102,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     ContractMethods,
     DocumentationMethods,
     IncrementalMethods,
+    OverrideMethods,
     RollbackMethods,
     SeedMethods,
     UnitMethods,
@@ -137,7 +139,9 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
 
     # Relations
 
-    def list_relations(self, database: str | None, schema: str) -> list[BaseRelation]:
+    def list_relations(self, database: str | None, schema: str | None) -> list[BaseRelation]:
+        if not schema:  # what has none is a temporary view, which no list has
+            return []
         # In one step: with its first relation a schema counts as known, and the rest of them as not there.
         with self.cache.lock:
             # dbt asks by the names of its files, which some file systems spell with letters and accents apart.

@@ -106,6 +106,8 @@ class Environment:
         )
 
 
+_OF_THE_RUN = ("run_id", "resume", "target_type")
+"""The fields of a profile that change nothing about its warehouse and its session."""
 _environments: dict[str, Environment] = {}
 _environments_lock = threading.Lock()
 
@@ -113,7 +115,7 @@ _environments_lock = threading.Lock()
 def environment_of(credentials: SiltCredentials, project_root: Path) -> Environment:
     """The environment of a profile: the same one for every adapter of this process with the same settings."""
     locations = warehouse_locations(credentials.database, credentials.warehouse, credentials.databases, project_root)
-    settings = {name: value for name, value in credentials.to_dict().items() if name not in ("run_id", "resume")}
+    settings = {name: value for name, value in credentials.to_dict().items() if name not in _OF_THE_RUN}
     key = json.dumps([locations, settings], sort_keys=True, default=str)
     with _environments_lock:
         if key not in _environments:

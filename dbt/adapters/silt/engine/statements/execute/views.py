@@ -12,7 +12,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedStatementError,
 )
 from dbt.adapters.silt.engine.sql import ast
-from dbt.adapters.silt.engine.sql.ast import CreateMode, ViewScope
+from dbt.adapters.silt.engine.sql.ast import CreateMode, Name, ViewScope
 from dbt.adapters.silt.engine.sql.query.references import table_references
 from dbt.adapters.silt.engine.statements.resolve.namespace import TemporaryView
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
@@ -64,13 +64,21 @@ def alter_view_query(context: Context, statement: ast.AlterViewQuery) -> Result:
 
 def drop_view(context: Context, statement: ast.DropView) -> Result:
     """DROP VIEW: a temporary one of that name first."""
-    if len(statement.name) == 1 and context.namespace.temporary.pop(statement.name[0].lower(), None) is not None:
+    if drop_temporary(context, statement.name):
         return _NOTHING
     name = context.namespace.name_in_warehouse(statement.name)
-    if name is None or context.namespace.is_temporary(statement.name):
+    if name is None:
         return pass_to_spark(context, statement)
     context.catalog.drop_view(name, if_exists=statement.if_exists)
     return _NOTHING
+
+
+def drop_temporary(context: Context, name: Name) -> bool:
+    """Drops the temporary view of that name; returns whether there was one. A relation that stays is then not meant."""
+    if len(name) != 1:
+        return False
+    kept = context.namespace.temporary.pop(name[0].lower(), None)
+    return kept is not None or context.spark.catalog.dropTempView(name[0])
 
 
 def _create_temporary_view(context: Context, statement: ast.CreateView) -> Result:
