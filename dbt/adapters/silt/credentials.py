@@ -16,7 +16,8 @@ from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, InvalidSett
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.records import locations
 from dbt.adapters.silt.runs.missing_results import explain_missing_results
-from dbt.adapters.silt.runs.run_id import parse_duration, run_id_text
+from dbt.adapters.silt.runs.resume import OFF, is_off, parse_resume
+from dbt.adapters.silt.runs.run_id import run_id_text
 from dbt.adapters.silt.runs.target_type import show_target_type
 
 
@@ -38,7 +39,8 @@ class SiltCredentials(Credentials):
         statement_attempts: how often a statement that lost a conflict is run on a fresh snapshot; 1 is once only.
         python_functions: whether functions in Python, whose code is kept in the warehouse, may be made and called.
         target_type: what `target.type` is to projects and packages, such as `spark`; by default `silt`.
-        resume: for how long ("2 hours") a plain rerun continues a run that did not finish; by default never.
+        resume: for how long ("2 hours") the same command continues its last run, if that did not finish; by default a
+            killed run on a terminal for 12 hours, and nothing else; `off` is never.
     """
 
     database: str = locations.DATABASE
@@ -67,10 +69,11 @@ class SiltCredentials(Credentials):
         for name in ("max_commit_attempts", "statement_attempts"):
             if getattr(self, name) < 1:
                 raise ValidationError(f"`{name}` is at least 1, not {getattr(self, name)}")
-        if self.resume:
-            parse_duration(self.resume)
         if self.target_type:
             show_target_type()
+        if is_off(self.resume):
+            self.resume = OFF
+        parse_resume(self.resume)
         # Not where the adapter starts: `dbt retry` reads its results, and refuses, before it makes an adapter. Of this
         # package, nothing but the profile runs before that.
         explain_missing_results()
@@ -137,7 +140,8 @@ def _run_fields_as_text(data: Mapping[str, Any]) -> dict[str, Any]:
     except InvalidSettingError as error:
         raise ValidationError(str(error)) from error
     if "resume" in fields_:
-        fields_["resume"] = str(fields_["resume"] or "").strip() or None
+        given = fields_["resume"]
+        fields_["resume"] = OFF if given is False else str(given or "").strip() or None
     return fields_
 
 

@@ -203,6 +203,29 @@ def test_a_plain_rerun_says_first_what_it_continues(tmp_path: Path, info: list[s
     assert info[1] == f"Run id {first} (a run that did not finish)"
 
 
+def test_a_plain_rerun_of_a_killed_run_says_so_first_with_the_line_to_type(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    for level in ("warning", "info"):
+        monkeypatch.setattr(f"dbt.adapters.silt.runs.invocation.logger.{level}", said.append)
+    killed = invocation(config(tmp_path))
+    killed.start()
+    killed._registry.end(killed.id, finished=False)  # its process is gone
+    first = killed.id
+    reset_invocation_id()
+    said.clear()
+    again = invocation(config(tmp_path))
+    again.start()
+    assert again.run_id != first
+    assert said[0].startswith("The last run of this command, ") and f"{{silt_run_id: {first}}}" in said[0]
+    assert said[1] == f"Run id {again.run_id} (dbt's invocation id)"
+    reset_invocation_id()
+    said.clear()
+    invocation(config(tmp_path)).start()
+    assert said[0].startswith("Another run of this project is at work: ") and str(again.run_id) in said[0]
+
+
 @pytest.mark.usefixtures("retry")
 def test_a_retry_works_under_the_id_of_what_it_repeats_and_says_that_the_profiles_is_not_taken(
     tmp_path: Path, info: list[str]

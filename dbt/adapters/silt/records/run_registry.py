@@ -67,6 +67,11 @@ class RunEntry:
         return parse_time(self.started_at)
 
     @property
+    def is_unfinished(self) -> bool:
+        """Whether it was stopped, killed or broken off before its end."""
+        return not (self.finished or self.running)
+
+    @property
     def work(self) -> tuple[str, str, Mapping[str, Any]]:
         """What identifies the same command, typed again: command line, target, and variables without the run id."""
         variables = yaml.safe_load(self.variables) or {}
