@@ -44,6 +44,7 @@ ERRORS = [
     "CorruptCheckpointError",
     "CorruptDeletionVectorError",
     "CorruptLogError",
+    "DataFileChangedError",
     "DataFileMissingError",
     "DataRejectedError",
     "FilesNotFoundError",

@@ -43,6 +43,7 @@
         CorruptCheckpointError
         CorruptDeletionVectorError
         DataFileMissingError
+        DataFileChangedError
         NotATableError
       UnsupportedFeatureError          use an engine that has the table's feature
       UnavailableError                 repair the environment: storage, Java, Spark, settings
@@ -390,7 +391,17 @@ class DataFileMissingError(TableDamagedError):
     code = "SILT_DATA_FILE_MISSING"
     remedy = (
         "Read a newer version if this one is past the retention, where VACUUM may have deleted its files; else restore "
-        "the file from a copy, or restore the table to a version without it"
+        "the file from a copy, or restore the table to a version without it; `silt check` names all files that are gone"
+    )
+
+
+class DataFileChangedError(TableDamagedError):
+    """A data file is there, and is not the one that the log names: its size, rows or columns are others."""
+
+    code = "SILT_DATA_FILE_CHANGED"
+    remedy = (
+        "Nothing was written; `silt check` finds what else is damaged: restore the file from a copy, or restore the "
+        "table to a version without it"
     )
 
 

@@ -102,13 +102,16 @@ def read(
 
     Raises:
         DataFileMissingError: a file is not there; one that goes missing later fails the job that reads it.
+        DataFileChangedError: a file is another one than the log names.
         CorruptDeletionVectorError: which rows are in the table cannot be known.
     """
     schema = nullable_schema(column_mapping.without_mapping(snapshot.schema))
     by_id = snapshot.properties.column_mapping_mode == "id"
     stored = nullable_schema(column_mapping.stored_schema(snapshot.metadata, with_ids=by_id))
     scan = _Scan(spark, log.name, snapshot.version, log.store.root, schema, stored, with_position)
-    groups = _groups(log, snapshot, snapshot.files if files is None else files, only)
+    chosen = snapshot.files if files is None else files
+    log.guard.check(log.store, chosen, snapshot.metadata, log.name, snapshot.version)
+    groups = _groups(log, snapshot, chosen, only)
     parts = [_read_joined(scan, group) if _needs_join(scan, group) else _read_alike(scan, group) for group in groups]
     return reduce(DataFrame.unionAll, parts) if parts else _empty(scan)
 

@@ -22,6 +22,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.log import history
 from dbt.adapters.silt.engine.kernel.log.checkpoint import write_checkpoint
+from dbt.adapters.silt.engine.kernel.files.file_guard import FileGuard
 from dbt.adapters.silt.engine.kernel.log.checksum import write_checksum
 from dbt.adapters.silt.engine.kernel.log.cleanup import clean_up, expiry
 from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile, read_commit
@@ -87,6 +88,7 @@ class DeltaLog:
         self.clock: Clock = clock or SystemClock()
         self._lock = threading.RLock()
         self._newest: _Loaded | None = None
+        self.guard = FileGuard()
         self._seen: tuple[str, int] = ("", -1)
         self._handed_out: Callable[[], Snapshot | None] = _nothing
 
