@@ -107,9 +107,13 @@ def test_isolation_levels_are_spelled_as_the_format_does() -> None:
 def test_what_debug_prints_of_a_profile_is_what_is_set_and_no_secret() -> None:
     credentials = credentials_of(
         remote="sc://host:15002/;use_ssl=true;token=abc;user_id=me",
-        spark_conf={"spark.hadoop.fs.s3a.secret.key": "abc", "spark.sql.ansi.enabled": "true"},
+        spark_conf={"spark.hadoop.fs.azure.account.key.shop": "abc", "spark.sql.ansi.enabled": "true"},
     )
     printed = dict(credentials.connection_info())
     assert printed["remote"] == "sc://host:15002/;use_ssl=true;token=***;user_id=me"
-    assert printed["spark_conf"] == {"spark.hadoop.fs.s3a.secret.key": "***", "spark.sql.ansi.enabled": "true"}
+    assert printed["spark_conf"] == {"spark.hadoop.fs.azure.account.key.shop": "***", "spark.sql.ansi.enabled": "true"}
+    databases = {"raw": "s3://me:abc@bucket/raw?sig=abc"}
+    assert dict(credentials_of(databases=databases).connection_info())["databases"] == {
+        "raw": "s3://***@bucket/raw?sig=***"
+    }
     assert not {"master", "databases", "resume"} & printed.keys()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -12,6 +11,7 @@ from dbt.adapters.contracts.connection import Credentials
 from dbt_common.dataclass_schema import ValidationError
 
 from dbt.adapters.silt.engine.catalog.names import check_identifier
+from dbt.adapters.silt.engine.commands.spark import shown_settings
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, InvalidSettingError
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.records import locations
@@ -32,7 +32,7 @@ class SiltCredentials(Credentials):
         master: the Spark master of an embedded session or a cluster; not with `remote`.
         remote: the address of a Spark Connect server (`sc://host:port`).
         databases: more warehouses: name of the database -> its folder, as of `warehouse`.
-        spark_conf: settings of the Spark session.
+        spark_conf: settings of the Spark session; `dbt debug` shows the values of those that surely hold no secret.
         run_id: what identifies the logical run for an orchestrator; a rerun with the same id applies nothing twice.
         isolation_level: Serializable, WriteSerializable or SnapshotIsolation, for every commit; by default the table's.
         max_commit_attempts: how often a commit is tried against other writers' commits.
@@ -108,7 +108,7 @@ class SiltCredentials(Credentials):
         """The fields that are set, as `dbt debug` prints them: without secrets."""
         for name, value in super().connection_info(with_aliases=with_aliases):
             if value not in (None, {}):
-                yield name, _without_secrets(value)
+                yield name, _without_secrets(name, value)
 
     @classmethod
     def validate(cls, data: Any) -> None:
@@ -145,15 +145,13 @@ def _run_fields_as_text(data: Mapping[str, Any]) -> dict[str, Any]:
     return fields_
 
 
-_SECRET_NAME = re.compile(r"secret|password|token|access.?key|credential", re.IGNORECASE)
-_SECRET_PART = re.compile(r"(token=)[^;]+", re.IGNORECASE)
-
-
-def _without_secrets(value: Any) -> Any:
-    """A field's value with asterisks in place of secrets."""
+def _without_secrets(name: str, value: Any) -> Any:
+    """A field's value with asterisks in place of what may be a secret."""
+    if name == "spark_conf":
+        return shown_settings.settings(value)
     if isinstance(value, dict):
-        return {name: "***" if _SECRET_NAME.search(name) else each for name, each in value.items()}
-    return _SECRET_PART.sub(r"\1***", value) if isinstance(value, str) else value
+        return {key: shown_settings.address(str(each)) for key, each in value.items()}
+    return shown_settings.address(value) if isinstance(value, str) else value
 
 
 def check_fields(data: Mapping[str, Any]) -> None:

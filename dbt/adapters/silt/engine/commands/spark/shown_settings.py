@@ -1,0 +1,71 @@
+"""Shows settings of Spark, and addresses, to people without the secrets in them.
+
+What a setting means is known by its name alone: Hadoop, connectors and Java options carry passwords under names that
+nobody can list. So a value is shown where its name is known to be harmless, and every other value is asterisks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+HIDDEN: Final = "***"
+
+_HARMLESS: Final = re.compile(
+    r"""
+    spark\.(
+        app\.name | master | submit\.deployMode | log\.level | ui\.(enabled|port|showConsoleProgress)
+      | default\.parallelism | local\.dir | jars\.ivy | serializer | buffer\.pageSize | pyspark\.(python|driver\.python)
+      | (driver|executor)\.(cores|instances|memory|memoryOverhead|memoryOverheadFactor|maxResultSize)
+      | driver\.(host|port|bindAddress)
+      | cores\.max | task\.(cpus|maxFailures)
+      | (memory|shuffle|dynamicAllocation|speculation|scheduler|locality|io\.compression|rdd|broadcast)\.[\w.]+
+      | network\.(timeout|timeoutInterval) | rpc\.(askTimeout|lookupTimeout|message\.maxSize)
+      | eventLog\.(enabled|compress|rolling\.enabled)
+      | sql\.(
+            adaptive|files|shuffle|parquet|orc|csv|json|ansi|execution|session\.timeZone|sources|statistics|codegen|cbo
+          | autoBroadcastJoinThreshold|broadcastTimeout|caseSensitive|caseInsensitiveInferSchema|catalogImplementation
+          | crossJoin|debug|decimalOperations|inMemoryColumnarStorage|join|legacy|mapKeyDedupPolicy|optimizer|parser
+          | preserveCharVarcharTypeInfo|pivotMaxValues|pyspark|repl|retainGroupColumns|storeAssignmentPolicy|streaming
+          | subquery|timestampType|ui|variable|variant|view|warehouse\.dir|window
+        )(\.[\w.]+)?
+      | databricks\.delta\.[\w.]+
+    )
+    | silt\.[\w.]+
+    """,
+    re.VERBOSE,
+)
+_TELLING: Final = re.compile(
+    r"secret|passw|pwd|passphrase|token|credential|private|auth|key|\bsas\b|signature", re.IGNORECASE
+)
+"""Words in the name of what may be a secret, whatever else the name says."""
+
+_USER: Final = re.compile(r"(?<=://)[^/?#\s]*@")
+_PARAMETER: Final = re.compile(r"(?P<name>[?&;][^=?&;\s]+=)[^&;\s]*")
+_PLAIN_PARAMETERS: Final = frozenset(("use_ssl", "user_id", "user_agent", "session_id"))
+"""Those of a Spark Connect address that hold no secret."""
+
+
+def setting(name: str, value: object) -> str:
+    """The value as it may be shown."""
+    if not _HARMLESS.fullmatch(name) or _TELLING.search(name):
+        return HIDDEN
+    return address(str(value))
+
+
+def settings(values: Mapping[str, object]) -> dict[str, str]:
+    """The settings as they may be shown."""
+    return {name: setting(name, value) for name, value in values.items()}
+
+
+def address(text: str) -> str:
+    """A URL without the user, the password and the parameters in it; a path as it is."""
+    if "://" not in text:
+        return text
+    return _PARAMETER.sub(_parameter, _USER.sub(f"{HIDDEN}@", text))
+
+
+def _parameter(found: re.Match[str]) -> str:
+    is_plain = found["name"][1:-1].lower() in _PLAIN_PARAMETERS
+    return found[0] if is_plain else found["name"] + HIDDEN
