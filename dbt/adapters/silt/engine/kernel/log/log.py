@@ -20,9 +20,9 @@ from dbt.adapters.silt.engine.kernel.errors import (
     TableDamagedError,
     VersionNotFoundError,
 )
+from dbt.adapters.silt.engine.kernel.files.file_guard import FileGuard
 from dbt.adapters.silt.engine.kernel.log import history
 from dbt.adapters.silt.engine.kernel.log.checkpoint import write_checkpoint
-from dbt.adapters.silt.engine.kernel.files.file_guard import FileGuard
 from dbt.adapters.silt.engine.kernel.log.checksum import write_checksum
 from dbt.adapters.silt.engine.kernel.log.cleanup import clean_up, expiry
 from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile, read_commit
