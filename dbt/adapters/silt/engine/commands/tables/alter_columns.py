@@ -48,6 +48,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
 from dbt.adapters.silt.engine.kernel.table.storable_schema import check_storable, is_void
 from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, ReadSet, as_json
 from dbt.adapters.silt.engine.sql.ast import ColumnChange, Name, NewColumn
+from dbt.adapters.silt.engine.sql.query.quotes import for_any_session
 
 
 def add_columns(
@@ -366,7 +367,7 @@ def _check_conditions(spark: SparkSession, target: Target, metadata: Metadata) -
 
 def _finds_its_columns(empty: DataFrame, expression: str) -> bool:
     try:
-        empty.select(F.expr(f"({expression}\n)")).schema  # noqa: B018 -- Spark looks the columns up when asked for it
+        empty.select(F.expr(f"({for_any_session(expression)}\n)")).schema  # noqa: B018 -- Spark looks the columns up when asked for it
     except AnalysisException:
         return False
     return True

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
 from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
 from dbt.adapters.silt.engine.sql.cursor import Cursor
+from dbt.adapters.silt.engine.sql.query.quotes import for_any_session
 from dbt.adapters.silt.engine.sql.tokens import tokenize
 
 _DEFAULT = "DEFAULT"
@@ -73,4 +74,4 @@ def _is_computed(field: StructField, values: Sequence[str], table: str) -> bool:
 
 
 def _written(value: str, field: StructField) -> str:
-    return f"cast(({field.default}) as {field.type.sql_name})" if _is_default(value) else value
+    return f"cast(({for_any_session(field.default)}\n) as {field.type.sql_name})" if _is_default(value) else value
