@@ -24,7 +24,15 @@ def add_columns(context: Context, statement: ast.AddColumns) -> Result:
     """ALTER TABLE ... ADD COLUMNS."""
     for column in statement.columns:
         refuse_calls(context, column.default, "a column's default", ".".join(statement.table))
-    columns = tuple(replace(column, default=_default(context, column.default)) for column in statement.columns)
+        refuse_calls(context, column.generated, f"the generated column `{column.path[-1]}`", ".".join(statement.table))
+    columns = tuple(
+        replace(
+            column,
+            default=_default(context, column.default),
+            generated=None if column.generated is None else context.kept(column.generated),
+        )
+        for column in statement.columns
+    )
     return _altered(
         context,
         statement,
