@@ -17,6 +17,7 @@ WAREHOUSE_METHODS = [
     "execute",
     "for_session",
     "forget_reads",
+    "parsed",
     "query",
     "schema_of",
     "snapshot",

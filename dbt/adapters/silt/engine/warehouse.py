@@ -42,6 +42,7 @@ from dbt.adapters.silt.engine.catalog.layout import local_stores
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.spark import errors, frame_source
 from dbt.adapters.silt.engine.commands.spark.required_settings import configure
+from dbt.adapters.silt.engine.commands.spark.session_quotes import quotes_for
 from dbt.adapters.silt.engine.commands.spark.shared_storage import SharedStorage
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings, never
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
@@ -50,6 +51,7 @@ from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from dbt.adapters.silt.engine.sql.ast import Query, Statement, is_path
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
+from dbt.adapters.silt.engine.sql.query.quotes import as_read
 from dbt.adapters.silt.engine.statements.conflict_retry import ConflictRetry
 from dbt.adapters.silt.engine.statements.execute import dataframe_write
 from dbt.adapters.silt.engine.statements.execute.written import Written
@@ -215,7 +217,9 @@ class Warehouse:
         """
         frame_source.check(df)
         view = f"__silt_rows_{self.settings.clock.new_id()}"
-        statement = dataframe_write.statement(table, view, mode, options)
+        if "replace_where" in options and isinstance(options["replace_where"], str):
+            options["replace_where"] = self._read(options["replace_where"])
+        statement = dataframe_write.statement(self._read(table), view, mode, options)
         settings = self._write_settings(statement, txn, options.get("user_metadata"))
         same = df.sparkSession is self.spark
         house = self if same else self._seen_by(df.sparkSession, self._read_history)
@@ -238,7 +242,7 @@ class Warehouse:
             >>> warehouse.transaction_version("orders", "load")
             41
         """
-        return dataframe_write.recorded_version(self._namespace, table, app_id)
+        return dataframe_write.recorded_version(self._namespace, self._read(table), app_id)
 
     def query(self, text: str, parameters: dict[str, Any] | list[Any]) -> DataFrame:
         """The rows of a query with parameters, named (`:name`) or not (`?`), as `SparkSession.sql` takes them.
@@ -248,7 +252,7 @@ class Warehouse:
             [Row(id=1)]
         """
         with errors.mapped():
-            resolved = self._context(WriteSettings()).resolver.query(text)
+            resolved = self._context(WriteSettings()).resolver.query(self._read(text))
             return self.spark.sql(resolved.texts[0], parameters)
 
     def table(self, name: str, version: int | None = None) -> DataFrame:
@@ -265,7 +269,7 @@ class Warehouse:
         """The rows of several tables and views, by their SQL names, all as of one moment."""
         with errors.mapped():
             resolver = self._context(WriteSettings()).resolver
-            resolved = resolver.resolve([SqlFragment(f"select * from {name}") for name in names])
+            resolved = resolver.resolve([SqlFragment(self._read(f"select * from {name}")) for name in names])
             return [self.spark.sql(text) for text in resolved.texts]
 
     def execute(
@@ -281,7 +285,7 @@ class Warehouse:
         """As `sql`, giving the result as a value: a query's rows, not yet computed, or the outcome of a change.
 
         Args:
-            statement: its text, or what `parse` made of it.
+            statement: its text, or what `parsed` made of it.
             commit_info: further fields of the commit's `commitInfo`.
             isolation_level: of this statement's commit; None takes the warehouse's setting, then the table's.
             user_metadata: see `sql`.
@@ -292,7 +296,7 @@ class Warehouse:
             >>> outcome.operation, outcome.version, outcome.rows_updated
             ('UPDATE', 2, 1)
         """
-        parsed = parse(statement) if isinstance(statement, str) else statement
+        parsed = self.parsed(statement) if isinstance(statement, str) else statement
         settings = self._write_settings(parsed, txn, user_metadata)
         commit = replace(
             settings.commit,
@@ -300,6 +304,14 @@ class Warehouse:
             commit_info=dict(commit_info or {}),
         )
         return self._run(parsed, replace(settings, commit=commit, replace_tables=replace_tables))
+
+    def parsed(self, text: str) -> Statement:
+        """The statement in a text, whose quotes are read as the session's settings say.
+
+        Raises:
+            StatementSyntaxError, UnsupportedStatementError: as of `sql`.
+        """
+        return parse(self._read(text))
 
     def written(self, statement: Statement) -> Written | None:
         """The table of the warehouse that a statement would change; None where it would change none. Runs nothing.
@@ -324,7 +336,7 @@ class Warehouse:
         """
         context = self._context(WriteSettings())
         alone = replace(context, resolver=replace(context.resolver, read_history=None))
-        return alone.dataframe(query).schema
+        return alone.dataframe(self._read(query)).schema
 
     def snapshot(self, name: RelationName) -> Snapshot:
         """The newest snapshot of a table of the warehouse.
@@ -353,6 +365,10 @@ class Warehouse:
         here, other = self._namespace, copy(self)
         other._open(Namespace(spark, here.catalog, here.database, here.schema), read_history)
         return other
+
+    def _read(self, text: str) -> str:
+        """The text in the form that the engine reads; what is no text is left for others to refuse."""
+        return as_read(text, quotes_for(self.spark, text)) if isinstance(text, str) else text
 
     def _write_settings(
         self, statement: Statement, txn: tuple[str, int] | None, user_metadata: str | None

@@ -23,7 +23,7 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance import vacuum
 from dbt.adapters.silt.engine.kernel.table import active_files
-from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DomainMetadata, Metadata, SetTransaction
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DomainMetadata, Json, Metadata, SetTransaction
 from dbt.adapters.silt.engine.kernel.table.clustering import CLUSTERING_DOMAIN
 from dbt.adapters.silt.engine.kernel.table.column_mapping import MAX_COLUMN_ID, max_column_id
 from dbt.adapters.silt.engine.kernel.table.features import check_writable, merged
@@ -35,6 +35,7 @@ from dbt.adapters.silt.engine.kernel.transaction import commit as transaction
 from dbt.adapters.silt.engine.kernel.transaction.changes import (
     NOT_DONE,
     RESTORE_OPERATION,
+    RESTORED_VERSION,
     Changes,
     Operation,
     ReadSet,
@@ -245,5 +246,11 @@ def _operation(point: RestorePoint, then: Snapshot, back: pa.Table, gone: pa.Tab
         "removedFilesSize": active_files.size(gone),
         "restoredFilesSize": active_files.size(back),
     }
-    named = {"version": point.version if point.timestamp is None else None, "timestamp": point.timestamp}
+    named: dict[str, Json] = {
+        "version": point.version if point.timestamp is None else None,
+        "timestamp": point.timestamp,
+    }
+    if point.timestamp is not None:
+        # What a time means to the log may change, when commits are cleaned up or files are copied.
+        named[RESTORED_VERSION] = point.version
     return Operation(RESTORE_OPERATION, named, as_strings(metrics))

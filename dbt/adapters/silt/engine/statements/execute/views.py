@@ -53,7 +53,7 @@ def alter_view_query(context: Context, statement: ast.AlterViewQuery) -> Result:
     _columns_of(context, name, statement.query)
     changed = replace(
         view,
-        text=statement.query,
+        text=context.kept(statement.query),
         columns=(),
         current_database=context.namespace.database,
         current_schema=context.namespace.schema,
@@ -99,7 +99,7 @@ def _create_temporary_view(context: Context, statement: ast.CreateView) -> Resul
     columns = tuple(column.name for column in statement.columns)
     _check_column_count(statement.name[0], columns, context.spark.sql(resolved.texts[0]).columns)
     context.spark.catalog.dropTempView(statement.name[0])
-    context.namespace.temporary[statement.name[0].lower()] = TemporaryView(statement.query, columns)
+    context.namespace.temporary[statement.name[0].lower()] = TemporaryView(context.kept(statement.query), columns)
     return _NOTHING
 
 
@@ -132,7 +132,7 @@ def _check_column_count(name: str, columns: tuple[str, ...], found: list[str]) -
 def _view(context: Context, name: RelationName, statement: ast.CreateView) -> View:
     return View(
         name=name,
-        text=statement.query,
+        text=context.kept(statement.query),
         columns=statement.columns,
         comment=statement.comment,
         properties=statement.properties,
