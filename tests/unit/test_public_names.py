@@ -59,6 +59,7 @@ ERRORS = [
     "NotATableError",
     "NotNullViolationError",
     "NotWrittenError",
+    "PartitionValueError",
     "ProtocolChangedError",
     "RelationExistsError",
     "RelationNotFoundError",
