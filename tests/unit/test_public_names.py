@@ -61,6 +61,7 @@ ERRORS = [
     "NotATableError",
     "NotNullViolationError",
     "NotWrittenError",
+    "PartitionValueError",
     "ProtocolChangedError",
     "RelationExistsError",
     "RelationNotFoundError",

@@ -37,6 +37,7 @@
         MultipleSourceRowsError
         ValueNotCastableError
         ReplaceWhereMismatchError
+        PartitionValueError
       TableDamagedError                repair or restore the table's files
         CorruptLogError
         MissingLogVersionError
@@ -348,6 +349,12 @@ class ReplaceWhereMismatchError(DataRejectedError):
     """A row written by REPLACE WHERE lies outside its predicate."""
 
     code = "SILT_REPLACE_WHERE_MISMATCH"
+
+
+class PartitionValueError(DataRejectedError):
+    """A partition column would hold a value that the log, or a folder's name, cannot hold: an empty text, say."""
+
+    code = "SILT_PARTITION_VALUE"
 
 
 class TableDamagedError(SiltError):

@@ -155,11 +155,13 @@ def _grouped(
     by_values: dict[tuple[str | None, ...], list[str]] = defaultdict(list)
     columns = (files["partition_values"].to_pylist(), files["tags"].to_pylist())
     for path, values, tags in zip(paths, *columns, strict=True):
-        if in_file and dict(tags or ()).get(partitions.IN_FILE_TAG) == "true":
+        given = dict(values)
+        texts = tuple(given.get(member.physical_name) for member in partitioning)
+        # An empty text is null in the log, though earlier versions of this engine left an empty string in the file.
+        if in_file and "" not in texts and dict(tags or ()).get(partitions.IN_FILE_TAG) == "true":
             whole.append(path)
         else:
-            given = dict(values)
-            by_values[tuple(given.get(member.physical_name) for member in partitioning)].append(path)
+            by_values[texts].append(path)
     groups = [_Files(tuple(group), partition_columns, (values,) * len(group)) for values, group in by_values.items()]
     if len(groups) > most_literal:
         groups = [
