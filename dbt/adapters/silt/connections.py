@@ -12,11 +12,10 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.sql.connections import SQLConnectionManager
 from dbt_common.clients.agate_helper import empty_table
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.commands.spark.errors import without_java_stack
+from dbt.adapters.silt.engine.commands.spark.errors import of_spark, without_java_stack
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.records.journal import CommitJournal
 from dbt.adapters.silt.records.units import Unit
@@ -144,11 +143,12 @@ class SiltConnectionManager(SQLConnectionManager):
             yield
         except DbtRuntimeError:
             raise
-        except SiltError as error:
-            raise DbtDatabaseError(str(error)) from error
-        except (PySparkException, Py4JJavaError) as error:
-            raise DbtDatabaseError(without_java_stack(_without_plan(error))) from error
         except Exception as error:
+            known = of_spark(error)
+            if isinstance(known, SiltError):
+                raise DbtDatabaseError(str(known)) from error
+            if isinstance(known, PySparkException):
+                raise DbtDatabaseError(without_java_stack(_without_plan(known))) from error
             logger.debug(f"Error while running:\n{sql}")
             raise DbtRuntimeError(f"{type(error).__name__}: {error}") from error
 

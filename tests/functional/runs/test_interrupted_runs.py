@@ -1,4 +1,7 @@
-"""Ctrl-C: the Spark jobs of the run end, and so does dbt; what had committed stays, and no table is half-written."""
+"""Ctrl-C and SIGTERM: the Spark jobs of the run end, and so does dbt, which says last how to go on.
+
+What had committed stays, and no table is half-written.
+"""
 
 from __future__ import annotations
 
@@ -30,23 +33,35 @@ _PROJECT = {
 }
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("interrupted")
     for name, text in _PROJECT.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    assert _dbt(tmp_path, "run", "--select", "quick", "appended").wait(timeout=300) == 0
-    return tmp_path
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    assert _dbt(folder, "run", "--select", "quick", "appended").wait(timeout=300) == 0
+    return folder
 
 
-def test_ctrl_c_stops_spark_and_leaves_each_table_as_it_was_or_as_it_is_to_be(project: Path) -> None:
-    process = _dbt(project, "run")
+# A terminal sends SIGINT to all of its processes, a scheduler SIGTERM to dbt alone.
+@pytest.mark.parametrize(
+    ("send", "number", "code", "reason"),
+    [(os.killpg, signal.SIGINT, 2, "Interrupted"), (os.kill, signal.SIGTERM, 143, "Ended by SIGTERM")],
+    ids=["Ctrl-C", "SIGTERM"],
+)
+def test_an_interrupt_stops_spark_leaves_each_table_as_it_was_or_is_to_be_and_says_how_to_go_on(
+    project: Path, send: Callable[[int, int], None], number: int, code: int, reason: str
+) -> None:
+    before = _table(project, "quick").version()
+    process = _dbt(project, "run", "--target", "dev")
     _wait(process, lambda: _is_being_written(project, "made") and _is_being_written(project, "appended"))
-    os.killpg(process.pid, signal.SIGINT)
-    assert process.wait(timeout=120) != 0
+    send(process.pid, number)
+    assert process.wait(timeout=120) == code
     _wait(None, lambda: not _lives(process.pid))
+    last = (project / "output.log").read_text().rstrip().splitlines()[-1]
+    assert last.endswith(f"{reason}: what was committed stays, and `dbt retry --target dev` runs what is left.")
 
-    assert _table(project, "quick").version() == 1
+    assert _table(project, "quick").version() == before + 1
     assert _table(project, "appended").to_pyarrow_table().to_pylist() == [{"k": 1}]
     assert not DeltaTable.is_deltatable(str(project / "warehouse/main/made"))
     results = json.loads((project / "target/run_results.json").read_text())["results"]
@@ -60,9 +75,15 @@ def test_ctrl_c_stops_spark_and_leaves_each_table_as_it_was_or_as_it_is_to_be(pr
 def _dbt(project: Path, *arguments: str) -> subprocess.Popen[bytes]:
     """dbt in a process group of its own, as a terminal would start it."""
     dbt = str(Path(sys.executable).with_name("dbt"))
+    path = f"{Path(dbt).parent}:{os.environ['PATH']}"
     with (project / "output.log").open("ab") as log:
         return subprocess.Popen(
-            [dbt, "--no-use-colors", *arguments], cwd=project, stdout=log, stderr=log, start_new_session=True
+            [dbt, "--no-use-colors", *arguments],
+            cwd=project,
+            env={**os.environ, "PATH": path},
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
         )
 
 

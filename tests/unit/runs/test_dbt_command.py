@@ -14,7 +14,7 @@ from typing import Any
 import click
 import pytest
 
-from dbt.adapters.silt.runs.dbt_command import DbtCommand, command_line, dbt_program
+from dbt.adapters.silt.runs.dbt_command import DbtCommand, command_line, dbt_program, retry_line
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,21 @@ from dbt.adapters.silt.runs.dbt_command import DbtCommand, command_line, dbt_pro
 )
 def test_leaves_its_variables_out_and_quotes_for_a_shell(arguments: list[str], line: str) -> None:
     assert command_line("run", "dbt", arguments) == line
+
+
+@pytest.mark.parametrize(
+    ("line", "retry"),
+    [
+        ("dbt run -s 'a b' --full-refresh", "dbt retry"),
+        ("dbt build --target prod --threads 2 --project-dir='it''s'", "dbt retry --target prod --project-dir=its"),
+        (
+            "/env/bin/dbt --quiet seed --profiles-dir 'my profiles' -t dev",
+            "/env/bin/dbt retry --profiles-dir 'my profiles' -t dev",
+        ),
+    ],
+)
+def test_the_retry_of_a_command_is_of_the_same_project_and_target(line: str, retry: str) -> None:
+    assert retry_line(line) == retry
 
 
 @pytest.mark.parametrize(("folder", "program"), [("bin", "dbt"), ("elsewhere", "{started}")])

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.runs.interrupted_results import enter_unfinished
+from dbt.adapters.silt.records.run_registry import RunEntry
+from dbt.adapters.silt.runs.interrupted_results import advice, enter_unfinished
 
 
 @pytest.fixture
@@ -36,3 +37,15 @@ def test_the_results_of_another_command_stay_as_they_are(results: Path) -> None:
 def test_results_that_were_not_written_are_not_made(tmp_path: Path) -> None:
     assert not enter_unfinished(tmp_path, "I1", ["model.shop.days"])
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("has_results", "how"),
+    [
+        (True, "`dbt retry` runs what is left"),
+        (False, "`dbt run --vars '{silt_run_id: R1}'` continues it"),
+    ],
+)
+def test_the_advice_after_an_interrupt_is_a_line_to_type(has_results: bool, how: str) -> None:
+    entry = RunEntry("I1", "R1", "dbt run", "/shop", "2026-01-01T00:00:00+00:00")
+    assert advice(entry, has_results, "/shop", "Interrupted") == f"Interrupted: what was committed stays, and {how}."

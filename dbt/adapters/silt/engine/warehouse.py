@@ -107,14 +107,15 @@ class Warehouse:
         spark: the session that runs the work; settings that correctness rests on are set in it.
         location: the folder of the warehouse; made when the first schema is.
         database: the name of the warehouse in three-part names.
-        schema: where a name without a schema is looked up; made when it is absent.
+        schema: where a name without a schema is looked up; made when it is absent and the folder can be written.
         databases: more warehouses by name: name -> location.
         settings: how it commits.
 
     Raises:
         InvalidSettingError: a location is of a kind that is not supported, the session has a conflicting setting, or
             its Spark runs where it does not see a location.
-        StorageError: the folder cannot be written.
+        StorageError: the folder is not there and cannot be made, or cannot be read. One that can only be read opens;
+            the first statement that would write is refused.
 
     Example:
         >>> warehouse = Warehouse(spark, folder)
@@ -137,7 +138,7 @@ class Warehouse:
         self.settings = settings or WarehouseSettings()
         stores = local_stores({database: location, **(databases or {})})
         catalog = Catalog(stores, self.settings.clock)
-        catalog.create_schema(database, schema, if_not_exists=True)
+        catalog.open_schema(database, schema)
         self._storage = SharedStorage(tuple(stores.values()))
         self._retry_queue = RetryQueue()
         self._open(Namespace(spark, catalog, database, schema), None)
@@ -182,6 +183,7 @@ class Warehouse:
         """
         return self.execute(text, txn, user_metadata=user_metadata).rows(self.spark)
 
+    @errors.mapped()
     def write(
         self,
         df: DataFrame,
@@ -244,6 +246,7 @@ class Warehouse:
         """
         return dataframe_write.recorded_version(self._namespace, self._read(table), app_id)
 
+    @errors.mapped()
     def query(self, text: str, parameters: dict[str, Any] | list[Any]) -> DataFrame:
         """The rows of a query with parameters, named (`:name`) or not (`?`), as `SparkSession.sql` takes them.
 
@@ -251,9 +254,8 @@ class Warehouse:
             >>> warehouse.query("select id from orders where amount > :least", {"least": 5}).collect()
             [Row(id=1)]
         """
-        with errors.mapped():
-            resolved = self._context(WriteSettings()).resolver.query(self._read(text))
-            return self.spark.sql(resolved.texts[0], parameters)
+        resolved = self._context(WriteSettings()).resolver.query(self._read(text))
+        return self.spark.sql(resolved.texts[0], parameters)
 
     def table(self, name: str, version: int | None = None) -> DataFrame:
         """The rows of a table or view, by its SQL name, as of the newest version or of the one given.
@@ -265,13 +267,14 @@ class Warehouse:
         travel = "" if version is None else f" version as of {int(version)}"
         return self.sql(f"select * from {name}{travel}")
 
+    @errors.mapped()
     def tables(self, names: Sequence[str]) -> list[DataFrame]:
         """The rows of several tables and views, by their SQL names, all as of one moment."""
-        with errors.mapped():
-            resolver = self._context(WriteSettings()).resolver
-            resolved = resolver.resolve([SqlFragment(self._read(f"select * from {name}")) for name in names])
-            return [self.spark.sql(text) for text in resolved.texts]
+        resolver = self._context(WriteSettings()).resolver
+        resolved = resolver.resolve([SqlFragment(self._read(f"select * from {name}")) for name in names])
+        return [self.spark.sql(text) for text in resolved.texts]
 
+    @errors.mapped()
     def execute(
         self,
         statement: str | Statement,
@@ -327,6 +330,7 @@ class Warehouse:
         table = self._namespace.name_in_warehouse(name)
         return None if table is None else Written(table, statement.effect)
 
+    @errors.mapped()
     def schema_of(self, query: str) -> StructType:
         """The schema of a query, without running it.
 
@@ -351,6 +355,7 @@ class Warehouse:
         if self._read_history is not None:
             self._read_history.forget(self.catalog.table(name))
 
+    @errors.mapped()
     def _open(self, namespace: Namespace, read_history: ReadHistory | None) -> None:
         """Sets what belongs to one session: what its names mean, its views, and what it has read."""
         configure(namespace.spark)

@@ -56,6 +56,22 @@ class DbtCommand:
         return cls(name, line, os.getcwd(), state, announces_end="flags" in seen, by_a_person=by_a_person)
 
 
+_WHERE = ("--project-dir", "--profiles-dir", "--profile", "--target", "-t", "--target-path")
+"""The options, each with a value, that say which project and target a command is about."""
+
+
+def retry_line(line: str) -> str:
+    """The `dbt retry` that repeats what is left of a command, from the folder that it was typed in."""
+    program, *arguments = shlex.split(line)
+    kept: list[str] = []
+    for position, each in enumerate(arguments):
+        if each.partition("=")[0] in _WHERE:
+            kept.append(each)
+        elif position and arguments[position - 1] in _WHERE:
+            kept.append(each)
+    return shlex.join([program, RETRY, *kept])
+
+
 def command_line(command: str, program: str, arguments: Sequence[str]) -> str:
     """The line that repeats a dbt command, without its `--vars`; the bare command if the arguments are another's.
 

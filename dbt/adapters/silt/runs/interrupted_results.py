@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from dbt.adapters.silt.records.run_registry import RunEntry
+from dbt.adapters.silt.runs.dbt_command import retry_line
 from dbt.adapters.silt.runs.retry import RESULTS_FILE
 
 
@@ -39,6 +41,21 @@ def enter_unfinished(folder: Path, invocation_id: str, selected: Iterable[str]) 
     temporary.write_text(json.dumps(document), encoding="utf-8")
     os.replace(temporary, path)
     return True
+
+
+def advice(entry: RunEntry, has_results: bool, directory: str, reason: str) -> str:
+    """What to type after a run that was interrupted: its last line, below the traceback that dbt prints.
+
+    Args:
+        has_results: whether `dbt retry` knows what is left.
+        directory: the folder that the command was typed in.
+        reason: why it ended, as the begin of a sentence.
+    """
+    if has_results:
+        how = f"`{retry_line(entry.command)}` runs what is left"
+    else:
+        how = f"`{entry.continuing_command(directory)}` continues it"
+    return f"{reason}: what was committed stays, and {how}."
 
 
 def _skipped(unique_id: str) -> dict[str, Any]:

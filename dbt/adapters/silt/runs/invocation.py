@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -25,9 +26,10 @@ from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.sql.ast import Statement
 from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry, variables_text
 from dbt.adapters.silt.records.units import RunContext
+from dbt.adapters.silt.runs import termination
 from dbt.adapters.silt.runs.announcement import Announcement
 from dbt.adapters.silt.runs.dbt_command import RETRY, DbtCommand
-from dbt.adapters.silt.runs.interrupted_results import enter_unfinished
+from dbt.adapters.silt.runs.interrupted_results import advice, enter_unfinished
 from dbt.adapters.silt.runs.resume import ResumeRule, resumable
 from dbt.adapters.silt.runs.retry import PreviousResults, Retry
 from dbt.adapters.silt.runs.run_id import LogicalRun, RunSources, choose_run
@@ -71,6 +73,7 @@ class Invocation:
         self.project_root = Path(given or os.getcwd())
         self.target_path = Path(getattr(config, "project_target_path", None) or self.project_root / "target")
         self._registry = RunRegistry(self.target_path)
+        termination.install()
         self._typed = DbtCommand.current(str(self._flag("which")))
         if self._typed.announces_end:
             add_callback_to_manager(self._on_event)
@@ -184,13 +187,17 @@ class Invocation:
             if self._typed.announces_end and not self._is_over:
                 return
             entered, self._entered = self._entered, None
+        error = sys.exc_info()[1]
+        termination.set_exit_code(error)
         if entered is not None:
-            error = sys.exc_info()[1]
             failed = isinstance(error, click.ClickException) and error.exit_code == _FAILED
             finished = error is self._around or failed
             cause = getattr(error, "exception", error)  # dbt wraps what ends a command
             interrupted = not finished and isinstance(cause, (KeyboardInterrupt, SystemExit))
-            self._mark(entered, finished, interrupted and self._enter_unfinished())
+            has_results = interrupted and self._enter_unfinished()
+            self._mark(entered, finished, has_results)
+            if interrupted:
+                self._advise(entered, has_results)
 
     def _on_event(self, event: EventMsg) -> None:
         self._is_over = self._is_over or event.info.name == "CommandCompleted"
@@ -203,6 +210,14 @@ class Invocation:
         except OSError as error:
             logger.warning(f"The nodes that had not run are not in dbt's results, so `dbt retry` will refuse: {error}")
             return False
+
+    def _advise(self, entered: str, has_results: bool) -> None:
+        """Says last what to type; a registry that cannot be read has been warned of."""
+        reason = "Ended by SIGTERM" if termination.was_received() else "Interrupted"
+        with contextlib.suppress(SiltError):
+            entry = self._registry.find(entered)
+            if entry is not None:
+                logger.info(advice(entry, has_results, self._typed.directory, reason))
 
     def _mark(self, entered: str, finished: bool, has_results: bool) -> None:
         """Marks the end; only warns where that fails: the commits stand, and dbt has still to write its results."""

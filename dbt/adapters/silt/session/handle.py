@@ -11,11 +11,10 @@ from typing import Any, Protocol
 import agate
 import pyarrow as pa
 from dbt_common.exceptions import DbtRuntimeError
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.silt.column import rows_of, to_agate
+from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
 from dbt.adapters.silt.engine.sql.split import split_statements
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse
 from dbt.adapters.silt.records.units import Unit
@@ -96,7 +95,7 @@ class SiltHandle:
             self._check_not_cancelled()
             with self._tagged(self.runner.job_tags()):
                 yield
-        except (PySparkException, Py4JJavaError):
+        except Exception:
             self._check_not_cancelled()
             raise
         finally:
@@ -118,8 +117,9 @@ class SiltHandle:
 
     def _interrupt(self) -> None:
         # Repeatedly: a statement is several Spark jobs, and the next may start after the last was stopped.
-        while not self._idle.wait(_INTERRUPT_SECONDS):
-            self.session.interruptAll()
+        with contextlib.suppress(*SPARKS):  # a Spark that is gone runs nothing any more
+            while not self._idle.wait(_INTERRUPT_SECONDS):
+                self.session.interruptAll()
 
 
 _INTERRUPT_SECONDS = 0.1

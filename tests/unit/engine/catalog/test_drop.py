@@ -14,6 +14,7 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.kernel.clock import FixedClock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import (
+    NoSpaceError,
     RelationNotFoundError,
     SchemaNotFoundError,
     StorageError,
@@ -21,6 +22,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.storage.faulty_store import Fault, FaultKind, FaultyStore
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResult
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, Metadata, parse, serialize
@@ -193,6 +195,29 @@ def test_a_table_that_a_begun_drop_left_whole_is_not_hidden_by_later_damage(
         Catalog({"silt": CutOffStore(str(warehouse), [1], after=True)}).drop_table(ORDERS)
     (warehouse / "main" / "orders" / "_delta_log" / "00000000000000000000.json").write_bytes(b"{")
     assert catalog.find(ORDERS) is not None
+
+
+@pytest.mark.parametrize("written", [0, 1])
+def test_a_full_disk_keeps_no_table_from_being_dropped(
+    catalog: Catalog, create: Create, warehouse: Path, written: int
+) -> None:
+    pinned = create(ORDERS).store.pin("_delta_log")
+    full = FaultyStore(LocalStore(warehouse), [Fault("put*", FaultKind.FULL, skip=written)])
+    Catalog({"silt": full}).drop_table(ORDERS)
+    assert os.listdir(warehouse / "main") == ["_schema.json"]
+    with pytest.raises(ObjectMissing):
+        pinned.put_if_absent(commit_name(1), APPEND)
+    assert catalog.find(ORDERS) is None
+
+
+def test_on_a_full_disk_one_version_of_a_table_is_not_dropped(
+    catalog: Catalog, create: Create, warehouse: Path
+) -> None:
+    create(ORDERS)
+    full = FaultyStore(LocalStore(warehouse), [Fault("put*", FaultKind.FULL)])
+    with pytest.raises(NoSpaceError, match="No space left on device"):
+        Catalog({"silt": full}).drop_table(ORDERS, version=0)
+    assert catalog.table(ORDERS).snapshot().version == 0
 
 
 def test_files_that_cannot_be_deleted_do_not_undo_the_drop(

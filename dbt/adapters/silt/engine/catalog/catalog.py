@@ -32,6 +32,7 @@ from dbt.adapters.silt.engine.catalog.names import RelationName, check_identifie
 from dbt.adapters.silt.engine.catalog.tables import Tables
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import (
+    ReadOnlyStorageError,
     RelationExistsError,
     RelationNotFoundError,
     SchemaNotFoundError,
@@ -102,6 +103,20 @@ class Catalog:
         """Whether there is such a schema; False, too, where there is no such database."""
         store = self._databases.get(check_identifier(database, "database"))
         return store is not None and layout.is_schema(store, check_identifier(schema, "schema"))
+
+    def open_schema(self, database: str, schema: str) -> None:
+        """Makes the schema where it is not there; a warehouse that can only be read stays as it is.
+
+        Raises:
+            StorageError: the warehouse is not there and cannot be made, or its storage failed.
+        """
+        if self.has_schema(database, schema):
+            return
+        try:
+            self.create_schema(database, schema, if_not_exists=True)
+        except ReadOnlyStorageError:
+            if self._store(database).folder_modified_ms("") is None:
+                raise
 
     def create_schema(self, database: str, schema: str, if_not_exists: bool = False) -> None:
         """Makes a schema, and the warehouse's root where it does not exist.

@@ -58,14 +58,23 @@ def make_schema(store: Store, schema: str, clock: Clock) -> PutResult:
         with exclusive(store, "", clock):
             store.make_folder(schema)
             return store.put_if_absent(f"{schema}/{_SCHEMA_MARKER}", serialize_schema(clock.now_ms()))
-    except (ObjectExists, ObjectMissing, StorageError) as error:
-        reason = error.problem if isinstance(error, StorageError) else "a file is where a folder is to be"
-        raise StorageError(
-            f"the warehouse {store.root} cannot be made or written ({reason})",
-            table=schema,
-            remedy="Make that folder writable, or set `warehouse` to another one",
-            details={"warehouse": store.root},
-        ) from error
+    except (ObjectExists, ObjectMissing) as error:
+        raise _not_made(store, schema, StorageError(_IN_THE_WAY, remedy=_AWAY)) from error
+    except StorageError as error:
+        raise _not_made(store, schema, error) from error
+
+
+_IN_THE_WAY = "a file, or a link that leads nowhere, is where a folder is to be"
+_AWAY = "Move it away, or set `warehouse` to another folder"
+
+
+def _not_made(store: Store, schema: str, reason: StorageError) -> StorageError:
+    return type(reason)(
+        f"the warehouse {store.root} cannot be made or written ({reason.problem})",
+        table=schema,
+        remedy=reason.action,
+        details={"warehouse": store.root},
+    )
 
 
 @contextmanager
@@ -161,7 +170,17 @@ def local_stores(locations: Mapping[str, str]) -> dict[str, Store]:
     """The store of each database, from its location.
 
     Raises:
-        InvalidSettingError: a location is in no local or mounted file system.
+        InvalidSettingError: a location is in no local or mounted file system, or is a file.
+    """
+    check_locations(locations)
+    return {name: LocalStore(local_path(location)) for name, location in locations.items()}
+
+
+def check_locations(locations: Mapping[str, str]) -> None:
+    """Passes where each database's location is a folder or can become one; nothing is made.
+
+    Raises:
+        InvalidSettingError: a location is in no local or mounted file system, or is a file.
     """
     for name, location in locations.items():
         if not is_local(location):
@@ -169,7 +188,15 @@ def local_stores(locations: Mapping[str, str]) -> dict[str, Store]:
                 f"the database {name} at `{location}` is in no local or mounted file system: only these are supported",
                 remedy="Give the path of a folder",
             )
-    return {name: LocalStore(local_path(location)) for name, location in locations.items()}
+        above = os.path.abspath(local_path(location))
+        while not os.path.lexists(above):
+            above = os.path.dirname(above)
+        if not os.path.isdir(above):
+            kind = "a file" if os.path.exists(above) else "a link that leads nowhere"
+            raise InvalidSettingError(
+                f"the database {name} is to be the folder {local_path(location)}, and {above} is {kind}",
+                remedy="Move it away, or give the path of a folder",
+            )
 
 
 def local_folder(path: str) -> str:

@@ -12,6 +12,7 @@ from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentModificationError,
+    NoSpaceError,
     TableDamagedError,
     UnsupportedFeatureError,
 )
@@ -79,9 +80,23 @@ class Tables:
         end_log(self.log_of(store, name), self._clock)
 
     def drop(self, store: Store, name: RelationName, version: int | None = None) -> None:
-        """Ends a table; deletes the view that it hides first, so that none appears. `version` as in `end_log`."""
+        """Ends a table; deletes the view that it hides first, so that none appears. `version` as in `end_log`.
+
+        Where there is no space to end it, its folder is moved away at once: a writer that comes then finds another
+        folder than the one it has pinned, and loses as well.
+
+        Raises:
+            ConcurrentModificationError: see `end_log`.
+            NoSpaceError: there is no space, and only `version` is to be dropped: that takes a commit.
+        """
         store.delete(layout.document_path(name, VIEW_SUFFIX))
-        end_log(self.log_of(store, name), self._clock, version)
+        try:
+            end_log(self.log_of(store, name), self._clock, version)
+        except NoSpaceError:
+            if version is not None:
+                raise
+            layout.move_to_trash(store, layout.table_folder(name), self._clock)
+            self.forget(store.child(layout.table_folder(name)))
 
     def clear(self, store: Store, name: RelationName) -> bool:
         """Moves away the folder of a table whose log has ended; returns whether there was one."""

@@ -50,7 +50,11 @@
       UnavailableError                 repair the environment: storage, Java, Spark, settings
         StorageError
           NotWrittenError
+            NoSpaceError
+            ReadOnlyStorageError
         SparkUnavailableError
+          SparkEndedError
+        SparkFailedError
         InvalidSettingError
       InternalError                    report a bug
 
@@ -447,10 +451,40 @@ class NotWrittenError(StorageError):
     remedy = "Check that the storage can be written and has room, then run it again"
 
 
+class NoSpaceError(NotWrittenError):
+    """The file system, or the user's share of it, is full."""
+
+    code = "SILT_NO_SPACE"
+    remedy = "Free space there (`vacuum` and `drop table` do), then run it again"
+
+
+class ReadOnlyStorageError(NotWrittenError):
+    """The user of this process can read the storage, and cannot write it."""
+
+    code = "SILT_READ_ONLY"
+    remedy = "What only reads can go on; to write, make that folder writable, or set `warehouse` to another one"
+
+
 class SparkUnavailableError(UnavailableError):
     """Spark or Java is not available."""
 
     code = "SILT_SPARK_UNAVAILABLE"
+
+
+class SparkEndedError(SparkUnavailableError):
+    """The Java process of Spark ended while it was in use."""
+
+    code = "SILT_SPARK_ENDED"
+    remedy = (
+        "Give Spark more memory (`spark.driver.memory` in the profile's `spark_conf`) or let fewer `threads` share it, "
+        "then run it again"
+    )
+
+
+class SparkFailedError(UnavailableError):
+    """Spark gave up, for a reason that is neither the statement's nor the data's."""
+
+    code = "SILT_SPARK_FAILED"
 
 
 class InvalidSettingError(UnavailableError):

@@ -11,7 +11,7 @@ from typing import Any
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.errors import PySparkException
 
-from dbt.adapters.silt.engine.commands.spark.errors import without_java_stack
+from dbt.adapters.silt.engine.commands.spark.errors import of_spark, without_java_stack
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 
 
@@ -82,7 +82,8 @@ class ModelSource:
         return file != self.file and path.is_relative_to(self.root) and "site-packages" not in path.parts
 
 
-def _said(error: BaseException) -> str:
+def _said(raised: BaseException) -> str:
+    error = of_spark(raised) if isinstance(raised, Exception) else raised
     if isinstance(error, SiltError):
         return str(error)
     if isinstance(error, DbtRuntimeError):

@@ -10,7 +10,12 @@ import pytest
 from dbt.adapters.silt.engine.commands.maintenance.vacuum import Retention, Vacuumed, vacuum
 from dbt.adapters.silt.engine.commands.target import WriteSettings
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
-from dbt.adapters.silt.engine.kernel.errors import RetentionTooShortError, StorageError, UnsupportedFeatureError
+from dbt.adapters.silt.engine.kernel.errors import (
+    NoSpaceError,
+    RetentionTooShortError,
+    StorageError,
+    UnsupportedFeatureError,
+)
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.faulty_store import Fault, FaultKind, FaultyStore
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
@@ -141,6 +146,22 @@ def test_files_that_cannot_be_deleted_do_not_keep_the_others_and_the_history_say
     assert paths(reopened(log)) == {"kept"}
     run(log)
     assert files(log) == {"kept", "young"}
+
+
+@pytest.mark.parametrize("lite", [False, True])
+def test_on_a_full_disk_files_are_deleted_until_there_is_room_to_begin(lite: bool) -> None:
+    log, _ = aged((Fault("put_if_absent", FaultKind.FULL, times=3),))
+    vacuumed = run(log, lite=lite)
+    assert {"kept", "young"} == files(log)
+    assert [info.operation for info in infos(log)] == ["VACUUM START", "VACUUM END"]
+    assert len(vacuumed.garbage.files) == (3 if lite else 4)
+
+
+def test_where_all_garbage_makes_no_room_the_table_stays_and_the_disk_is_named() -> None:
+    log, _ = aged((Fault("put*", FaultKind.FULL),))
+    with pytest.raises(NoSpaceError, match="drop a table, or free space by other means"):
+        run(log)
+    assert paths(reopened(log)) == {"kept"}
 
 
 @pytest.mark.parametrize("operation", ["list_from", "list_folders", "put_if_absent", "read", "delete_empty_folder"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import multiprocessing
 import os
@@ -11,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.engine.kernel.errors import NotWrittenError, StorageError
+from dbt.adapters.silt.engine.kernel.errors import NoSpaceError, NotWrittenError, ReadOnlyStorageError, StorageError
+from dbt.adapters.silt.engine.kernel.storage import os_errors
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResult
+from tests.unprivileged import run_unprivileged
 
 WRITERS = 4
 FILES = 25
@@ -106,3 +109,63 @@ def test_descriptors_are_given_back(tmp_path: Path) -> None:
 
 def open_descriptors() -> int:
     return len(os.listdir("/dev/fd"))
+
+
+REFUSED = """
+import errno, os
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+os.mkdir("house")
+store, inner = LocalStore("house"), LocalStore("house/main/orders")
+store.put("f", b"old")
+os.chmod("house/f", 0)
+os.chmod("house", 0o555)
+asks = {
+    "put": lambda: store.put("f", b"new"), "put_if_absent": lambda: store.put_if_absent("g", b"new"),
+    "delete": lambda: store.delete("f"), "make_folder": lambda: store.make_folder("main"),
+    "check_writable": store.check_writable, "check_writable below": inner.check_writable,
+    "read": lambda: store.read("f"),
+    "opened": lambda: Catalog({"silt": store}).open_schema("silt", "main"),
+    "made": lambda: Catalog({"silt": inner}).open_schema("silt", "main"),
+}
+for name, ask in asks.items():
+    try:
+        ask()
+        print(name, "done", sep="|")
+    except SiltError as error:
+        print(name, error.code, error.action, sep="|")
+"""
+
+
+def test_what_the_system_does_not_allow_is_told_from_what_fails(tmp_path: Path) -> None:
+    done = run_unprivileged(REFUSED, tmp_path)
+    assert done.stderr == ""  # no file is said to be left
+    answers = [line.split("|") for line in done.stdout.splitlines()]
+    told = {name: rest for name, *rest in answers}
+    assert told.pop("read") == ["SILT_STORAGE", "Let the user of this process read it"]
+    assert told.pop("opened") == ["done"]
+    assert set(told) == {
+        "put",
+        "put_if_absent",
+        "delete",
+        "make_folder",
+        "check_writable",
+        "check_writable below",
+        "made",
+    }
+    assert {tuple(rest) for rest in told.values()} == {("SILT_READ_ONLY", ReadOnlyStorageError.remedy)}
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (errno.ENOSPC, NoSpaceError),
+        (errno.EDQUOT, NoSpaceError),
+        (errno.EROFS, ReadOnlyStorageError),
+        (errno.EIO, StorageError),
+    ],
+)
+def test_the_systems_number_says_what_a_write_that_failed_is(number: int, kind: type[StorageError]) -> None:
+    error = os_errors.failure("writing f", OSError(number, os.strerror(number)), is_write=True)
+    assert type(error) is kind and os.strerror(number) in str(error)

@@ -2,7 +2,8 @@
 
 A version of the log says that it began and how much it was to delete, another one that it ended. The files go in
 between, in any order: what is deleted is needed by no version that is left to read, so that a VACUUM that is killed
-has only done less, and the next one does the rest.
+has only done less, and the next one does the rest. On a full disk, files go before the first of the two, until there is
+room for it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dbt.adapters.silt.engine.commands import commit
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import (
     MetadataChangedError,
+    NoSpaceError,
     ProtocolChangedError,
     RetentionTooShortError,
     StorageError,
@@ -121,7 +123,7 @@ def vacuum(
     if dry_run:
         return Vacuumed(None, garbage)
     run = _Run(log, retention, settings)
-    started = _start(run, garbage)
+    started = _start_with_room(run, garbage)
     if started.version != snapshot.version + 1:
         garbage = _still_garbage(log, garbage, cutoff_ms)
     deleted, failure = _delete(log, garbage.files)
@@ -174,6 +176,23 @@ def _try_to_delete(log: DeltaLog, path: str) -> StorageError | None:
     except StorageError as error:
         return error
     return None
+
+
+def _start_with_room(run: _Run, garbage: Garbage) -> CommitResult:
+    """Writes that it begins. Where there is no space for that, garbage goes before, the largest file first.
+
+    Raises:
+        NoSpaceError: there is no garbage that would make room.
+    """
+    largest = sorted(garbage.files, key=lambda file: file.size)
+    while True:
+        try:
+            return _start(run, garbage)
+        except NoSpaceError as error:
+            if not largest:
+                remedy = "VACUUM may delete nothing more of this table now: drop a table, or free space by other means"
+                raise NoSpaceError(error.problem, remedy=remedy, table=run.log.name) from error
+            run.log.store.delete(largest.pop().path)
 
 
 def _start(run: _Run, garbage: Garbage) -> CommitResult:

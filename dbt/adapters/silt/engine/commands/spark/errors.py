@@ -4,22 +4,33 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
+from dbt.adapters.silt.engine.commands.spark import java_process
+from dbt.adapters.silt.engine.commands.spark.causes import Cause, causes
 from dbt.adapters.silt.engine.commands.spark.file_formats import format_of
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
     DataFileMissingError,
     DataRejectedError,
     InvalidStatementError,
+    NoSpaceError,
+    ReadOnlyStorageError,
     RelationNotFoundError,
+    SiltError,
+    SparkEndedError,
+    SparkFailedError,
     StatementSyntaxError,
+    StorageError,
     TableDamagedError,
 )
+
+SPARKS: Final = (PySparkException, Py4JError, ConnectionError, EOFError)
+"""What Python sees of a failure of Spark's; the last two, where its Java process is gone."""
 
 _STATEMENT: Mapping[str, type[InvalidStatementError]] = {
     "UNRESOLVED_COLUMN": ColumnNotFoundError,
@@ -35,13 +46,15 @@ _STATEMENT: Mapping[str, type[InvalidStatementError]] = {
 
 _MISSING = frozenset(("PATH_NOT_FOUND", "FAILED_READ_FILE.FILE_NOT_EXIST"))
 _UNREADABLE = "FAILED_READ_FILE"
+_NOT_ALLOWED = re.compile(r"Permission denied|AccessDeniedException|AccessControlException")
+_READ_ONLY = re.compile(r"Read-only file system")
+_NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded")
+"""Java tells these by the operating system's text alone."""
 
 
 @contextlib.contextmanager
 def mapped(table: str | None = None, version: int | None = None) -> Iterator[None]:
-    """Turns Spark's failures to read a data file, or to resolve a statement's names, into errors of this engine.
-
-    All others pass unchanged.
+    """Turns Spark's failures into errors of this engine; those that PySpark has a class for pass as they are.
 
     Args:
         table: the table that is read; None where more than one may be.
@@ -50,71 +63,98 @@ def mapped(table: str | None = None, version: int | None = None) -> Iterator[Non
         DataFileMissingError: a data file is not there.
         TableDamagedError: a data file cannot be read.
         InvalidStatementError: a name in the statement is unknown.
+        StorageError: a file cannot be read or written; NoSpaceError: for want of space.
+        SparkEndedError: Spark's Java process ended.
+        SparkFailedError: Spark failed for a reason that PySpark has no class for.
+        PySparkException: any other failure.
     """
     try:
         yield
-    except (PySparkException, Py4JJavaError) as error:
-        name, parameters = _described(error)
-        path = parameters.get("path", "")
-        if name in _MISSING:
-            raise DataFileMissingError(
-                f"the data file {path} is not there", table=table, version=version, details={"path": path}
-            ) from error
-        family = name.partition(".")[0]
-        if family in _STATEMENT:
-            raise _STATEMENT[family](first_line(error), table=table, version=version) from error
-        if family == _UNREADABLE and (format_of(path) or "parquet") != "parquet":
-            raise DataRejectedError(
-                f"the file {path} cannot be read as its columns are declared ({_root_cause(error)})",
-                remedy="Nothing was written: correct the file, or the types and options that it is read with",
-                details={"path": path},
-            ) from error
-        if family == _UNREADABLE:
-            raise TableDamagedError(
-                f"the data file {path} cannot be read ({_root_cause(error)})",
-                table=table,
-                version=version,
-                details={"path": path},
-            ) from error
-        raise
+    except SPARKS as error:
+        translated = of_spark(error, table, version)
+        if translated is error:
+            raise
+        raise translated from error
+
+
+def of_spark(error: Exception, table: str | None = None, version: int | None = None) -> Exception:
+    """The engine's error for a failure of Spark's; PySpark's own where there is none; any other error as it is."""
+    if isinstance(error, SiltError) or not isinstance(error, SPARKS):
+        return error
+    ended = java_process.ended(not isinstance(error, (PySparkException, Py4JJavaError)), table, version)
+    if ended is not None:
+        return ended
+    found = causes(error)
+    for cause in found:
+        named = _of_condition(cause, found[-1], table, version)
+        if named is not None:
+            return named
+    if not found:
+        return SparkFailedError(f"Spark did not answer ({error})") if isinstance(error, Py4JError) else error
+    return _of_storage(found[-1], table, version) or _of_pyspark(error, found)
 
 
 def condition(error: PySparkException | Py4JJavaError) -> str:
     """Spark's error condition; empty where the error has none."""
-    return _described(error)[0]
+    found = causes(error)
+    return found[0].condition if found else ""
 
 
-def first_line(error: PySparkException | Py4JJavaError) -> str:
-    """Spark's message, without its SQLSTATE, the plan and Java's stack; of the position of a syntax error, the line."""
-    text = str(error)
-    if isinstance(error, Py4JJavaError):
-        with contextlib.suppress(Py4JError):
-            text = str(error.java_exception.getMessage())
-    said, _, place = text.strip().partition("\n")[0].partition(" SQLSTATE:")
-    line = _LINE.search(place)
-    return f"{said.rstrip('.')} {line.group()})" if line else said
+def _of_condition(cause: Cause, root: Cause, table: str | None, version: int | None) -> SiltError | None:
+    """The error for a condition that the engine knows."""
+    name, path = cause.condition, cause.parameters.get("path", "")
+    family = name.partition(".")[0]
+    if family in _STATEMENT:
+        return _STATEMENT[family](cause.message, table=table, version=version)
+    if name not in _MISSING and family != _UNREADABLE:
+        return None
+    details = {"path": path}
+    if _NOT_ALLOWED.search(root.text):
+        return StorageError(
+            f"the data file {path} cannot be read ({root.text})",
+            remedy="Let the user that Spark runs as read it",
+            table=table,
+            version=version,
+            details=details,
+        )
+    if name in _MISSING:
+        return DataFileMissingError(f"the data file {path} is not there", table=table, version=version, details=details)
+    if (format_of(path) or "parquet") != "parquet":
+        return DataRejectedError(
+            f"the file {path} cannot be read as its columns are declared ({root.text})",
+            remedy="Nothing was written: correct the file, or the types and options that it is read with",
+            details=details,
+        )
+    return TableDamagedError(
+        f"the data file {path} cannot be read ({root.text})", table=table, version=version, details=details
+    )
 
 
-_LINE = re.compile(r"\(line \d+")
+def _of_storage(root: Cause, table: str | None, version: int | None) -> SiltError | None:
+    """The error for a root cause that is the machine's."""
+    said = f"Spark failed ({root.text})"
+    if _NO_SPACE.search(root.text):
+        remedy = (
+            "Free space in the warehouse's file system (`vacuum` and `drop table` do), or in that of Spark's temporary "
+            "files (`spark.local.dir`), then run it again"
+        )
+        return NoSpaceError(said, remedy=remedy, table=table, version=version)
+    if _READ_ONLY.search(root.text):
+        return ReadOnlyStorageError(said, table=table, version=version)
+    if root.text.startswith(("java.io.", "java.nio.file.")) and "EOFException" not in root.text:
+        remedy = "Check that Spark can read and write the warehouse and its temporary folder, then run it again"
+        return StorageError(said, remedy=remedy, table=table, version=version)
+    if root.text.startswith("java.lang.OutOfMemoryError"):
+        return SparkFailedError(said, remedy=SparkEndedError.remedy, table=table, version=version)
+    return None
 
 
-def _described(error: PySparkException | Py4JJavaError) -> tuple[str, Mapping[str, Any]]:
-    """The error condition and its parameters; a failure within a task reaches Python as a bare Java exception."""
+def _of_pyspark(error: Exception, found: Sequence[Cause]) -> Exception:
+    """The error as PySpark has it, of the last cause that it has a class for; py4j's own is never given."""
     if isinstance(error, PySparkException):
-        return error.getCondition() or "", error.getMessageParameters() or {}
-    with contextlib.suppress(Py4JError, TypeError):
-        java = error.java_exception
-        return java.getCondition() or "", dict(java.getMessageParameters())
-    return "", {}
-
-
-def _root_cause(error: PySparkException | Py4JJavaError) -> str:
-    if isinstance(error, PySparkException):
-        return first_line(error)
-    java = error.java_exception
-    while java.getCause() is not None:
-        java = java.getCause()
-    return str(java.toString()).partition("\n")[0]
+        return error
+    named = (converted for converted in (cause.converted() for cause in reversed(found)) if converted is not None)
+    return next(named, None) or SparkFailedError(f"Spark could not carry it out ({found[-1].text})")
 
 
 def without_java_stack(text: str) -> str:

@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.types import CharType, DataType, StringType, StructField, StructType, VarcharType
 
 from dbt.adapters.silt.engine.commands.spark import errors
+from dbt.adapters.silt.engine.commands.spark.causes import first_line
 from dbt.adapters.silt.engine.commands.spark.file_formats import format_of
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, FilesNotFoundError, InvalidStatementError
 
@@ -122,4 +123,4 @@ def _mapped(source: FileSource) -> Iterator[None]:
                 f"there are no files to read at `{source.path}`, which {source.text} asks for",
                 details={"path": source.path},
             ) from error
-        raise InvalidStatementError(f"{source.text} cannot be read ({errors.first_line(error)})") from error
+        raise InvalidStatementError(f"{source.text} cannot be read ({first_line(error)})") from error

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import IO, Any, TypeVar
 
 from dbt.adapters.silt.engine.kernel.clock import Clock, FixedClock
-from dbt.adapters.silt.engine.kernel.errors import StorageError
+from dbt.adapters.silt.engine.kernel.errors import NoSpaceError, StorageError
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, PinnedFolder, PutResult, Store
 
 T = TypeVar("T")
@@ -30,6 +30,8 @@ class FaultKind(enum.Enum):
     """StorageError, and the operation was not done."""
     FAIL_AFTER = "fail after"
     """The operation was done, and then StorageError: a lost answer."""
+    FULL = "full"
+    """For what needs space: NoSpaceError, and the operation was not done."""
     DELAY = "delay"
     """The operation is done after a wait."""
     LATE = "late"
@@ -44,6 +46,7 @@ class FaultKind(enum.Enum):
 
 # The operations that a kind applies to, where not to all.
 _OPERATIONS = {
+    FaultKind.FULL: (*_WRITES, "make_folder"),
     FaultKind.LATE: ("list_from", *_READS, "status"),
     FaultKind.TWICE: (*_LISTINGS, *_WRITES),
     FaultKind.TORN: _READS,
@@ -174,6 +177,9 @@ class FaultyStore:
     def make_durable(self, paths: Sequence[str]) -> None:
         self.around("make_durable", ",".join(paths), lambda: self.inner.make_durable(paths))
 
+    def check_writable(self) -> None:
+        self.around("check_writable", "", self.inner.check_writable)
+
     def pin(self, folder: str) -> PinnedFolder:
         inner = self.around("pin", folder, lambda: self.inner.pin(folder))
         return _FaultyFolder(inner, folder, self)
@@ -194,6 +200,8 @@ class FaultyStore:
             return run()
         if fault.kind is FaultKind.DELAY:
             self._clock.sleep(fault.seconds)
+        if fault.kind is FaultKind.FULL:
+            raise NoSpaceError(f"{operation} {path} failed: No space left on device")
         if fault.kind is FaultKind.FAIL_BEFORE:
             raise StorageError(f"{operation} {path} failed before it was done")
         if fault.kind is FaultKind.TWICE and operation in _WRITES:

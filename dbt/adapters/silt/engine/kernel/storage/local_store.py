@@ -26,7 +26,8 @@ from typing import IO, cast
 
 import pyarrow
 
-from dbt.adapters.silt.engine.kernel.errors import NotWrittenError, StorageError
+from dbt.adapters.silt.engine.kernel.errors import NotWrittenError, ReadOnlyStorageError, StorageError
+from dbt.adapters.silt.engine.kernel.storage import os_errors
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectExists, ObjectMissing, PutResult
 
 _logger = logging.getLogger(__name__)
@@ -94,7 +95,7 @@ class LocalStore:
         target = self._at(path)
         folder, name = os.path.split(target)
         temporary = os.path.join(folder, _temporary_name(name))
-        with _mapped("writing", target):
+        with _writing("writing", target):
             try:
                 _write_durably(temporary, data)
                 # Hadoop's checksum of the old content would make Spark refuse the new one.
@@ -105,10 +106,11 @@ class LocalStore:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(temporary)
                 raise
+        with _mapped("forcing to disk", folder):
             _sync(folder, _FOLDER_FLAGS)
 
     def delete(self, path: str) -> None:
-        with contextlib.suppress(ObjectMissing), _mapped("deleting", self._at(path)):
+        with contextlib.suppress(ObjectMissing), _writing("deleting", self._at(path)):
             os.unlink(self._at(path))
 
     def make_folder(self, folder: str) -> None:
@@ -117,7 +119,7 @@ class LocalStore:
         while not os.path.isdir(path):
             missing.append(path)
             path = os.path.dirname(path)
-        with _mapped("making the folder", self._at(folder)):
+        with _writing("making the folder", self._at(folder)):
             os.makedirs(self._at(folder), exist_ok=True)
             for made in reversed(missing):
                 _sync(os.path.dirname(made), _FOLDER_FLAGS)
@@ -128,7 +130,7 @@ class LocalStore:
         if os.path.lexists(new):
             raise ObjectExists(new)
         try:
-            with _mapped("moving", old):
+            with _writing("moving", old):
                 os.rename(old, new)
                 for parent in {os.path.dirname(old), os.path.dirname(new)}:
                     _sync(parent, _FOLDER_FLAGS)
@@ -138,12 +140,12 @@ class LocalStore:
             raise
 
     def delete_folder(self, folder: str) -> None:
-        with contextlib.suppress(ObjectMissing), _mapped("deleting the folder", self._at(folder)):
+        with contextlib.suppress(ObjectMissing), _writing("deleting the folder", self._at(folder)):
             shutil.rmtree(self._at(folder))
 
     def delete_empty_folder(self, folder: str) -> bool:
         try:
-            with _mapped("deleting the folder", self._at(folder)):
+            with _writing("deleting the folder", self._at(folder)):
                 os.rmdir(self._at(folder))
         except ObjectMissing:
             return False
@@ -163,11 +165,20 @@ class LocalStore:
 
     def make_durable(self, paths: Sequence[str]) -> None:
         for path in paths:
-            with _mapped("forcing to disk", self._at(path)):
+            with _writing("forcing to disk", self._at(path)):
                 _sync(self._at(path), os.O_RDONLY | os.O_CLOEXEC)
         for folder in sorted({above for path in paths for above in _folders_above(path)}, reverse=True):
-            with _mapped("forcing to disk", self._at(folder)):
+            with _writing("forcing to disk", self._at(folder)):
                 _sync(self._at(folder), _FOLDER_FLAGS)
+
+    def check_writable(self) -> None:
+        folder = self._root
+        while not os.path.lexists(folder):
+            folder = os.path.dirname(folder)
+        if not os.access(folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+            is_mounted_so = bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
+            reason = os.strerror(errno.EROFS if is_mounted_so else errno.EACCES)
+            raise ReadOnlyStorageError(f"{folder} can only be read ({reason})")
 
     def pin(self, folder: str) -> LocalFolder:
         return LocalFolder(self._at(folder))
@@ -220,7 +231,8 @@ class LocalFolder:
         except FileNotFoundError as error:
             raise ObjectMissing(self._path) from error
         except OSError as error:
-            raise NotWrittenError(f"writing in {self._path} failed: {error.strerror}") from error
+            text = f"writing in {self._path} failed: {error.strerror}"
+            raise os_errors.refusal(text, error) or NotWrittenError(text) from error
 
     def _link(self, temporary: str, name: str) -> PutResult:
         try:
@@ -235,7 +247,7 @@ class LocalFolder:
                     f"the file system of {self._path} has no hard links, which a safe commit needs",
                     remedy="Use a warehouse on a local POSIX file system or on an object store",
                 ) from error
-            raise StorageError(f"linking {self._path}/{name} failed: {error.strerror}") from error
+            raise os_errors.failure(f"linking {self._path}/{name}", error, is_write=True) from error
         return PutResult.CREATED
 
     def _settle(self, name: str) -> None:
@@ -252,11 +264,13 @@ class LocalFolder:
         except FileNotFoundError:
             pass  # it was never made, or was deleted with its folder
         except OSError as error:
-            _logger.warning("left %s in %s: %s", temporary, self._path, error)
+            with contextlib.suppress(OSError):  # where it cannot be seen, it was never made
+                os.stat(temporary, dir_fd=self._descriptor)
+                _logger.warning("left %s in %s: %s", temporary, self._path, error)
 
 
 @contextlib.contextmanager
-def _mapped(doing: str, path: str) -> Iterator[None]:
+def _mapped(doing: str, path: str, is_write: bool = False) -> Iterator[None]:
     """Converts errors of the operating system to those of the store."""
     try:
         yield
@@ -265,7 +279,12 @@ def _mapped(doing: str, path: str) -> Iterator[None]:
     except FileExistsError as error:
         raise ObjectExists(path) from error
     except OSError as error:
-        raise StorageError(f"{doing} {path} failed: {error.strerror or error}") from error
+        raise os_errors.failure(f"{doing} {path}", error, is_write) from error
+
+
+def _writing(doing: str, path: str) -> contextlib.AbstractContextManager[None]:
+    """As `_mapped`, for what changes nothing where the system refuses it."""
+    return _mapped(doing, path, is_write=True)
 
 
 def _write_durably(path: str, data: bytes, folder: int | None = None) -> None:

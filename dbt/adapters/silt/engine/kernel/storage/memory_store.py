@@ -144,6 +144,9 @@ class MemoryStore:
             if self.status(path) is None:
                 raise ObjectMissing(path)
 
+    def check_writable(self) -> None:
+        """Passes: memory can be written."""
+
     def pin(self, folder: str) -> MemoryFolder:
         with self._tree.lock:
             path = self._at(folder)

@@ -181,6 +181,9 @@ class ObjectStore:
                 if found is None:
                     raise ObjectMissing(self._named(path))
 
+    def check_writable(self) -> None:
+        """Passes: what may be written shows when it is written."""
+
     def pin(self, folder: str) -> ObjectFolder:
         return ObjectFolder(self, folder)
 

@@ -202,6 +202,14 @@ class Store(Protocol):
         """
         ...
 
+    def check_writable(self) -> None:
+        """Passes unless the storage says, without a write, that this process cannot make files in the root.
+
+        Raises:
+            ReadOnlyStorageError: it says so of the root, or of the folder that the root would be made in.
+        """
+        ...
+
     def pin(self, folder: str) -> PinnedFolder:
         """Pins the folder that is there now.
 

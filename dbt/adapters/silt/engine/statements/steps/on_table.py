@@ -14,7 +14,12 @@ from typing import TypeAlias
 
 from dbt.adapters.silt.engine.commands.commit import merged
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.kernel.errors import InternalError, SiltError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.errors import (
+    InternalError,
+    ReadOnlyStorageError,
+    SiltError,
+    UnsupportedStatementError,
+)
 from dbt.adapters.silt.engine.kernel.log import transaction_ids
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.sql.ast import MakesTable, Name, OnObject, OnTable, Statement
@@ -36,7 +41,7 @@ class Verb:
     """The parts of the steps that depend on the kind of statement.
 
     Args:
-        operation: the name of the operation, as an outcome has it; None where the statement repeats no work.
+        operation: the name of the operation, as an outcome has it; None where the statement only says what it would do.
         refuse: raises where the statement asks for what is not supported of this kind alone; gets the table's name.
         query: the text of a query to resolve where the statement is passed on to Spark.
     """
@@ -126,7 +131,11 @@ def run_on_table(
     refuse_unsupported(statement, table.log.name)
     verb.refuse(table.log.name)
     done = _already_applied(context, table.log, verb.operation)
-    return Result(outcome=done) if done is not None else report(context, table.log, body(table))
+    if done is not None:
+        return Result(outcome=done)
+    if verb.operation is not None:
+        check_writable(table.log)
+    return report(context, table.log, body(table))
 
 
 def make_table(
@@ -150,6 +159,7 @@ def make_table(
         return Result(outcome=done)
     make = body(target)
     log = target.prepare(context)
+    check_writable(log)
     outcome = make(log)
     target.finish(context)
     return report(context, log, Result(outcome=outcome))
@@ -168,6 +178,18 @@ def table_to_change(context: Context, name: Name) -> WarehouseTable | None:
     if isinstance(meaning, SparkRelation):
         return None
     raise UnsupportedStatementError("it is a view, not a table", table=".".join(name))
+
+
+def check_writable(log: DeltaLog) -> None:
+    """Passes unless nothing can be written in the table's folder: before Spark does work that could not be committed.
+
+    Raises:
+        ReadOnlyStorageError: the storage says so.
+    """
+    try:
+        log.store.check_writable()
+    except ReadOnlyStorageError as error:
+        raise ReadOnlyStorageError(error.problem, table=log.name) from error
 
 
 def refuse_unsupported(statement: Statement, table: str) -> None:

@@ -1,0 +1,68 @@
+"""Finds out whether the Java process of an embedded Spark has ended, how, and what to do about it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Mapping
+from typing import Final
+
+from pyspark import SparkContext
+
+from dbt.adapters.silt.engine.kernel.errors import SparkEndedError
+
+_SETTLING_SECONDS: Final = 5.0
+"""How long a process that no longer answers may take to be gone."""
+
+_UNCAUGHT = "an error that nothing caught"
+_OUT_OF_MEMORY: Final = 52
+_EXIT_CODES: Final[Mapping[int, str]] = {50: _UNCAUGHT, 51: _UNCAUGHT, _OUT_OF_MEMORY: "out of memory"}
+"""Source: Spark's SparkExitCode."""
+
+_SIGNAL_CODES: Final = 128
+"""What Java adds to the number of a signal at which it ends in order."""
+
+
+def ended(is_silent: bool, table: str | None = None, version: int | None = None) -> SparkEndedError | None:
+    """The error that says how the process ended; None where it runs, or is not of this process.
+
+    Args:
+        is_silent: whether it just failed to answer: it may need a moment to be gone.
+    """
+    process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return None
+    try:
+        code = process.wait(_SETTLING_SECONDS if is_silent else 0)
+    except subprocess.TimeoutExpired:
+        return None
+    how, remedy = _explained(code)
+    return SparkEndedError(
+        f"Spark's Java process {how}", remedy=remedy, table=table, version=version, details={"code": code}
+    )
+
+
+def _explained(code: int) -> tuple[str, str | None]:
+    """How it ended, as the end of a sentence about it, and the remedy where it is not the usual one."""
+    number = -code if code < 0 else code - _SIGNAL_CODES
+    named = _name(number)
+    if number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        return f"was ended by {named}, as somebody asked it to", "Run it again"
+    if number == signal.SIGKILL:
+        remedy = (
+            "Let it use less (`spark.driver.memory` in the profile's `spark_conf`, fewer `threads`) or give the "
+            "machine or container more, then run it again"
+        )
+        return f"was killed ({named}), most often by the system for want of memory", remedy
+    if named is not None:
+        return f"was ended by {named}; a likely reason is memory", None
+    if code == _OUT_OF_MEMORY:
+        return f"ended with exit code {code}: {_EXIT_CODES[code]}", None
+    return f"ended with exit code {code} ({_EXIT_CODES.get(code, 'unknown')}); a likely reason is memory", None
+
+
+def _name(number: int) -> str | None:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return None

@@ -1,0 +1,31 @@
+"""Turns errors of the operating system into those of a store, by their number."""
+
+from __future__ import annotations
+
+import errno
+from typing import Final
+
+from dbt.adapters.silt.engine.kernel.errors import NoSpaceError, NotWrittenError, ReadOnlyStorageError, StorageError
+
+_NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
+_NOT_ALLOWED: Final = (errno.EROFS, errno.EACCES, errno.EPERM)
+
+
+def failure(problem: str, error: OSError, is_write: bool) -> StorageError:
+    """The error of an operation; a NotWrittenError where the number says that a write was refused.
+
+    Args:
+        problem: what failed, without the reason.
+    """
+    text = f"{problem} failed: {error.strerror or error}"
+    if not is_write:
+        remedy = "Let the user of this process read it" if error.errno in _NOT_ALLOWED else None
+        return StorageError(text, remedy=remedy)
+    return refusal(text, error) or StorageError(text)
+
+
+def refusal(text: str, error: OSError) -> NotWrittenError | None:
+    """The error of a write that the number says was refused; None where it may have taken place."""
+    if error.errno in _NO_SPACE:
+        return NoSpaceError(text)
+    return ReadOnlyStorageError(text) if error.errno in _NOT_ALLOWED else None

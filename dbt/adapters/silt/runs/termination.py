@@ -1,0 +1,52 @@
+"""Ends a dbt command at SIGTERM as Ctrl-C ends it, with the exit code that schedulers expect.
+
+Schedulers stop a command by SIGTERM. Left alone, it ends a Python process at once: its statements go on in Spark for a
+moment, and nothing says what was done and how to go on.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import FrameType
+
+import click
+
+EXIT_CODE = 128 + signal.SIGTERM
+"""What a shell reports of a process that SIGTERM has ended."""
+
+_received = threading.Event()
+
+
+def install() -> None:
+    """Takes SIGTERM for Ctrl-C in this process, where it is dbt's own: not in a program that holds a `dbtRunner`.
+
+    A second SIGTERM ends the process at once.
+    """
+    if not _is_dbts_own() or threading.current_thread() is not threading.main_thread():
+        return
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _interrupt)
+
+
+def was_received() -> bool:
+    """Whether SIGTERM is what ends this process."""
+    return _received.is_set()
+
+
+def set_exit_code(error: BaseException | None) -> None:
+    """Gives the error by which dbt ends the exit code of SIGTERM, if that is what ends it: dbt has one code for all."""
+    if was_received() and isinstance(error, click.ClickException):
+        error.exit_code = EXIT_CODE  # type: ignore[misc]  # as dbt's own errors do
+
+
+def _is_dbts_own() -> bool:
+    context = click.get_current_context(silent=True)
+    command = {} if context is None else context.obj or {}
+    return "flags" in command and "dbt_runner_command_args" not in command
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    _received.set()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    raise KeyboardInterrupt

@@ -1,0 +1,161 @@
+"""What is raised where Spark fails for a reason that is neither the statement's nor the data's."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark import SparkContext
+from pyspark.errors import ArithmeticException
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.engine.commands.spark.errors import mapped
+from dbt.adapters.silt.engine.kernel.errors import (
+    DataFileMissingError,
+    NoSpaceError,
+    ReadOnlyStorageError,
+    SparkEndedError,
+    SparkFailedError,
+    StorageError,
+    TableDamagedError,
+)
+
+pytestmark = pytest.mark.skipif("config.getoption('--connect')", reason="makes exceptions of Java's own")
+ROOT = Path(__file__).parents[5]
+
+
+def thrown(spark: SparkSession, *chain: tuple[str, str]) -> Py4JJavaError:
+    """The failure that Python sees where Java throws the first of the exceptions, each caused by the next."""
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    java = None
+    for name, message in reversed(chain):
+        made = jvm
+        for part in name.split("."):
+            made = getattr(made, part)
+        new = made(message)
+        if java is not None:
+            new.initCause(java)
+        java = new
+    error = Py4JJavaError.__new__(Py4JJavaError)
+    Py4JError.__init__(error, "An error occurred while calling o153.parquet.\n")
+    error.errmsg, error.java_exception, error.exception_cmd = "An error occurred", java, ""
+    return error
+
+
+ABORTED = ("java.lang.RuntimeException", "Job aborted due to stage failure")
+FAILED = ("java.lang.RuntimeException", "Task failed while writing rows")
+
+
+@pytest.mark.parametrize(
+    ("root", "kind", "said"),
+    [
+        (("java.io.IOException", "No space left on device"), NoSpaceError, "No space left on device). Free space"),
+        (("java.io.IOException", "Disk quota exceeded"), NoSpaceError, "Disk quota exceeded). Free space"),
+        (("java.io.IOException", "/x: Read-only file system"), ReadOnlyStorageError, "/x: Read-only file system)"),
+        (("java.nio.file.NoSuchFileException", "/tmp/blockmgr"), StorageError, "NoSuchFileException: /tmp/blockmgr)"),
+        (("java.lang.OutOfMemoryError", "Java heap space"), SparkFailedError, "`spark.driver.memory`"),
+        (("java.lang.IllegalStateException", "no such stage\nat all"), SparkFailedError, "no such stage)"),
+    ],
+)
+def test_the_last_of_javas_causes_is_said(
+    spark: SparkSession, root: tuple[str, str], kind: type[Exception], said: str
+) -> None:
+    with pytest.raises(kind) as caught, mapped("silt.main.orders"):
+        raise thrown(spark, ABORTED, FAILED, root)
+    assert type(caught.value) is kind
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
+
+
+def test_what_pyspark_has_a_class_for_is_given_as_it_has_it(spark: SparkSession) -> None:
+    frame = spark.range(3).selectExpr("id / 0 as x")
+    with pytest.raises(ArithmeticException, match="DIVIDE_BY_ZERO"), mapped():
+        frame.write.format("noop").mode("overwrite").save()
+
+
+def test_a_failure_of_py4js_own_is_never_given(spark: SparkSession) -> None:
+    with pytest.raises(SparkFailedError, match="Spark did not answer"), mapped():
+        spark.sparkContext._jsc.there_is_no_such_method()
+
+
+def test_a_data_file_that_is_damaged_below_other_causes_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    spark.range(1).coalesce(1).write.parquet(str(tmp_path / "files"))
+    frame = spark.read.schema("id bigint").parquet(str(tmp_path / "files"))
+    [file] = (tmp_path / "files").glob("part-*")
+    file.write_bytes(b"x" * file.stat().st_size)
+    with pytest.raises(TableDamagedError, match=file.name), mapped():
+        frame.write.parquet(str(tmp_path / "copy"))
+    file.unlink()
+    with pytest.raises(DataFileMissingError, match=file.name), mapped():
+        frame.write.parquet(str(tmp_path / "another"))
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("kill -9 $$", "was killed (SIGKILL), most often by the system for want of memory. Let it use less"),
+        ("kill -15 $$", "was ended by SIGTERM, as somebody asked it to. Run it again."),
+        ("exit 143", "was ended by SIGTERM, as somebody asked it to. Run it again."),
+        ("kill -11 $$", "was ended by SIGSEGV; a likely reason is memory. Give Spark more memory"),
+        ("exit 52", "ended with exit code 52: out of memory. Give Spark more memory (`spark.driver.memory`"),
+        ("exit 1", "ended with exit code 1 (unknown); a likely reason is memory."),
+    ],
+)
+@pytest.mark.parametrize("error", [ConnectionRefusedError(111, "refused"), Py4JError("no answer"), EOFError()])
+def test_a_spark_whose_process_is_gone_is_said_to_have_ended_with_how_and_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, code: str, said: str, error: Exception
+) -> None:
+    process = subprocess.Popen(["/bin/sh", "-c", code])
+    monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=process))
+    with pytest.raises(SparkEndedError) as caught, mapped():
+        raise error
+    assert f"Spark's Java process {said}" in str(caught.value)
+
+
+def test_a_connection_of_somebody_elses_that_fails_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SparkContext, "_gateway", None)
+    with pytest.raises(ConnectionRefusedError), mapped():
+        raise ConnectionRefusedError(111, "Connection refused")
+
+
+KILLED = """
+import json, os, signal, sys, threading
+from pyspark import SparkContext
+from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.engine.warehouse import Warehouse
+from dbt.adapters.silt.session.spark import SessionSettings, open_session
+spark = open_session(SessionSettings(master="local[1]", spark_conf={"spark.driver.memory": "1g"}))
+warehouse = Warehouse(spark, sys.argv[1])
+warehouse.sql("create table orders as select 1 as id")
+java = SparkContext._gateway.proc
+threading.Timer(1, lambda: os.kill(java.pid, signal.SIGKILL)).start()
+said = []
+endless = "insert into orders select cast(id as int) from range(100000000000000) where hash(id) = 0"
+for text in (endless, "insert into orders select 2", "select * from orders"):
+    try:
+        warehouse.sql(text)
+    except SiltError as error:
+        said.append(str(error))
+print(json.dumps(said))
+"""
+
+
+def test_a_warehouse_whose_spark_is_killed_says_so_from_then_on(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    said = json.loads(done.stdout)
+    assert len(said) == 3 and len(set(said)) == 1
+    assert said[0].startswith("[SILT_SPARK_ENDED] Spark's Java process was killed (SIGKILL)")
