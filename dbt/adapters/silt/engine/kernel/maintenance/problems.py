@@ -15,6 +15,7 @@ class ProblemKind(enum.Enum):
     CHECKPOINT_UNREADABLE = "checkpoint unreadable"
     CHECKPOINT_DIFFERS = "checkpoint differs"
     CHECKSUM_DIFFERS = "checksum differs"
+    NAME_TAKEN = "name taken"
     FILE_MISSING = "file missing"
     FILE_SIZE_DIFFERS = "file size differs"
     FILE_UNREADABLE = "file unreadable"

@@ -87,6 +87,8 @@ def prepare(log: DeltaLog, base: Snapshot, point: RestorePoint) -> Restoration:
     Raises:
         VersionNotFoundError: the log does not have the version.
         DataFileMissingError: data files of the version are gone.
+        DataFileChangedError: a data file is another one than the log names.
+        CorruptLogError: a version checksum contradicts the version.
         UnsupportedStatementError: the restored table is append-only, and rows would be removed.
         UnsupportedFeatureError: the table needs a feature to be written that this engine does not have.
         ConcurrentModificationError: a VACUUM is running, and files to be restored were removed longer ago than the
@@ -94,6 +96,9 @@ def prepare(log: DeltaLog, base: Snapshot, point: RestorePoint) -> Restoration:
     """
     check_writable(base.protocol, base.table, base.metadata)
     then = log.snapshot_at(point.version)
+    then.check_undoubted()
+    # The restored version does not rest on what the newest one lost, so this is a way out of the damage.
+    base = replace(base, doubt=None)
     back = then.files.filter(pc.invert(_is_among(then.files, base.files)))
     gone = base.files.filter(pc.invert(_is_among(base.files, then.files)))
     adds = tuple(replace(add, data_change=True) for add in then.add_files(back))
@@ -196,6 +201,7 @@ def _check_there(log: DeltaLog, base: Snapshot, then: Snapshot, adds: Sequence[A
             version=base.version,
             details={"version": then.version, "files": tuple(missing[:_FILES_NAMED]), "missing": len(missing)},
         )
+    log.guard.check(log.store, active_files.files_table(adds), then.metadata, base.table, then.version)
 
 
 def _expired(log: DeltaLog, base: Snapshot, back: pa.Table) -> bool:
