@@ -3,10 +3,10 @@
   {%- if other is not none -%}
     {{ return(other()) }}
   {%- endif -%}
-  {%- do adapter.check_incremental_config(model['config']) -%}
+  {%- do silt_check_configs() -%}
   {%- set target_relation = this.incorporate(type='table') -%}
   {%- set existing_relation = load_cached_relation(this) -%}
-  {%- set on_schema_change = incremental_validate_on_schema_change(config.get('on_schema_change'), default='ignore') -%}
+  {%- set on_schema_change = config.get('on_schema_change') or 'ignore' -%}
   {%- set strategy = config.get('incremental_strategy') or 'default' -%}
   {%- set strategy_macro = adapter.get_incremental_strategy_macro(context, strategy) -%}
   {%- set rebuild = existing_relation is none or not existing_relation.is_table or should_full_refresh() -%}
@@ -22,6 +22,9 @@
     {%- set query = silt_model_query(temp_relation) -%}
 
     {%- if rebuild -%}
+      {%- if silt_is_own_strategy(strategy, strategy_macro) -%}
+        {%- do adapter.check_first_columns(model['config'], strategy, query) -%}
+      {%- endif -%}
       {%- call silt_write(unit) -%}
         {{ create_table_as(False, target_relation.incorporate(replaces=existing_relation is not none), silt_first_rows(strategy, query)) }}
       {%- endcall -%}

@@ -11,6 +11,7 @@ from dbt.adapters.contracts.connection import AdapterResponse, Connection, Conne
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.sql.connections import SQLConnectionManager
 from dbt_common.clients.agate_helper import empty_table
+from dbt_common.events.event_manager_client import add_callback_to_manager
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from pyspark.errors import AnalysisException, PySparkException
 
@@ -44,6 +45,7 @@ class SiltConnectionManager(SQLConnectionManager):
             self.environment.warm_up()
         recorder = Recorder(CommitJournal(self.invocation.target_path))
         self.node = CurrentNode(recorder.batches)
+        add_callback_to_manager(self.node.on_event)
         self.runner = StatementRunner(
             self.invocation,
             self.node,

@@ -26,12 +26,12 @@ from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName, normalize
 from dbt.adapters.silt.engine.commands.spark.types import spark_schema
-from dbt.adapters.silt.engine.kernel.errors import (
-    SchemaNotFoundError,
-)
-from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal, unquote
+from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, SchemaNotFoundError
+from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.sql.split import split_statements
+from dbt.adapters.silt.materializations.config_names import ConfigNames
+from dbt.adapters.silt.materializations.configs import check_configs
 from dbt.adapters.silt.materializations.external.files import (
     ExternalFiles,
     ExternalTarget,
@@ -43,12 +43,12 @@ from dbt.adapters.silt.materializations.incremental.config import IncrementalCon
 from dbt.adapters.silt.materializations.python_models.errors import ModelSource
 from dbt.adapters.silt.materializations.python_models.run import run_python_model
 from dbt.adapters.silt.materializations.row_comparison import rows_differ
-from dbt.adapters.silt.materializations.unused_configs import warnings as config_warnings
 from dbt.adapters.silt.methods.contracts import ContractMethods
 from dbt.adapters.silt.methods.documentation import DocumentationMethods
 from dbt.adapters.silt.methods.incremental import IncrementalMethods
 from dbt.adapters.silt.methods.overrides import OverrideMethods
 from dbt.adapters.silt.methods.rollback import RollbackMethods
+from dbt.adapters.silt.methods.schemas import SchemaMethods
 from dbt.adapters.silt.methods.seeds import SeedMethods
 from dbt.adapters.silt.methods.units import UnitMethods
 from dbt.adapters.silt.relation import SiltRelation
@@ -98,12 +98,16 @@ class SiltConfig(IncrementalConfig):
     delimiter: str | None = None
 
 
+_CONFIG_NAMES = ConfigNames(SiltConfig)
+
+
 class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of its own class only
     ContractMethods,
     DocumentationMethods,
     IncrementalMethods,
     OverrideMethods,
     RollbackMethods,
+    SchemaMethods,
     SeedMethods,
     UnitMethods,
     SparkAdapter,
@@ -165,20 +169,11 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
             try:
                 entries = self.connections.catalog.relations(database, schema)
                 functions = self.connections.catalog.functions(database, schema)
-            except SchemaNotFoundError:
+            except (SchemaNotFoundError, InvalidNameError):
                 return []
         types = dict.fromkeys(functions, RelationType.Function)
         types |= {entry.name: _RELATION_TYPES[entry.kind] for entry in entries}
         return [self._relation(name, kind) for name, kind in types.items()]
-
-    def list_schemas(self, database: str) -> list[str]:
-        with self.connections.exception_handler(f"list the schemas of {database}"):
-            # dbt gives the name in its quotes.
-            return self.connections.catalog.schemas(unquote(database or self._own_database))
-
-    def check_schema_exists(self, database: str, schema: str) -> bool:
-        with self.connections.exception_handler(f"look for {database}.{schema}"):
-            return self.connections.catalog.has_schema(database or self._own_database, schema)
 
     def get_columns_in_relation(self, relation: SiltRelation) -> list[SiltColumn]:  # type: ignore[override]
         """The columns of a table (from its log), a view or a temporary view; none if there is no such relation."""
@@ -253,8 +248,10 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     def config_warnings(
         self, model: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]], selected: Iterable[str]
     ) -> list[str]:
-        """Warnings about the model's configs that have no effect, each once in a run."""
-        return config_warnings(model, [nodes[each] for each in selected if each in nodes])
+        """Warnings of configs without effect, each once in a run; fails where place or configuration cannot be used."""
+        self.check_place(model)
+        others = [nodes[each] for each in selected if each in nodes]
+        return check_configs(model, _CONFIG_NAMES, str(self.config.project_name), others)
 
     # What macros build statements with
 

@@ -92,6 +92,7 @@ UNUSED: Mapping[str, str] = {
     "lf_tags_config": _ACCESS,
     "lf_grants": _ACCESS,
     "table_properties": "put what readers need to know into `tblproperties`",
+    "properties": "put what readers need to know into `tblproperties`",
     # DuckDB
     "merge_returning_columns": "a run shows no rows; what a merge did is in its `adapter_response`",
 }
