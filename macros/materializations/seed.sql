@@ -23,7 +23,7 @@
   {%- else -%}
     {%- set view = make_temp_relation(target_relation) -%}
     {%- set staged = adapter.stage_seed(model['name'], agate_table, view, config.get('column_types')) -%}
-    {%- set query = silt_seed_query(agate_table, view) -%}
+    {%- set query = silt_seed_query(agate_table, view, staged.types) -%}
     {%- call silt_write(unit, staged) -%}
       {{ silt_create_table(target_relation.incorporate(replaces=existing_relation is not none), query, silt_documented_columns(query)) }}
     {%- endcall -%}
@@ -39,8 +39,7 @@
 
 
 {#-- `quote_columns: false` means the same as in dbt's other adapters: the names in the file are written as they are. --#}
-{% macro silt_seed_query(agate_table, view) %}
-  {%- set types = config.get('column_types', {}) or {} -%}
+{% macro silt_seed_query(agate_table, view, types) %}
   select
   {%- for name in agate_table.column_names %}
     cast({{ adapter.quote(name) }} as {{ types.get(name) or adapter.convert_type(agate_table, loop.index0) }}) as {{ adapter.quote_seed_column(name, config.get('quote_columns')) }}{{ ',' if not loop.last }}

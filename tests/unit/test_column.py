@@ -142,9 +142,23 @@ def test_a_seeds_integer_of_too_many_digits_is_refused_and_a_large_double_is_not
 
 @pytest.mark.parametrize(
     ("written", "known"),
-    [("TEXT", "string"), ("varchar", "string"), ("Bool", "boolean"), ("varchar(10)", "varchar(10)"), ("int", "int")],
+    [
+        ("TEXT", "string"),
+        ("varchar", "string"),
+        ("Bool", "boolean"),
+        ("varchar(10)", "varchar(10)"),
+        ("character  varying (10)", "varchar(10)"),
+        ("int", "int"),
+        ("int64", "bigint"),
+        ("number", "decimal(38,0)"),
+        ("NUMBER(10, 2)", "decimal(10, 2)"),
+        ("timestamptz(6)", "timestamp"),
+        ("double precision", "double"),
+        ("numeric(10,2)", "numeric(10,2)"),
+        ("array<varchar(3)>", "array<varchar(3)>"),
+    ],
 )
-def test_a_contract_may_call_types_as_other_databases_do(written: str, known: str) -> None:
+def test_types_may_be_called_as_other_databases_do(written: str, known: str) -> None:
     assert SiltColumn.translate_type(written) == known
 
 

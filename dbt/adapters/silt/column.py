@@ -33,22 +33,43 @@ class SiltColumn(SparkColumn):
     """
 
     TYPE_LABELS: ClassVar[dict[str, str]] = {
-        "TEXT": "string",
-        "VARCHAR": "string",
-        "CHARACTER VARYING": "string",
+        **dict.fromkeys(("TEXT", "VARCHAR", "CHARACTER VARYING", "NVARCHAR", "CHAR", "CHARACTER", "NCHAR"), "string"),
+        **dict.fromkeys(("BPCHAR", "CLOB", "UUID", "JSON"), "string"),
+        **dict.fromkeys(("BYTES", "BYTEA", "BLOB", "VARBINARY"), "binary"),
         "BOOL": "boolean",
-        "INT64": "bigint",
-        "FLOAT64": "double",
-        "TIMESTAMPTZ": "timestamp",
+        **dict.fromkeys(("INT2", "INT16"), "smallint"),
+        **dict.fromkeys(("INT4", "INT32"), "int"),
+        **dict.fromkeys(("INT8", "INT64"), "bigint"),
+        "FLOAT4": "float",
+        **dict.fromkeys(("FLOAT8", "FLOAT64", "DOUBLE PRECISION"), "double"),
+        "NUMBER": "decimal(38,0)",
+        **dict.fromkeys(("TIMESTAMPTZ", "TIMESTAMP_TZ", "TIMESTAMP WITH TIME ZONE"), "timestamp"),
+        **dict.fromkeys(("DATETIME", "TIMESTAMP WITHOUT TIME ZONE"), "timestamp_ntz"),
     }
-    """Names that other databases have for types, for contracts with `alias_types`, which is dbt's default."""
+    """Names of types in other databases that Spark has not: for seeds, and for contracts with dbt's `alias_types`."""
+
+    SIZED_LABELS: ClassVar[dict[str, str]] = {
+        **dict.fromkeys(("CHARACTER VARYING", "NVARCHAR"), "varchar"),
+        **dict.fromkeys(("NCHAR", "BPCHAR"), "char"),
+        **dict.fromkeys(("VARCHAR", "CHAR", "CHARACTER"), ""),
+        "NUMBER": "decimal",
+    }
+    """The same for types with a size in parentheses; the empty text is for those that Spark has with a size only."""
 
     comment: str | None = None
     field_comments: dict[str, str | None] = field(default_factory=dict)
 
     @classmethod
     def translate_type(cls, dtype: str) -> str:
-        return cls.TYPE_LABELS.get(dtype.upper(), dtype)
+        """The type as Spark calls it; a size stays where Spark's type has one."""
+        name, parenthesis, size = dtype.partition("(")
+        label = " ".join(name.upper().split())
+        if not parenthesis:
+            return cls.TYPE_LABELS.get(label, dtype)
+        sized = cls.SIZED_LABELS.get(label)
+        if sized is None:
+            return cls.TYPE_LABELS.get(label, dtype)
+        return f"{sized}({size}" if sized else dtype
 
     @classmethod
     def of_schema(cls, schema: StructType) -> list[SiltColumn]:

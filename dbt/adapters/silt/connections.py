@@ -21,10 +21,10 @@ from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.records.journal import CommitJournal
 from dbt.adapters.silt.records.units import Unit
 from dbt.adapters.silt.runs.current_node import CurrentNode
-from dbt.adapters.silt.runs.invocation import Invocation
+from dbt.adapters.silt.runs.logical_run.invocation import Invocation
+from dbt.adapters.silt.runs.logical_run.retry import run_id_of_commits
 from dbt.adapters.silt.runs.recorder import Recorder
 from dbt.adapters.silt.runs.response import SiltResponse
-from dbt.adapters.silt.runs.retry import run_id_of_commits
 from dbt.adapters.silt.runs.statement_runner import StatementRunner
 from dbt.adapters.silt.session.environment import environment_of
 from dbt.adapters.silt.session.handle import SiltCursor, SiltHandle, Submission

@@ -15,9 +15,9 @@ from dbt.adapters.silt.engine.commands.spark import shown_settings
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, InvalidSettingError
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.records import locations
-from dbt.adapters.silt.runs.missing_results import explain_missing_results
-from dbt.adapters.silt.runs.resume import OFF, is_off, parse_resume
-from dbt.adapters.silt.runs.run_id import run_id_text
+from dbt.adapters.silt.runs.logical_run.missing_results import explain_missing_results
+from dbt.adapters.silt.runs.logical_run.resume import OFF, is_off, parse_resume
+from dbt.adapters.silt.runs.logical_run.run_id import run_id_text
 from dbt.adapters.silt.runs.target_type import show_target_type
 
 

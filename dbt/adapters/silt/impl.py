@@ -40,6 +40,7 @@ from dbt.adapters.silt.materializations.external.files import (
 )
 from dbt.adapters.silt.materializations.fixture_values import nested_literal
 from dbt.adapters.silt.materializations.incremental.config import IncrementalConfig
+from dbt.adapters.silt.materializations.partitioning import Partitioning, partitioning
 from dbt.adapters.silt.materializations.python_models.errors import ModelSource
 from dbt.adapters.silt.materializations.python_models.run import run_python_model
 from dbt.adapters.silt.materializations.row_comparison import rows_differ
@@ -83,7 +84,7 @@ class SiltConfig(IncrementalConfig):
         delimiter: the character between the values of an `external` model's CSV, and of a seed's.
     """
 
-    partition_by: list[str] | str | None = None
+    partition_by: dict[str, Any] | list[str] | str | None = None
     tblproperties: dict[str, Any] | None = None
     isolation_level: str | None = None
     user_metadata: str | None = None
@@ -232,7 +233,10 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     @available.parse_none
     def external_target(self, model: Mapping[str, Any], location: str) -> ExternalTarget:
         """Location and format of the files that a model of the materialization `external` writes."""
-        return external_target(model, location, self.config.project_root, self.connections.environment.folders)
+        columns = partitioning(model["config"].get("partition_by")).columns
+        config = {**model["config"], "partition_by": columns}
+        folders = self.connections.environment.folders
+        return external_target({**model, "config": config}, location, self.config.project_root, folders)
 
     @available.parse_none
     def write_external(self, query: str, header: str | None, target: ExternalTarget) -> ExternalFiles:
@@ -254,6 +258,12 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
         return check_configs(model, _CONFIG_NAMES, str(self.config.project_name), others)
 
     # What macros build statements with
+
+    @available
+    @classmethod
+    def partitioning(cls, config: Any) -> Partitioning:
+        """What the config `partition_by` says, in any of its forms."""
+        return partitioning(config)
 
     @available
     @classmethod

@@ -19,7 +19,8 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.catalog.documents import Function
 from dbt.adapters.silt.engine.commands.reading import change_feed, scan
-from dbt.adapters.silt.engine.commands.spark import errors, file_source, python_function
+from dbt.adapters.silt.engine.commands.spark import file_source, python_function
+from dbt.adapters.silt.engine.commands.spark.causes import first_line
 from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
@@ -114,7 +115,7 @@ class SnapshotViews:
         try:
             return kernel_schema(self.spark.sql(query).schema)
         except AnalysisException as error:
-            raise InvalidStatementError(errors.first_line(error)) from error
+            raise InvalidStatementError(first_line(error)) from error
 
     def function(self, function: Function, body: str) -> str:
         """The identifier of a session function that does what the function does.

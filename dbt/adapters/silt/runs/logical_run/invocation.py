@@ -26,13 +26,13 @@ from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.sql.ast import Statement
 from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry, variables_text
 from dbt.adapters.silt.records.units import RunContext
-from dbt.adapters.silt.runs import termination
-from dbt.adapters.silt.runs.announcement import Announcement
-from dbt.adapters.silt.runs.dbt_command import RETRY, DbtCommand
-from dbt.adapters.silt.runs.interrupted_results import advice, enter_unfinished
-from dbt.adapters.silt.runs.resume import ResumeRule, resumable
-from dbt.adapters.silt.runs.retry import PreviousResults, Retry
-from dbt.adapters.silt.runs.run_id import LogicalRun, RunSources, choose_run
+from dbt.adapters.silt.runs.logical_run import termination
+from dbt.adapters.silt.runs.logical_run.announcement import Announcement
+from dbt.adapters.silt.runs.logical_run.dbt_command import RETRY, DbtCommand
+from dbt.adapters.silt.runs.logical_run.interrupted_results import advice, enter_unfinished
+from dbt.adapters.silt.runs.logical_run.resume import ResumeRule, resumable
+from dbt.adapters.silt.runs.logical_run.retry import PreviousResults, Retry
+from dbt.adapters.silt.runs.logical_run.run_id import LogicalRun, RunSources, choose_run
 
 logger = AdapterLogger("Silt")
 

@@ -9,7 +9,7 @@ import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.records.run_registry import RunEntry
-from dbt.adapters.silt.runs.run_id import (
+from dbt.adapters.silt.runs.logical_run.run_id import (
     LogicalRun,
     Origin,
     RunSources,

@@ -10,7 +10,7 @@ import pytest
 from dbt_common.dataclass_schema import ValidationError
 
 from dbt.adapters.silt.records.run_registry import RunEntry
-from dbt.adapters.silt.runs.resume import ResumeRule, parse_duration, resumable
+from dbt.adapters.silt.runs.logical_run.resume import ResumeRule, parse_duration, resumable
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=timezone.utc)
 TWO_HOURS = ResumeRule.of("2 hours", is_typed=False)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dbt.adapters.silt.records.run_registry import RunEntry
-from dbt.adapters.silt.runs.resume import OFF, last_of_work
-from dbt.adapters.silt.runs.run_id import LogicalRun, Origin
+from dbt.adapters.silt.runs.logical_run.resume import OFF, last_of_work
+from dbt.adapters.silt.runs.logical_run.run_id import LogicalRun, Origin
 
 _AGAIN = "what both write by an append is then there twice"
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from dbt.adapters.silt.records.run_registry import RunEntry
-from dbt.adapters.silt.runs.announcement import Announcement
-from dbt.adapters.silt.runs.run_id import LogicalRun, Origin
+from dbt.adapters.silt.runs.logical_run.announcement import Announcement
+from dbt.adapters.silt.runs.logical_run.run_id import LogicalRun, Origin
 
 EARLIER = RunEntry("I1", "R1", "dbt run", "/shop", "2026-03-01T10:00:00+00:00", process=7, host="box")
 OWN = RunEntry("I9", "R9", "dbt run", "/shop", "2026-03-01T12:00:00+00:00")
