@@ -361,6 +361,12 @@ def test_partition_values_are_compared_by_type(
     assert kept(partitions(kind, *texts), Comparison("=", A, value)) == files
 
 
+@pytest.mark.parametrize(("text", "hours"), [("0001-01-01T00:00:00", 2), ("9999-12-31T23:59:59", -2)])
+def test_an_hour_that_is_in_no_year_in_utc_is_compared(text: str, hours: int) -> None:
+    moment = datetime.fromisoformat(text).replace(tzinfo=timezone(timedelta(hours=hours)))
+    assert kept(partitions("timestamp", "2024-01-01T00:00:00Z"), Comparison(">", A, moment)) == [0] * (hours > 0)
+
+
 def test_partitions_match_as_a_whole() -> None:
     parts = partitions("date", "2024-01-01", "2024-01-02", None)
     before = Comparison("<", A, date(2024, 1, 2))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Final
 
 from dbt.adapters.silt.engine.commands.spark.types import spark_schema
+from dbt.adapters.silt.engine.kernel.clock import utc_moment
 from dbt.adapters.silt.engine.kernel.identifiers import quote, quoted_list, string_literal
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -271,9 +272,7 @@ def _suffix(field: StructField) -> str:
 
 
 def _time(milliseconds: int | None) -> datetime | None:
-    if milliseconds is None:
-        return None
-    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+    return None if milliseconds is None else utc_moment(milliseconds)
 
 
 def _text(time: datetime | None) -> str | None:

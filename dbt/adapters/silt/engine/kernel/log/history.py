@@ -8,10 +8,10 @@ Timestamps").
 from __future__ import annotations
 
 import bisect
-import datetime
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from dbt.adapters.silt.engine.kernel.clock import utc_text
 from dbt.adapters.silt.engine.kernel.errors import VersionNotFoundError
 from dbt.adapters.silt.engine.kernel.log.commit_file import read_commit
 from dbt.adapters.silt.engine.kernel.log.log_segment import LogListing
@@ -137,4 +137,4 @@ def _may_be_at(version: int, timestamp_ms: int, properties: TableProperties) -> 
 
 
 def _utc(timestamp_ms: int) -> str:
-    return datetime.datetime.fromtimestamp(timestamp_ms / 1000, datetime.timezone.utc).isoformat(" ", "milliseconds")
+    return utc_text(timestamp_ms, "+00:00", "milliseconds")

@@ -22,7 +22,14 @@ import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
 from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError, TableDamagedError
-from dbt.adapters.silt.engine.kernel.files import data_files, deletion_vectors, footers, row_counts, stats_json
+from dbt.adapters.silt.engine.kernel.files import (
+    data_files,
+    deletion_vectors,
+    footers,
+    row_counts,
+    stats_json,
+    stats_literals,
+)
 from dbt.adapters.silt.engine.kernel.files.bounds import Bounds, column_bounds
 from dbt.adapters.silt.engine.kernel.files.footers import ColumnChunks
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -272,7 +279,8 @@ def _form(order: ValueOrder, kind: pa.DataType, raw: Any) -> Any:
     if isinstance(order, Strings):
         return raw.decode(errors="replace") if isinstance(raw, bytes) else None
     if isinstance(order, Decimals):
-        return Decimal(raw).scaleb(-kind.scale) if pa.types.is_decimal(kind) and isinstance(raw, int) else None
+        is_number = pa.types.is_decimal(kind) and isinstance(raw, int)
+        return Decimal(stats_literals.decimal_literal(raw, kind.scale)) if is_number else None
     if isinstance(order, Doubles):
         return float(raw) if isinstance(raw, int | float) else None
     return int(raw) if isinstance(raw, int) else None
