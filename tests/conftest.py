@@ -45,6 +45,8 @@ INTERPRETED = {"spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.codegen
 # examples each time; elsewhere each run draws new ones.
 # The Python of Spark's workers is the one of the tests, not the first on the path.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+# Of the commands that tests type, none leaves a process behind that makes an archive of classes.
+os.environ.setdefault("SILT_CLASS_ARCHIVE", "off")
 hypothesis.settings.register_profile("rules", deadline=None, derandomize=os.environ.get("CI") == "true")
 hypothesis.settings.load_profile("rules")
 

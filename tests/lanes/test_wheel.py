@@ -8,6 +8,7 @@ import re
 import socket
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,7 +39,7 @@ class User:
         done = subprocess.run(
             [program, *command[1:]],
             cwd=self.folder,
-            env={**self.environment.variables(), "HOME": str(self.home), "NO_COLOR": "1"},
+            env={**self.environment.variables(), "HOME": str(self.home), "NO_COLOR": "1", "SILT_CLASS_ARCHIVE": ""},
             input=answers,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -75,7 +76,19 @@ def user(environment: Environment, tmp_path_factory: pytest.TempPathFactory) -> 
 def test_dbt_init_writes_a_profile_that_dbt_debug_accepts(user: User) -> None:
     profile = (user.home / ".dbt" / "profiles.yml").read_text(encoding="utf-8")
     assert "type: silt" in profile and "warehouse: warehouse" in profile
-    assert "All checks passed!" in user.types("dbt", "debug")
+    said = user.types("dbt", "debug")
+    assert "All checks passed!" in said
+    assert "class-data archive: none yet: it is made in the background when this command ends" in said
+
+
+def test_the_first_command_has_had_an_archive_of_classes_made(user: User) -> None:
+    folder = user.environment.python.parents[1] / "var" / "dbt-silt"
+    deadline = time.monotonic() + 600
+    while not list(folder.glob("*.jsa")):
+        assert time.monotonic() < deadline, list(folder.iterdir())
+        time.sleep(1)
+    [archive] = folder.glob("*.jsa")
+    assert f"class-data archive: {archive}" in user.types("dbt", "debug")
 
 
 def test_the_models_of_dbt_init_are_run_and_silt_shows_the_run(user: User) -> None:

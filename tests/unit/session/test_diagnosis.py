@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.engine.warehouse import Warehouse
+from dbt.adapters.silt.session import class_archive
 from dbt.adapters.silt.session.diagnosis import check_writable, diagnose
 
 
@@ -16,6 +17,7 @@ def test_versions_and_databases_are_described(spark: SparkSession, warehouse: Pa
     catalog = Warehouse(spark, str(warehouse), databases={"raw": "/proc/self"}).catalog
     described = dict(diagnose(spark, catalog, "silt", {"silt": str(warehouse), "raw": "/proc/self"}))
     assert described["spark"].startswith(f"{spark.version} on Java ")
+    assert described["class-data archive"] == class_archive.state()
     assert described["time zone"] == "America/Los_Angeles"
     assert described["database silt"] == f"{warehouse} (writable; schemas: main)"
     assert described["database raw"].startswith("/proc/self (for reading only: ")

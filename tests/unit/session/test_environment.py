@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from dbt.adapters.silt.credentials import SiltCredentials
-from dbt.adapters.silt.session.environment import environment_of
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
+from dbt.adapters.silt.engine.warehouse import Result, Warehouse
+from dbt.adapters.silt.runs.response import SiltResponse
+from dbt.adapters.silt.session.environment import Environment, environment_of
 
 
 def test_the_same_profile_has_one_environment_in_a_process(tmp_path: Path) -> None:
@@ -27,3 +32,34 @@ def test_every_databases_folder_is_relative_to_the_project(tmp_path: Path) -> No
     for database, folder in (("silt", "own"), ("raw", "landing/raw")):
         environment.catalog.create_schema(database, "main")
         assert (tmp_path / folder / "main").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("warehouse", "reason"),
+    [
+        ("s3://bucket/house", "is in no local or mounted file system"),
+        ("a_file", "a_file is a file. Move it away"),
+        ("a_file/house", "a_file is a file. Move it away"),
+        ("a_link", "a_link is a link that leads nowhere. Move it away"),
+    ],
+)
+def test_a_warehouse_that_can_be_no_folder_is_refused_before_spark_is_asked_for(
+    tmp_path: Path, warehouse: str, reason: str
+) -> None:
+    (tmp_path / "a_file").write_text("")
+    (tmp_path / "a_link").symlink_to(tmp_path / "nothing")
+    location = warehouse if "://" in warehouse else str(tmp_path / warehouse)
+    profile = SiltCredentials(warehouse=location, remote="sc://127.0.0.1:1")
+    environment = Environment(profile, {"silt": location})
+    with pytest.raises(InvalidSettingError, match=reason):
+        environment.open(NoRunner())
+
+
+class NoRunner:
+    """Is never asked to run something."""
+
+    def run(self, warehouse: Warehouse, text: str, *_: object, **__: object) -> tuple[Result, SiltResponse]:
+        raise AssertionError(f"{text} was run in {warehouse}")
+
+    def job_tags(self) -> tuple[str, ...]:
+        return ()

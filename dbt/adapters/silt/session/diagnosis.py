@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.layout import local_path
 from dbt.adapters.silt.engine.kernel.errors import StorageError
+from dbt.adapters.silt.session import class_archive
 
 _JAVA = "select java_method('java.lang.System', 'getProperty', 'java.version')"
 
@@ -29,6 +30,8 @@ def diagnose(
     """
     [java] = session.sql(_JAVA).collect()[0]
     yield "spark", f"{session.version} on Java {java}"
+    if isinstance(session, SparkSession):  # one of Spark Connect is not: its Java is the server's
+        yield "class-data archive", class_archive.state()
     yield "time zone", str(session.conf.get("spark.sql.session.timeZone"))
     for name, location in locations.items():
         try:

@@ -12,13 +12,14 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.layout import local_path
+from dbt.adapters.silt.engine.catalog.layout import check_locations, local_path
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
 from dbt.adapters.silt.records.locations import locations as warehouse_locations
 from dbt.adapters.silt.records.units import is_forgotten_on_replace
+from dbt.adapters.silt.session import class_archive
 from dbt.adapters.silt.session.handle import Runner, SiltHandle
 from dbt.adapters.silt.session.spark import SessionPool, SessionSettings
 
@@ -73,11 +74,14 @@ class Environment:
     def _started(self) -> SessionPool:
         with self._lock:
             if self._pool is None:
+                check_locations(self._locations)
                 pool = SessionPool(self._session_settings())
                 session = pool.acquire()
                 self._warehouse = self._open_warehouse(session)
                 pool.release(session)
                 self._pool = pool
+                if not self._credentials.remote:
+                    class_archive.make_after_this_process()
             return self._pool
 
     def _session_settings(self) -> SessionSettings:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -85,6 +86,7 @@ def default_memory() -> str:
     return f"{max(_GIB, min(8 * _GIB, half)) // 1024**2}m"
 
 
+@cache
 def _ask(path: str) -> Java:
     try:
         answer = subprocess.run([path, "-version"], capture_output=True, text=True, timeout=60, check=False)

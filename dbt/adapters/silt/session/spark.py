@@ -7,7 +7,6 @@ own, with its own temporary views and settings: a new one costs less than cleani
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import importlib.util
 import os
@@ -16,8 +15,8 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,9 +31,13 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.commands.spark import required_settings
+from dbt.adapters.silt.engine.commands.spark.shown_settings import address, setting
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
-from dbt.adapters.silt.session import hadoop_defaults
+from dbt.adapters.silt.session import hadoop_defaults, temporary
 from dbt.adapters.silt.session.java import archive_path, default_memory, driver_options, find_java
+
+# In every command, and no user of this package can act on it: what is done with pandas here is tested with pandas 3.
+warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
 
 
 @dataclass(frozen=True)
@@ -151,11 +154,10 @@ def _check_running(context: SparkContext, settings: SessionSettings) -> None:
 def _start(settings: SessionSettings) -> _Running:
     archive = archive_path(find_java())
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    temporary = tempfile.mkdtemp(prefix="silt-spark-")
-    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
-    options = driver_options(temporary, archive if archive is not None and archive.is_file() else None)
-    conf = SparkConf(loadDefaults=False).setAll(list(_launch_conf(settings, temporary, options).items()))
-    log = Path(temporary, "spark.log")
+    folder = temporary.make()
+    options = driver_options(folder, archive if archive is not None and archive.is_file() else None)
+    conf = SparkConf(loadDefaults=False).setAll(list(_launch_conf(settings, folder, options).items()))
+    log = Path(folder, "spark.log")
     started = None
     try:
         if SparkContext._gateway is None:
@@ -166,7 +168,7 @@ def _start(settings: SessionSettings) -> _Running:
         context = SparkContext(conf=conf, gateway=started)
         if _LOCAL_MASTER.fullmatch(settings.master):
             hadoop_defaults.forget_unused(context)
-        return _Running(settings, context, None if started is None else started.proc, temporary)
+        return _Running(settings, context, None if started is None else started.proc, folder)
     except (PySparkException, Py4JError) as error:
         failure = _did_not_start(settings.master, error, log)
         if started is not None:
@@ -174,7 +176,7 @@ def _start(settings: SessionSettings) -> _Running:
         raise failure from error
 
 
-def _launch_conf(settings: SessionSettings, temporary: str, options: list[str]) -> dict[str, str]:
+def _launch_conf(settings: SessionSettings, folder: str, options: list[str]) -> dict[str, str]:
     """Everything that Spark is started with."""
     user = _as_strings(settings.spark_conf)
     user_options = user.pop("spark.driver.extraJavaOptions", None)
@@ -184,7 +186,7 @@ def _launch_conf(settings: SessionSettings, temporary: str, options: list[str]) 
         "spark.driver.extraJavaOptions": " ".join([*options, *([user_options] if user_options else [])]),
         "spark.driver.memory": default_memory(),
         "spark.sql.catalogImplementation": "in-memory",
-        "spark.sql.warehouse.dir": Path(temporary, "spark-warehouse").as_uri(),
+        "spark.sql.warehouse.dir": Path(folder, "spark-warehouse").as_uri(),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         **_local_conf(settings.master),
@@ -279,7 +281,9 @@ def _check_reachable(remote: str) -> None:
     try:
         url = urlsplit(remote)
         if url.scheme != "sc" or url.hostname is None:
-            raise InvalidSettingError(f"`remote` is {remote}, and a Spark Connect server is named as sc://host:port")
+            raise InvalidSettingError(
+                f"`remote` is {address(remote)}, and a Spark Connect server is named as sc://host:port"
+            )
         socket.create_connection((url.hostname, url.port or _CONNECT_PORT), _CONNECT_SECONDS).close()
     except (OSError, ValueError) as error:
         raise _not_reached(remote, error) from error
@@ -287,7 +291,7 @@ def _check_reachable(remote: str) -> None:
 
 def _not_reached(remote: str, error: Exception) -> SparkUnavailableError:
     return SparkUnavailableError(
-        f"the Spark Connect server {remote} cannot be reached ({type(error).__name__}: {error})",
+        f"the Spark Connect server {address(remote)} cannot be reached ({type(error).__name__}: {error})",
         remedy="Check `remote` in the profile, and that the server runs",
     )
 
@@ -324,8 +328,9 @@ def _check_fixed(session: SparkSession, key: str, value: str) -> None:
     current = session.conf.get(key, None)
     appended = key.endswith("JavaOptions") and value in (current or "")
     if current != value and not appended:
+        shown = {"value": setting(key, value), "current": None if current is None else setting(key, current)}
         raise InvalidSettingError(
-            f"`spark_conf` sets {key} to {value}, and the Spark that runs already has {current}",
+            f"`spark_conf` sets {key} to {shown['value']}, and the Spark that runs already has {shown['current']}",
             remedy="Set it where that Spark is started, or remove the setting",
-            details={"setting": key, "value": value, "current": current},
+            details={"setting": key, **shown},
         )

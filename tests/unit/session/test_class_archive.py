@@ -1,0 +1,125 @@
+"""When an archive of Spark's classes is made, and what is said of it."""
+
+from __future__ import annotations
+
+import atexit
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.silt.session import class_archive
+from dbt.adapters.silt.session.java import archive_path, find_java
+
+
+@pytest.fixture
+def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the archive of an empty virtual environment would be."""
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.delenv(class_archive.SWITCH, raising=False)
+    path = archive_path(find_java())
+    assert path is not None and path.is_relative_to(tmp_path)
+    return path
+
+
+@pytest.fixture
+def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A file that holds what the environment's Python was started with."""
+    python, said = tmp_path / "python", tmp_path / "said"
+    python.write_text(f"#!/bin/sh\necho $@ > {said}.part && mv {said}.part {said}\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    yield said
+    atexit.unregister(class_archive._start)
+
+
+def wanted() -> bool:
+    """Whether one is to be made when this process ends."""
+    before = atexit._ncallbacks()
+    class_archive.make_after_this_process()
+    return atexit._ncallbacks() > before
+
+
+def test_one_is_made_once_in_a_virtual_environment_that_can_be_written(archive: Path, started: Path) -> None:
+    assert wanted()
+    assert class_archive.state() == "none yet: it is made in the background when this command ends"
+    archive.parent.mkdir(parents=True)
+    archive.write_bytes(b"")
+    assert not wanted()
+    assert class_archive.state() == str(archive)
+
+
+def test_a_try_that_failed_is_not_repeated(archive: Path, started: Path) -> None:
+    archive.parent.mkdir(parents=True)
+    archive.with_suffix(".failed").write_text("")
+    assert not wanted()
+    assert class_archive.state() == "none: this Java has made none that it can start from"
+
+
+def test_none_is_made_where_the_user_does_not_want_it(
+    archive: Path, started: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(class_archive.SWITCH, "OFF")
+    assert not wanted()
+    assert class_archive.state() == "none: SILT_CLASS_ARCHIVE is off"
+
+
+def test_none_is_made_outside_of_a_virtual_environment(started: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "prefix", sys.base_prefix)
+    assert not wanted()
+    assert class_archive.state() == "none: Spark starts from one in a virtual environment only"
+
+
+def test_a_missing_java_is_no_reason_to_fail(started: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert not wanted()
+
+
+def test_it_is_made_by_a_process_that_nothing_waits_for(started: Path) -> None:
+    class_archive._start()
+    deadline = time.monotonic() + 30
+    while not started.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert started.read_text() == "-m dbt.adapters.silt.session.class_archive --in-background\n"
+
+
+def test_a_python_that_cannot_be_started_is_no_failure(started: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", str(started))
+    class_archive._start()
+    assert not started.exists()
+
+
+def test_another_process_that_is_at_it_is_left_to_it(archive: Path, started: Path) -> None:
+    archive.parent.mkdir(parents=True)
+    lock = archive.with_suffix(".lock")
+    with subprocess.Popen(["flock", str(lock), "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdin is not None and other.stdout is not None
+        other.stdin.write(b"held\n")
+        other.stdin.flush()
+        assert other.stdout.readline() == b"held\n"
+        assert class_archive.main([]) == 0
+        other.stdin.close()
+    assert not archive.exists() and not archive.with_suffix(".failed").exists()
+
+
+@pytest.mark.long
+def test_a_java_that_makes_none_is_remembered(
+    archive: Path, started: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = find_java().path
+    java = tmp_path / "java" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(
+        '#!/bin/bash\nfor each; do case $each in -XX:ArchiveClassesAtExit*) ;; *) kept+=("$each");; esac; done\n'
+        f'exec {real} "${{kept[@]}}"\n'
+    )
+    java.chmod(0o755)
+    code = "import sys; sys.prefix = sys.argv[1]; from dbt.adapters.silt.session import class_archive as c; c.main([])"
+    monkeypatch.undo()
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java"))
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, timeout=600)
+    assert not archive.exists() and archive.with_suffix(".failed").exists()
