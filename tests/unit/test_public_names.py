@@ -47,6 +47,7 @@ ERRORS = [
     "DataFileChangedError",
     "DataFileMissingError",
     "DataRejectedError",
+    "ExternalPathError",
     "FilesNotFoundError",
     "InternalError",
     "InvalidArgumentError",

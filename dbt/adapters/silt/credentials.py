@@ -36,6 +36,7 @@ class SiltCredentials(Credentials):
         max_commit_attempts: how often a commit is tried against other writers' commits.
         statement_attempts: how often a statement that lost a conflict is run on a fresh snapshot; 1 is once only.
         python_functions: whether functions in Python, whose code is kept in the warehouse, may be made and called.
+        external_paths: whether tables may name files that are neither in their own folders nor in the warehouse.
         resume: for how long ("2 hours") a plain rerun continues a run that did not finish; by default never.
     """
 
@@ -52,6 +53,7 @@ class SiltCredentials(Credentials):
     statement_attempts: int = 5
     resume: str | None = None
     python_functions: bool = False
+    external_paths: bool = False
 
     def __post_init__(self) -> None:
         check_names(self)
@@ -93,6 +95,7 @@ class SiltCredentials(Credentials):
             "statement_attempts",
             "resume",
             "python_functions",
+            "external_paths",
         )
 
     def connection_info(self, *, with_aliases: bool = False) -> Iterable[tuple[str, Any]]:

@@ -157,19 +157,28 @@ def is_local(location: str) -> bool:
     return "://" not in local_path(location)
 
 
-def local_stores(locations: Mapping[str, str]) -> dict[str, Store]:
+def local_stores(locations: Mapping[str, str], external_paths: bool = False) -> dict[str, Store]:
     """The store of each database, from its location.
 
     Raises:
         InvalidSettingError: a location is in no local or mounted file system.
     """
     for name, location in locations.items():
+    Args:
+        external_paths: whether logs may name files outside of all of them.
+
         if not is_local(location):
             raise InvalidSettingError(
                 f"the database {name} at `{location}` is in no local or mounted file system: only these are supported",
                 remedy="Give the path of a folder",
             )
-    return {name: LocalStore(local_path(location)) for name, location in locations.items()}
+    allowed = allowed_folders(locations, external_paths)
+    return {name: LocalStore(local_path(location), allowed) for name, location in locations.items()}
+
+
+def allowed_folders(locations: Mapping[str, str], external_paths: bool = False) -> tuple[str, ...] | None:
+    """The folders that the logs of tables may name files in, besides their own; None for any."""
+    return None if external_paths else tuple(os.path.abspath(local_path(each)) for each in locations.values())
 
 
 def local_folder(path: str) -> str:

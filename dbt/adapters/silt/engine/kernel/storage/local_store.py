@@ -46,10 +46,12 @@ class LocalStore:
 
     Args:
         root: the folder; a relative one is resolved against the current working directory.
+        allowed: the folders outside of the root that the logs of its tables may name files in; None for any.
     """
 
-    def __init__(self, root: str | os.PathLike[str]) -> None:
+    def __init__(self, root: str | os.PathLike[str], allowed: Sequence[str] | None = None) -> None:
         self._root = os.path.abspath(os.fspath(root))
+        self.allowed = allowed
 
     def __repr__(self) -> str:
         return f"LocalStore({self._root!r})"
@@ -173,7 +175,7 @@ class LocalStore:
         return LocalFolder(self._at(folder))
 
     def child(self, folder: str) -> LocalStore:
-        return LocalStore(self._at(folder))
+        return LocalStore(self._at(folder), self.allowed)
 
     def local_path(self, path: str) -> str:
         return self._at(path)
