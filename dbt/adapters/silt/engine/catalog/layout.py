@@ -97,6 +97,10 @@ def is_occupied(store: Store, schema: str) -> bool:
 
 def move_to_trash(store: Store, folder: str, clock: Clock) -> None:
     """Hides a folder from readers, by one rename."""
+    path = store.local_path(folder)
+    if path is not None and os.path.islink(path):
+        what = "%s was a symbolic link: the link is deleted, and the files stay in %s"
+        _logger.warning(what, path, os.path.realpath(path))
     above, _, _ = folder.rpartition("/")
     hidden = f"{_TRASH_PREFIX}{clock.new_id()}"
     store.rename_folder(folder, f"{above}/{hidden}" if above else hidden)
@@ -160,13 +164,13 @@ def is_local(location: str) -> bool:
 def local_stores(locations: Mapping[str, str], external_paths: bool = False) -> dict[str, Store]:
     """The store of each database, from its location.
 
+    Args:
+        external_paths: whether logs may name files outside of all of them.
+
     Raises:
         InvalidSettingError: a location is in no local or mounted file system.
     """
     for name, location in locations.items():
-    Args:
-        external_paths: whether logs may name files outside of all of them.
-
         if not is_local(location):
             raise InvalidSettingError(
                 f"the database {name} at `{location}` is in no local or mounted file system: only these are supported",

@@ -189,12 +189,13 @@ def _data(vector: DeletionVector, content: bytes, table: str) -> bytes:
     start = max(vector.offset or 0, len(_FILE_VERSION)) + _LENGTH_BYTES
     end = start + vector.size_in_bytes
     length = int.from_bytes(content[start - _LENGTH_BYTES : start], "big")
-    if length != vector.size_in_bytes or end + _LENGTH_BYTES > len(content):
+    is_there = start <= len(content)
+    if is_there and length != vector.size_in_bytes:
         raise _damaged(vector, f"its file has {length} bytes where the log says {vector.size_in_bytes}", table)
-    data = content[start:end]
     if end + _LENGTH_BYTES > len(content):
         what = f"its file ends after {len(content)} bytes, and it reaches to {end + _LENGTH_BYTES}"
         raise _damaged(vector, what, table)
+    data = content[start:end]
     if int.from_bytes(content[end : end + _LENGTH_BYTES], "big") != zlib.crc32(data):
         raise _damaged(vector, "its checksum is wrong", table)
     return data
