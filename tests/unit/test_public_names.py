@@ -48,6 +48,7 @@ ERRORS = [
     "DataFileChangedError",
     "DataFileMissingError",
     "DataRejectedError",
+    "ExternalPathError",
     "FilesNotFoundError",
     "InternalError",
     "InvalidArgumentError",

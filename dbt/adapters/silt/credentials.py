@@ -41,6 +41,7 @@ class SiltCredentials(Credentials):
         target_type: what `target.type` is to projects and packages, such as `spark`; by default `silt`.
         resume: for how long ("2 hours") the same command continues its last run, if that did not finish; by default a
             killed run on a terminal for 12 hours, and nothing else; `off` is never.
+        external_paths: whether tables may name files that are neither in their own folders nor in the warehouse.
     """
 
     database: str = locations.DATABASE
@@ -57,6 +58,7 @@ class SiltCredentials(Credentials):
     resume: str | None = None
     python_functions: bool = False
     target_type: str | None = None
+    external_paths: bool = False
 
     def __post_init__(self) -> None:
         check_names(self)
@@ -102,6 +104,7 @@ class SiltCredentials(Credentials):
             "resume",
             "python_functions",
             "target_type",
+            "external_paths",
         )
 
     def connection_info(self, *, with_aliases: bool = False) -> Iterable[tuple[str, Any]]:

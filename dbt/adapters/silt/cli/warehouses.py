@@ -80,7 +80,7 @@ def open_warehouse(arguments: Namespace) -> OpenWarehouse:
     project = profile.find_project(arguments)
     if project is not None:
         found = profile.warehouse_of(project, arguments)
-        catalog = Catalog(local_stores(found.locations))
+        catalog = Catalog(local_stores(found.locations, found.external_paths))
         _check_exists(found.locations[found.database])
         return OpenWarehouse(catalog, found.locations, found.database, found.schema, project.target_path)
     for folder in (Path.cwd() / profile_locations.WAREHOUSE, Path.cwd()):

@@ -38,7 +38,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.layout import local_stores
+from dbt.adapters.silt.engine.catalog.layout import allowed_folders, local_stores
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.spark import errors, frame_source
 from dbt.adapters.silt.engine.commands.spark.required_settings import configure
@@ -47,6 +47,7 @@ from dbt.adapters.silt.engine.commands.spark.shared_storage import SharedStorage
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings, never
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from dbt.adapters.silt.engine.sql.ast import Query, Statement, is_path
@@ -84,6 +85,7 @@ class WarehouseSettings:
         is_forgotten_on_replace: the transaction identifiers that are forgotten when a whole table is replaced; none by
             default. The others are remembered until the table is dropped.
         python_functions: whether functions in Python, which are code in the warehouse, may be made and called.
+        external_paths: whether tables may name files that are neither in their own folders nor in the warehouse.
         log_skips: whether a skipped write is named in the log of the package, `dbt.adapters.silt`.
 
     Example:
@@ -97,6 +99,7 @@ class WarehouseSettings:
     clock: Clock = field(default_factory=SystemClock)
     is_forgotten_on_replace: Callable[[str], bool] = never
     python_functions: bool = False
+    external_paths: bool = False
     log_skips: bool = True
 
 
@@ -136,8 +139,10 @@ class Warehouse:
         settings: WarehouseSettings | None = None,
     ) -> None:
         self.settings = settings or WarehouseSettings()
-        stores = local_stores({database: location, **(databases or {})})
-        catalog = Catalog(stores, self.settings.clock)
+        locations = {database: location, **(databases or {})}
+        stores = local_stores(locations, self.settings.external_paths)
+        allowed = allowed_folders(locations, self.settings.external_paths)
+        catalog = Catalog(stores, self.settings.clock, lambda path: LocalStore(path, allowed))
         catalog.open_schema(database, schema)
         self._storage = SharedStorage(tuple(stores.values()))
         self._retry_queue = RetryQueue()

@@ -56,6 +56,7 @@
           SparkEndedError
         SparkFailedError
         InvalidSettingError
+        ExternalPathError
       InternalError                    report a bug
 
 Each class has a stable `code`; the message names the table and version and ends with the remedy.
@@ -492,6 +493,16 @@ class InvalidSettingError(UnavailableError):
 
     code = "SILT_INVALID_SETTING"
     remedy = "Correct the setting"
+
+
+class ExternalPathError(UnavailableError):
+    """A table's log names a file that is neither in the table's folder nor in the warehouse."""
+
+    code = "SILT_EXTERNAL_PATH"
+    remedy = (
+        "A table from elsewhere can name any file that you may read: if you trust whoever wrote it, set "
+        "`external_paths: true` in the profile (`WarehouseSettings(external_paths=True)` in a program)"
+    )
 
 
 class InternalError(SiltError):

@@ -25,10 +25,11 @@ from dbt.adapters.silt.engine.commands.reading.scan_vectors import WORDS, RowFil
 from dbt.adapters.silt.engine.commands.spark import errors, partitions, stored_columns
 from dbt.adapters.silt.engine.commands.spark.locations import reported_path, spark_path
 from dbt.adapters.silt.engine.commands.spark.types import spark_schema
-from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError
+from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError, DataFileMissingError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
 from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.log import origins
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table import column_mapping, type_widening
@@ -110,9 +111,12 @@ def read(
     stored = nullable_schema(column_mapping.stored_schema(snapshot.metadata, with_ids=by_id))
     scan = _Scan(spark, log.name, snapshot.version, log.store.root, schema, stored, with_position)
     chosen = snapshot.files if files is None else files
-    log.guard.check(log.store, chosen, snapshot.metadata, log.name, snapshot.version)
-    groups = _groups(log, snapshot, chosen, only)
-    parts = [_read_joined(scan, group) if _needs_join(scan, group) else _read_alike(scan, group) for group in groups]
+    try:
+        log.guard.check(log.store, chosen, snapshot.metadata, log.name, snapshot.version)
+        groups = _groups(log, snapshot, chosen, only)
+        parts = [_read_joined(scan, each) if _needs_join(scan, each) else _read_alike(scan, each) for each in groups]
+    except (DataFileMissingError, DataFileChangedError) as error:
+        raise origins.with_origin(log, snapshot, error) from error
     return reduce(DataFrame.unionAll, parts) if parts else _empty(scan)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,6 +29,8 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     StructType,
     all_fields,
 )
+
+_logger = logging.getLogger(__name__)
 
 _COLUMNS: Final = "col_name string, data_type string, comment string"
 _HISTORY: Final = (
@@ -94,6 +97,8 @@ def history(log: DeltaLog, limit: int | None = None) -> Answer:
     """
     start = 0 if limit is None else max(0, log.snapshot().version - limit + 1)
     commits = [] if limit == 0 else list(log.commits(start))
+    if (future := log.in_future()) is not None:
+        _logger.warning("%s: %s", log.name, future.note)
     return Answer(tuple(_history_row(commit) for commit in reversed(commits)), _HISTORY)
 
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError
-from dbt.adapters.silt.engine.kernel.files.data_files import located
+from dbt.adapters.silt.engine.kernel.files.data_files import check_reach, located
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
@@ -69,6 +69,7 @@ class FileGuard:
 
         Raises:
             DataFileChangedError: a file has another size, other rows, or lacks columns that have values in it.
+            ExternalPathError: a file is where no file of the table may be.
             StorageError: the storage failed.
         """
         if not isinstance(store, LocalStore):
@@ -138,6 +139,7 @@ def _expected(files: pa.Table) -> Iterator[Expected]:
 
 
 def _status(store: LocalStore, name: str) -> FileStatus | None:
+    check_reach(store, name)
     where, own = (None, "") if "://" in name else located(store, name)
     return None if where is None else where.status(own)
 

@@ -150,7 +150,28 @@ class DeltaLog:
         """
         properties = self.snapshot().properties
         listing = complete_listing(self.store, self.name)
-        return history.version_at(self.store, listing, properties, timestamp_ms, self.name, or_newest)
+        found = history.version_at(self.store, listing, properties, timestamp_ms, self.name, or_newest)
+        if (future := self.in_future()) is not None and found >= future.first - 1:
+            _logger.warning("%s: %s", self.name, future.note)
+        return found
+
+    def in_future(self) -> history.Future | None:
+        """The newest versions whose times have not come yet, as after a clock that ran ahead; None without any."""
+        snapshot = self.snapshot()
+        now_ms = self.clock.now_ms()
+        if history.has_in_commit_timestamp(snapshot.version, snapshot.properties):
+            if not history.is_in_future(snapshot.timestamp, now_ms):
+                return None
+            times = {each.version: each.timestamp_ms for each in self._newest_in_future(now_ms)}
+        else:
+            times = history.file_timestamps(list_log(self.store, self.name).commits)
+        return history.future_of(times, now_ms)
+
+    def _newest_in_future(self, now_ms: int) -> Iterator[Commit]:
+        for commit in self.newest_commits():
+            if not history.is_in_future(commit.timestamp_ms, now_ms):
+                return
+            yield commit
 
     def version_from(self, timestamp_ms: int) -> int:
         """The oldest version committed at that time (milliseconds since 1970-01-01 UTC) or after it; the number after
@@ -377,8 +398,8 @@ class DeltaLog:
                 failures[segment.checkpoint] = error
             else:
                 for failure in failures.values():
-                    older = "the commits" if segment.checkpoint is None else segment.checkpoint.name
-                    _logger.warning("%s: %s; %s is read instead", self.name, failure.problem, older)
+                    older = "the commits are" if segment.checkpoint is None else f"{segment.checkpoint.name} is"
+                    _logger.warning("%s: %s; %s read instead", self.name, failure.problem, older)
                 return found
         for failure in failures.values():
             raise failure

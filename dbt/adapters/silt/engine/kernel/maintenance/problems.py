@@ -18,6 +18,7 @@ class ProblemKind(enum.Enum):
     NAME_TAKEN = "name taken"
     FILE_MISSING = "file missing"
     FILE_SIZE_DIFFERS = "file size differs"
+    FILE_OUTSIDE = "file outside"
     FILE_UNREADABLE = "file unreadable"
     STATISTICS_DIFFER = "statistics differ"
     DELETION_VECTOR_UNREADABLE = "deletion vector unreadable"
