@@ -11,11 +11,15 @@ from typing import Any
 
 from dbt.adapters.base.relation import BaseRelation, InformationSchema
 from dbt.adapters.contracts.relation import ComponentName, HasQuoting, Policy, RelationConfig, RelationType
+from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.relation import SparkRelation
 
 from dbt.adapters.silt.engine.catalog.names import RelationName, normalize
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.materializations.external.sources import external_of
+from dbt.adapters.silt.runs.once import first_time
+
+logger = AdapterLogger("Silt")
 
 
 @dataclass
@@ -71,6 +75,8 @@ class SiltRelation(SparkRelation):
         if str(relation_config.resource_type) == "source":
             files = external_of(relation_config, getattr(quoting, "project_root", "."))
             if files is not None:
+                if files.types_are_guessed:
+                    _warn_of_guessed_types(relation_config)
                 kwargs |= {
                     "external": files.text,
                     "external_location": files.location,
@@ -125,3 +131,13 @@ class SiltRelation(SparkRelation):
             InvalidNameError: a part cannot be a name.
         """
         return RelationName(self.database or database, self.schema or "", self.identifier or "")
+
+
+def _warn_of_guessed_types(source: RelationConfig) -> None:
+    name = f"{getattr(source, 'source_name', source.schema)}.{source.name}"
+    if first_time(f"guessed types of {name}"):
+        logger.warning(
+            f"source {name}: none of its columns has a `data_type`, so each read guesses the types from what the files "
+            "hold then: `01234` becomes the number 1234, and a column may have another type after the next file. "
+            "Declare `columns` with `data_type`, or set the option `inferSchema: false`, which reads them as texts"
+        )

@@ -50,7 +50,7 @@ def alter_view_query(context: Context, statement: ast.AlterViewQuery) -> Result:
     if name is None:
         return pass_with_query(context, statement, statement.query)
     view = context.catalog.view(name)
-    _columns_of(context, name, statement.query)
+    _check_columns(str(name), (), _columns_of(context, name, statement.query))
     changed = replace(
         view,
         text=context.kept(statement.query),
@@ -97,7 +97,7 @@ def _create_temporary_view(context: Context, statement: ast.CreateView) -> Resul
     if statement.mode is CreateMode.CREATE and context.namespace.is_temporary(statement.name):
         raise RelationExistsError("there is a temporary view of that name", table=statement.name[0])
     columns = tuple(column.name for column in statement.columns)
-    _check_column_count(statement.name[0], columns, context.spark.sql(resolved.texts[0]).columns)
+    _check_columns(statement.name[0], columns, context.spark.sql(resolved.texts[0]).columns)
     context.spark.catalog.dropTempView(statement.name[0])
     context.namespace.temporary[statement.name[0].lower()] = TemporaryView(context.kept(statement.query), columns)
     return _NOTHING
@@ -114,7 +114,7 @@ def _check_view_query(context: Context, name: RelationName, statement: ast.Creat
                 remedy="Create a temporary view, or a table",
             )
     columns = tuple(column.name for column in statement.columns)
-    _check_column_count(str(name), columns, _columns_of(context, name, statement.query))
+    _check_columns(str(name), columns, _columns_of(context, name, statement.query))
 
 
 def _columns_of(context: Context, name: RelationName, query: str) -> list[str]:
@@ -122,11 +122,21 @@ def _columns_of(context: Context, name: RelationName, query: str) -> list[str]:
     return context.frame(context.resolver.query(query, name)).columns
 
 
-def _check_column_count(name: str, columns: tuple[str, ...], found: list[str]) -> None:
+def _check_columns(name: str, columns: tuple[str, ...], found: list[str]) -> None:
     if columns and len(columns) != len(found):
         raise InvalidStatementError(
             f"the view names {len(columns)} columns and its query gives {len(found)}", table=name
         )
+    seen: dict[str, str] = {}
+    for column in columns or found:
+        if column.lower() in seen:
+            both = " and ".join(f"`{each}`" for each in dict.fromkeys((seen[column.lower()], column)))
+            raise InvalidStatementError(
+                f"two columns of the view have the name {both}: names are the same in any case",
+                remedy="Give one of them another name, by AS or in the view's list of columns",
+                table=name,
+            )
+        seen[column.lower()] = column
 
 
 def _view(context: Context, name: RelationName, statement: ast.CreateView) -> View:
