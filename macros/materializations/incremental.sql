@@ -36,6 +36,7 @@
         {%- do get_assert_columns_equivalent(query) -%}
       {%- endif -%}
       {%- set columns = silt_follow_schema_change(on_schema_change, query, existing_relation) -%}
+      {%- do silt_follow_definition(existing_relation) -%}
       {%- set arguments = {
         'target_relation': target_relation,
         'temp_relation': temp_relation,
@@ -120,6 +121,17 @@
     {%- endfor -%}
   {%- endif -%}
   {{ return({'dest_columns': source_columns, 'evolve': changes['added'] | length > 0}) }}
+{% endmacro %}
+
+
+{#-- Brings the properties and constraints of a table that was there before to those of the project, and only those that differ, so
+     that a run that changes none makes no commit for them. Before the write, which is then held to them. --#}
+{% macro silt_follow_definition(relation) %}
+  {%- for change in adapter.definition_changes(model, relation) -%}
+    {%- call statement() -%}
+      alter table {{ relation.render() }} {{ change }}
+    {%- endcall -%}
+  {%- endfor -%}
 {% endmacro %}
 
 

@@ -23,6 +23,7 @@
       model, 'snapshotted_data', 'source_data', model['config'], target_exists
     ) -%}
     {%- if target_exists -%}
+      {%- do silt_follow_definition(target_relation) -%}
       {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
       {%- do adapter.assert_valid_snapshot_target_given_strategy(target_relation, columns, strategy) -%}
       {%- set staging = snapshot_staging_table(strategy, sql, target_relation) -%}

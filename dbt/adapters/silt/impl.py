@@ -72,7 +72,9 @@ class SiltConfig(IncrementalConfig):
 
     Attributes:
         partition_by: the columns by whose values a table's files, or the files of an `external` model, are in folders.
-        tblproperties: properties of the table: key -> value; they are set when the table is made.
+        tblproperties: properties of the table: key -> value.
+        incremental_apply_config_changes: whether a run sets what was changed in the `tblproperties` and in the contract
+            of an incremental model or a snapshot since its table was made; true if absent.
         isolation_level: of the node's own commit; in place of the profile's and of the table's.
         user_metadata: a note on the node's commits, which `describe history` shows.
         query_tag, query_tags: a tag of the node's Spark jobs.
@@ -86,6 +88,7 @@ class SiltConfig(IncrementalConfig):
 
     partition_by: dict[str, Any] | list[str] | str | None = None
     tblproperties: dict[str, Any] | None = None
+    incremental_apply_config_changes: bool | str | None = None
     isolation_level: str | None = None
     user_metadata: str | None = None
     query_tag: str | None = None

@@ -101,6 +101,11 @@ def count(number: int | None) -> str:
     return UNKNOWN if number is None else f"{number:,}"
 
 
+def duration(seconds: float | None) -> str:
+    """Formats a length of time for people."""
+    return UNKNOWN if seconds is None else f"{seconds:.1f}s"
+
+
 def number_of(number: int, thing: str) -> str:
     """Formats a number of things, such as "1 table" and "2 tables"."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"

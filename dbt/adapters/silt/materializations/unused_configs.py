@@ -33,7 +33,6 @@ UNUSED: Mapping[str, str] = {
     "zorder": f"a table is not rewritten after each run; {_OPTIMIZE}",
     "options": "a Delta table has no options; put what readers need to know into `tblproperties`",
     "merge_schema": "`on_schema_change` says what becomes of new columns",
-    "incremental_apply_config_changes": "an incremental table's properties change with --full-refresh",
     "databricks_tags": "only `tblproperties` and comments are kept with a table",
     "databricks_compute": _ENGINE,
     "submission_method": _ENGINE,
