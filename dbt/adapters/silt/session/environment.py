@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.layout import check_locations, local_path
+from dbt.adapters.silt.engine.catalog.layout import allowed_folders, check_locations, local_path
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
@@ -40,7 +40,8 @@ class Environment:
         self._warehouse: Warehouse | None = None
         folders = {name: local_path(location) for name, location in locations.items()}
         self.folders = list(folders.values())
-        self._catalog = Catalog({name: LocalStore(folder) for name, folder in folders.items()})
+        allowed = allowed_folders(locations, credentials.external_paths)
+        self._catalog = Catalog({name: LocalStore(folder, allowed) for name, folder in folders.items()})
 
     @property
     def locations(self) -> Mapping[str, str]:
