@@ -17,7 +17,7 @@ export PYTHON
 # Runs a command with the Java that Spark is to use.
 WITH_JAVA = JAVA_HOME="$$(cat $(VENV)/java-home)"
 
-.PHONY: help setup java demo test test-long test-connect check bench simulate processes processes-spark chaos race docs clean
+.PHONY: help setup java demo test test-long test-connect test-projects check bench simulate processes processes-spark chaos race docs clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -47,6 +47,9 @@ test-connect: $(SHARED) ## all of the engine's tests on Spark, over Spark Connec
 	@$(WITH_JAVA) $(BIN)/python -m pytest --connect -n $(WORKERS) --dist loadscope \
 		tests/unit/engine tests/corpus \
 		--ignore tests/unit/engine/kernel --ignore tests/unit/engine/sql --ignore tests/unit/engine/catalog
+
+test-projects: $(SHARED) ## builds the public projects that lie unpacked in the folder PROJECTS, or the one of ONLY; says which are missing
+	@$(WITH_JAVA) $(BIN)/python -m tests.projects "$(PROJECTS)" $(if $(ONLY),--only "$(ONLY)")
 
 check: $(STAMP) ## style, types, the order of the floors, the map and the words
 	@$(BIN)/ruff check --quiet .
@@ -79,7 +82,7 @@ docs: $(STAMP) ## the documentation as a site, in site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 clean: ## remove what the other targets have left here, .venv included
-	@rm -rf $(VENV) .lanes dist build site .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse logs target
+	@rm -rf $(VENV) .lanes .projects dist build site .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse logs target
 	@rm -rf sample_project/landing sample_project/warehouse sample_project/target sample_project/logs
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -77,7 +77,8 @@ def configs_page() -> str:
         GENERATED,
         "# Configs\n",
         "What a model, seed or snapshot may set in `config(...)`, in a properties file or in `dbt_project.yml`. A "
-        "config of an incremental model whose name is close to one of these is refused as misspelt.\n",
+        "name that is close to one of these is refused as misspelt, before anything is written; in a package, whose "
+        "user cannot change it, it is a warning. Configs of your own belong into `meta`.\n",
         "## The adapter's own\n",
     ]
     for title, names in groups.items():

@@ -36,9 +36,10 @@ MACROS = DOCS.parent / "macros"
 
 PROFILE_GROUPS: Mapping[str, Sequence[str]] = {
     "Where the tables are": ("database", "schema", "warehouse", "databases"),
-    "Which Spark runs": ("master", "remote", "spark_conf", "python_functions"),
+    "Which Spark runs": ("master", "remote", "spark_conf", "python_functions", "external_paths"),
     "How a run is continued": ("run_id", "resume"),
     "How commits meet other writers": ("isolation_level", "max_commit_attempts", "statement_attempts"),
+    "What packages see": ("target_type",),
 }
 """The fields of a profile by what they are about; `tests/documentation/test_site.py` holds it to be whole."""
 

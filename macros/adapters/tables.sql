@@ -43,14 +43,8 @@
 {%- endmacro %}
 
 
-{% macro silt_partition_columns() -%}
-  {%- set columns = config.get('partition_by') or [] -%}
-  {{ return([columns] if columns is string else columns) }}
-{%- endmacro %}
-
-
 {% macro silt_partition_clause() -%}
-  {%- set columns = silt_partition_columns() -%}
+  {%- set columns = adapter.partitioning(config.get('partition_by')).columns -%}
   {%- if columns %}
   partitioned by ({% for column in columns %}{{ adapter.quote(column) }}{{ ', ' if not loop.last }}{% endfor %})
   {%- endif -%}

@@ -1,6 +1,10 @@
 {#-- dbt's own, with the clone as a unit of work: a rerun that finds it done says so, and still sets the documentation.
      Views, and all nodes of a project whose `can_clone_table` says no, become views of the other environment's relation. --#}
 {% materialization clone, adapter='silt' %}
+  {%- set other = silt_other_materialization('clone') -%}
+  {%- if other is not none -%}
+    {{ return(other()) }}
+  {%- endif -%}
   {%- do adapter.begin_own_materialization() -%}
   {%- if not defer_relation -%}
     {{ log("No relation found in state manifest for " ~ model.unique_id, info=True) }}

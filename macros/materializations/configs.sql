@@ -1,7 +1,18 @@
-{#-- Warns of configs without effect, once in a run, with the models that have them; fails for one that makes no sense before
-     anything is written. --#}
+{#-- Warns of configs without effect, once in a run, with the models that have them; fails for a configuration that cannot be
+     used, before anything is written. --#}
 {% macro silt_check_configs() %}
   {%- for warning in adapter.config_warnings(model, graph.nodes, selected_resources) -%}
     {%- do exceptions.warn(warning) -%}
   {%- endfor -%}
+{% endmacro %}
+
+
+{#-- The materialization of the project's that dbt would take if this adapter declared none of that name; else none. The beginning
+     of every materialization. --#}
+{% macro silt_other_materialization(name) %}
+  {%- for warning in adapter.unused_macro_warnings(name) -%}
+    {%- do exceptions.warn(warning) -%}
+  {%- endfor -%}
+  {%- set macro = adapter.other_materialization(name) -%}
+  {{ return(none if macro is none else context[macro.package_name][macro.name]) }}
 {% endmacro %}

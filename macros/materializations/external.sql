@@ -1,6 +1,10 @@
 {#-- The model's rows as a file or a folder outside of the warehouse (`location`, with `format`, `options` and `partition_by`),
      and a view in the warehouse that reads them. A rerun writes the same location again, all of it or nothing. --#}
 {% materialization external, adapter='silt', supported_languages=['sql', 'python'] %}
+  {%- set other = silt_other_materialization('external') -%}
+  {%- if other is not none -%}
+    {{ return(other()) }}
+  {%- endif -%}
   {%- set target_relation = this.incorporate(type='view') -%}
   {%- set existing_relation = load_cached_relation(this) -%}
   {%- set target = adapter.external_target(model, render(config.get('location') or '')) -%}

@@ -1,8 +1,12 @@
 {% materialization incremental, adapter='silt', supported_languages=['sql', 'python'] -%}
-  {%- do adapter.check_incremental_config(model['config']) -%}
+  {%- set other = silt_other_materialization('incremental') -%}
+  {%- if other is not none -%}
+    {{ return(other()) }}
+  {%- endif -%}
+  {%- do silt_check_configs() -%}
   {%- set target_relation = this.incorporate(type='table') -%}
   {%- set existing_relation = load_cached_relation(this) -%}
-  {%- set on_schema_change = incremental_validate_on_schema_change(config.get('on_schema_change'), default='ignore') -%}
+  {%- set on_schema_change = config.get('on_schema_change') or 'ignore' -%}
   {%- set strategy = config.get('incremental_strategy') or 'default' -%}
   {%- set strategy_macro = adapter.get_incremental_strategy_macro(context, strategy) -%}
   {%- set rebuild = existing_relation is none or not existing_relation.is_table or should_full_refresh() -%}
@@ -18,6 +22,9 @@
     {%- set query = silt_model_query(temp_relation) -%}
 
     {%- if rebuild -%}
+      {%- if silt_is_own_strategy(strategy, strategy_macro) -%}
+        {%- do adapter.check_first_columns(model['config'], strategy, query) -%}
+      {%- endif -%}
       {%- call silt_write(unit) -%}
         {{ create_table_as(False, target_relation.incorporate(replaces=existing_relation is not none), silt_first_rows(strategy, query)) }}
       {%- endcall -%}
@@ -29,6 +36,7 @@
         {%- do get_assert_columns_equivalent(query) -%}
       {%- endif -%}
       {%- set columns = silt_follow_schema_change(on_schema_change, query, existing_relation) -%}
+      {%- do silt_follow_definition(existing_relation) -%}
       {%- set arguments = {
         'target_relation': target_relation,
         'temp_relation': temp_relation,
@@ -113,6 +121,17 @@
     {%- endfor -%}
   {%- endif -%}
   {{ return({'dest_columns': source_columns, 'evolve': changes['added'] | length > 0}) }}
+{% endmacro %}
+
+
+{#-- Brings the properties and constraints of a table that was there before to those of the project, and only those that differ, so
+     that a run that changes none makes no commit for them. Before the write, which is then held to them. --#}
+{% macro silt_follow_definition(relation) %}
+  {%- for change in adapter.definition_changes(model, relation) -%}
+    {%- call statement() -%}
+      alter table {{ relation.render() }} {{ change }}
+    {%- endcall -%}
+  {%- endfor -%}
 {% endmacro %}
 
 

@@ -1,5 +1,9 @@
 {#-- Nothing here runs by itself to keep a result fresh, and Spark's own need a pipeline around them. --#}
 {% materialization materialized_view, adapter='silt' %}
+  {%- set other = silt_other_materialization('materialized_view') -%}
+  {%- if other is not none -%}
+    {{ return(other()) }}
+  {%- endif -%}
   {%- do exceptions.raise_compiler_error(
     "materialized views are not supported: use `materialized: incremental`, which each run brings up to date, or `table`"
   ) -%}

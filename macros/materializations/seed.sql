@@ -1,6 +1,10 @@
 {#-- A seed's rows reach Spark as one Arrow table, so nulls, quotes and long numbers stay what they are; the table is then
      made by one statement, as a model's is. --#}
 {% materialization seed, adapter='silt' %}
+  {%- set other = silt_other_materialization('seed') -%}
+  {%- if other is not none -%}
+    {{ return(other()) }}
+  {%- endif -%}
   {%- set target_relation = this.incorporate(type='table') -%}
   {%- set existing_relation = load_cached_relation(this) -%}
   {%- if existing_relation is not none and existing_relation.is_view -%}
@@ -19,7 +23,7 @@
   {%- else -%}
     {%- set view = make_temp_relation(target_relation) -%}
     {%- set staged = adapter.stage_seed(model['name'], agate_table, view, config.get('column_types')) -%}
-    {%- set query = silt_seed_query(agate_table, view) -%}
+    {%- set query = silt_seed_query(agate_table, view, staged.types) -%}
     {%- call silt_write(unit, staged) -%}
       {{ silt_create_table(target_relation.incorporate(replaces=existing_relation is not none), query, silt_documented_columns(query)) }}
     {%- endcall -%}
@@ -35,8 +39,7 @@
 
 
 {#-- `quote_columns: false` means the same as in dbt's other adapters: the names in the file are written as they are. --#}
-{% macro silt_seed_query(agate_table, view) %}
-  {%- set types = config.get('column_types', {}) or {} -%}
+{% macro silt_seed_query(agate_table, view, types) %}
   select
   {%- for name in agate_table.column_names %}
     cast({{ adapter.quote(name) }} as {{ types.get(name) or adapter.convert_type(agate_table, loop.index0) }}) as {{ adapter.quote_seed_column(name, config.get('quote_columns')) }}{{ ',' if not loop.last }}

@@ -1,6 +1,10 @@
 {#-- dbt's own snapshot, its staging table and its merge as one statement: what is new, changed and gone is found in the
      same snapshot of the target that the merge commits against, so two runs at once cannot both add a row. --#}
 {% materialization snapshot, adapter='silt' %}
+  {%- set other = silt_other_materialization('snapshot') -%}
+  {%- if other is not none -%}
+    {{ return(other()) }}
+  {%- endif -%}
   {%- set target_exists, target_relation = get_or_create_relation(
     database=model.database, schema=model.schema, identifier=model.get('alias', model.get('name')), type='table'
   ) -%}
@@ -19,6 +23,7 @@
       model, 'snapshotted_data', 'source_data', model['config'], target_exists
     ) -%}
     {%- if target_exists -%}
+      {%- do silt_follow_definition(target_relation) -%}
       {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
       {%- do adapter.assert_valid_snapshot_target_given_strategy(target_relation, columns, strategy) -%}
       {%- set staging = snapshot_staging_table(strategy, sql, target_relation) -%}

@@ -84,7 +84,7 @@
 {#-- Replaces the partitions that the query has rows of, that of null too, by the columns that the model names and not by the
      session's overwrite mode; without such columns, the whole table. --#}
 {% macro silt__get_incremental_insert_overwrite_sql(arg_dict) -%}
-  {%- set partition_by = silt_list(config.get('partition_by')) -%}
+  {%- set partition_by = adapter.partitioning(config.get('partition_by')).replaced_by() | list -%}
   {%- set columns = partition_by or silt_list(config.get('liquid_clustered_by')) -%}
   {%- if columns -%}
     {{ return(silt_replace_equal(arg_dict, columns, 'partition_by' if partition_by else 'liquid_clustered_by')) }}

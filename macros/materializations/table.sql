@@ -1,4 +1,8 @@
 {% materialization table, adapter='silt', supported_languages=['sql', 'python'] %}
+  {%- set other = silt_other_materialization('table') -%}
+  {%- if other is not none -%}
+    {{ return(other()) }}
+  {%- endif -%}
   {%- set target_relation = this.incorporate(type='table') -%}
   {%- set existing_relation = load_cached_relation(this) -%}
   {%- set unit = adapter.main_unit(model, should_full_refresh()) -%}

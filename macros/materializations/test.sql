@@ -1,9 +1,32 @@
+{% materialization test, adapter='silt' %}
+  {%- set other = silt_other_materialization('test') -%}
+  {{ return(silt_test() if other is none else other()) }}
+{% endmaterialization %}
+
+
+{#-- A package that wraps dbt's own (`dbt.materialization_test_default`) wraps this one. --#}
+{% materialization test, default %}
+  {{ return(silt_test()) }}
+{% endmaterialization %}
+
+
 {#-- dbt's own, but stored failures replace the earlier ones in one step: dropped first, they would be gone for another run of
      the same test. --#}
-{% materialization test, adapter='silt' %}
-  {%- if not should_store_failures() -%}
-    {{ return(materialization_test_default()) }}
-  {%- endif -%}
+{% macro silt_test() %}
+  {%- set failures = get_limit_subquery_sql(sql, config.get('limit')) -%}
+  {%- set stored = silt_store_failures(failures) if should_store_failures() else none -%}
+  {%- set query = get_test_sql(
+    failures if stored is none else 'select * from ' ~ stored,
+    config.get('fail_calc'), config.get('warn_if'), config.get('error_if'), limit=none
+  ) -%}
+  {%- call statement('main', fetch_result=True) -%}
+    {{ silt_test_header(query) if stored is none else query }}
+  {%- endcall -%}
+  {{ return({'relations': [] if stored is none else [stored]}) }}
+{% endmacro %}
+
+
+{% macro silt_store_failures(failures) %}
   {%- set kind = config.get('store_failures_as') or 'table' -%}
   {%- if kind not in ['table', 'view'] -%}
     {%- do exceptions.raise_compiler_error(
@@ -14,22 +37,16 @@
   {%- set target_relation = api.Relation.create(
     database=database, schema=schema, identifier=model['alias'], type=kind
   ) -%}
-  {%- set failures = get_limit_subquery_sql(sql, config.get('limit')) -%}
   {%- if kind == 'view' -%}
     {%- set creation = get_create_view_as_sql(target_relation, failures) -%}
   {%- else -%}
     {%- set creation = silt_create_table(target_relation.incorporate(replaces=true), failures) -%}
   {%- endif -%}
-  {%- if flags.REQUIRE_SQL_HEADER_IN_TEST_CONFIGS -%}
-    {%- set creation = silt_with_header(creation) -%}
-  {%- endif -%}
-  {%- do adapter.write_view(creation, existing_relation) -%}
+  {%- do adapter.write_view(silt_test_header(creation), existing_relation) -%}
+  {{ return(target_relation) }}
+{% endmacro %}
 
-  {%- call statement('main', fetch_result=True) -%}
-    {{ get_test_sql(
-      'select * from ' ~ target_relation, config.get('fail_calc'), config.get('warn_if'), config.get('error_if'), limit=none
-    ) }}
-  {%- endcall -%}
 
-  {{ return({'relations': [target_relation]}) }}
-{% endmaterialization %}
+{% macro silt_test_header(statement) %}
+  {{ return(silt_with_header(statement) if flags.REQUIRE_SQL_HEADER_IN_TEST_CONFIGS else statement) }}
+{% endmacro %}

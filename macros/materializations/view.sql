@@ -1,4 +1,8 @@
 {% materialization view, adapter='silt' %}
+  {%- set other = silt_other_materialization('view') -%}
+  {%- if other is not none -%}
+    {{ return(other()) }}
+  {%- endif -%}
   {%- set target_relation = this.incorporate(type='view') -%}
   {%- set existing_relation = load_cached_relation(this) -%}
 

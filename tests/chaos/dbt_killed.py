@@ -1,6 +1,6 @@
 """dbt's command line in a process that ends itself, and the Java that it started, at a given moment.
 
-python -m tests.chaos.dbt_killed REPORT [MOMENT] -- build --vars ...
+dbt_killed REPORT [MOMENT] -- build --vars ...
 
 REPORT gets a line of JSON: the moment that was reached, or, at the end of a run that was not ended, how often it came
 to each step. It must be the leader of a process group of its own.

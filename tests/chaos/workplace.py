@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
 import shlex
 import shutil
 import signal
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.chaos.forked import Request, run
 from tests.chaos.steps import Moment
 from tests.connect_server import use_in_profiles
 
@@ -129,18 +127,9 @@ class Workplace:
             "DBT_PROFILES_DIR": str(self.project),
             "DBT_USE_COLORS": "false",
         }
-        with log.open("wb") as output:
-            output.write(f"$ SILT_TEST_RUN_ID={run_id} dbt {shlex.join(arguments)}\n".encode())
-            output.flush()
-            process = subprocess.Popen(
-                [sys.executable, "-m", "tests.chaos.dbt_killed", *own, "--", *arguments],
-                cwd=self.project,
-                env=environment,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        code = _ended(process)
+        log.write_text(f"$ SILT_TEST_RUN_ID={run_id} dbt {shlex.join(arguments)}\n")
+        request = Request((*own, "--", *arguments), str(self.project), environment, str(log))
+        code = run(request, _LONGEST_SECONDS)
         lines = report.read_text().splitlines() if report.exists() else []
         return Ended(code, log.read_text(errors="replace"), json.loads(lines[0]) if lines else {})
 
@@ -156,13 +145,3 @@ class Workplace:
 
     def remove(self) -> None:
         shutil.rmtree(self.root)
-
-
-def _ended(process: subprocess.Popen[bytes]) -> int:
-    """The exit code; nothing of the process's group is left."""
-    try:
-        return process.wait(timeout=_LONGEST_SECONDS)
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()

@@ -1,4 +1,4 @@
-"""What we write, read by delta-rs and delta-spark: the same rows, or a refusal that names the feature.
+"""What we write, read by delta-rs, Polars and delta-spark: the same rows, or a refusal that names the feature.
 
 delta-spark takes part where SILT_DELTA_JARS names the folder of its jars and of what they need, or its coordinates in
 Maven, as the lane spark-4.2 does. SILT_DELTA_PYTHON may name a Python whose PySpark they fit, where this one's is
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import deltalake
+import polars
 import pyarrow as pa
 import pytest
 from deltalake.exceptions import DeltaError
@@ -33,6 +34,20 @@ WITH_FEED = ("change data feed", "change data feed and deletion vectors")
 
 REFUSED_BY_DELTA_RS = {"type widening": r"Unsupported table features required: \[TypeWidening\]"}
 """What delta-rs does not read, and how it says so."""
+
+_NO_MAPPING = "column mapping|columnMapping"
+REFUSED_BY_POLARS = {
+    "column mapping": _NO_MAPPING,
+    "deletion vectors and column mapping": _NO_MAPPING,
+    "V2 checkpoint": "v2Checkpoint",
+    "type widening": "typeWidening",
+    "variant": "LogicalType union has no variant set",
+    "shallow clone": "No such file",
+}
+"""What Polars does not read, and how it says so."""
+
+MISREAD_BY_POLARS = ("deletion vectors in partitions",)
+"""It does not find the vector of a file whose path has a character that a URL quotes, and shows the deleted rows."""
 
 REFUSED_BY_DELTA_SPARK: dict[str, str] = {}
 
@@ -79,6 +94,18 @@ def test_delta_rs_finds_the_rows_that_we_find(table: FeatureTable, tables: Table
             read_with_delta_rs(tables.folder(table))
     else:
         assert as_rows(read_with_delta_rs(tables.folder(table))) == ours
+
+
+@pytest.mark.parametrize(
+    "table", [each for each in FEATURE_TABLES if each.name not in MISREAD_BY_POLARS], ids=lambda t: t.name
+)
+def test_polars_finds_the_rows_that_we_find(table: FeatureTable, tables: Tables) -> None:
+    ours = tables.rows(table)
+    if table.name in REFUSED_BY_POLARS:
+        with pytest.raises(Exception, match=REFUSED_BY_POLARS[table.name]):
+            polars.read_delta(str(tables.folder(table)))
+    else:
+        assert as_rows(polars.read_delta(str(tables.folder(table))).to_arrow()) == ours
 
 
 @pytest.mark.parametrize("table", [each for each in FEATURE_TABLES if each.name in WITH_FEED], ids=lambda t: t.name)

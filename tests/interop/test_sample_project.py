@@ -114,6 +114,9 @@ def test_the_same_run_again_skips_every_table_and_changes_no_row(february: Built
 
 def build(project: Path, run_id: str, spark: SparkSession) -> Built:
     """Runs `dbt build`, and reads every table."""
+    profiles = project / "profiles.yml"
+    if "master" not in profiles.read_text():  # a process has one Spark
+        profiles.write_text(profiles.read_text() + f"      master: {spark.conf.get('spark.master')}\n")
     folders = ["--project-dir", str(project), "--profiles-dir", str(project)]
     outcome = dbtRunner().invoke(
         ["--quiet", "--log-level-file", "none", "build", "--vars", json.dumps({"silt_run_id": run_id}), *folders]

@@ -86,6 +86,48 @@ def test_nested_values_are_fetched_as_json() -> None:
     assert list(to_agate(table).rows[0].values()) == ["[1, 2]", '{"x": "\\u00e9"}', '{"k": 1}']
 
 
+def test_decimals_inside_of_other_values_keep_their_digits() -> None:
+    kind = pa.struct([("n", pa.decimal128(38, 12)), ("by_key", pa.map_(pa.string(), pa.list_(pa.decimal128(38, 0))))])
+    value = {"n": Decimal("12345678901234567890123456.123456789012"), "by_key": [("k", [Decimal("1" * 38), None])]}
+    (text,) = to_agate(pa.table({"a": pa.array([value], kind)})).columns["a"].values()
+    assert text == f'{{"n": 12345678901234567890123456.123456789012, "by_key": {{"k": [{"1" * 38}, null]}}}}'
+
+
+FAR_DAY, FAR_MICROSECOND = 2_932_897, 253_402_300_800_000_000
+
+
+def test_days_and_times_that_python_lacks_are_fetched_as_text() -> None:
+    days = pa.array([FAR_DAY, None, 0], pa.int32()).cast(pa.date32())
+    times = pa.array([FAR_MICROSECOND, None, 0], pa.int64()).cast(pa.timestamp("us"))
+    inside = pa.StructArray.from_arrays([days, pa.array([Decimal("1.50")] * 3)], ["day", "n"])
+    found = to_agate(pa.table({"day": days, "at": times, "inside": inside}))
+    assert [list(row.values()) for row in found.rows] == [
+        ["10000-01-01", "10000-01-01 00:00:00.000000", '{"day": "10000-01-01", "n": 1.50}'],
+        [None, None, '{"day": null, "n": 1.50}'],
+        ["1970-01-01", "1970-01-01 00:00:00.000000", '{"day": "1970-01-01", "n": 1.50}'],
+    ]
+
+
+ARROW_VALUES = st.one_of(
+    st.tuples(st.just(pa.date32()), st.integers(-(2**31), 2**31 - 1)),
+    st.tuples(st.just(pa.timestamp("us")), st.integers(-(2**63), 2**63 - 1)),
+    st.tuples(st.just(pa.timestamp("us", "America/Los_Angeles")), st.integers(-(2**63), 2**63 - 1)),
+    st.tuples(st.just(pa.duration("us")), st.integers(-(2**63), 2**63 - 1)),
+    st.tuples(st.just(pa.float64()), st.floats()),
+)
+
+
+@given(st.tuples(ARROW_VALUES, st.booleans()))
+def test_every_value_of_arrow_is_fetched(drawn: tuple[tuple[pa.DataType, Any], bool]) -> None:
+    (kind, raw), is_nested = drawn
+    stored = pa.float64() if kind == pa.float64() else pa.int32() if kind == pa.date32() else pa.int64()
+    values = pa.array([raw, None], stored).cast(kind)
+    column = pa.ListArray.from_arrays(pa.array([0, 1, 2]), values) if is_nested else values
+    first, second = to_agate(pa.table({"a": column})).columns["a"].values()
+    assert first is not None
+    assert second == ("[null]" if is_nested else None)
+
+
 def test_a_column_of_nulls_alone_stays_one() -> None:
     table = to_agate(pa.table({"a": pa.array([None, None], pa.int64())}))
     assert list(table.columns["a"].values()) == [None, None]
@@ -140,11 +182,37 @@ def test_a_seeds_integer_of_too_many_digits_is_refused_and_a_large_double_is_not
     assert to_arrow(seed(tmp_path, "x\n1E300\n")).column("x").to_pylist() == [1e300]
 
 
+@given(st.lists(st.none() | st.decimals(), min_size=1))
+def test_every_number_of_a_seed_is_a_number_or_is_refused(values: list[Decimal | None]) -> None:
+    table = agate.Table([[value] for value in values], ["a"], [agate_helper.Number()])
+    try:
+        found = to_arrow(table)["a"].to_pylist()
+    except TypeMismatchError:
+        return
+    for value, stored in zip(values, found, strict=True):
+        assert (stored is None) == (value is None)
+        assert value is None or value.is_nan() or stored in (value, float(value))
+
+
 @pytest.mark.parametrize(
     ("written", "known"),
-    [("TEXT", "string"), ("varchar", "string"), ("Bool", "boolean"), ("varchar(10)", "varchar(10)"), ("int", "int")],
+    [
+        ("TEXT", "string"),
+        ("varchar", "string"),
+        ("Bool", "boolean"),
+        ("varchar(10)", "varchar(10)"),
+        ("character  varying (10)", "varchar(10)"),
+        ("int", "int"),
+        ("int64", "bigint"),
+        ("number", "decimal(38,0)"),
+        ("NUMBER(10, 2)", "decimal(10, 2)"),
+        ("timestamptz(6)", "timestamp"),
+        ("double precision", "double"),
+        ("numeric(10,2)", "numeric(10,2)"),
+        ("array<varchar(3)>", "array<varchar(3)>"),
+    ],
 )
-def test_a_contract_may_call_types_as_other_databases_do(written: str, known: str) -> None:
+def test_types_may_be_called_as_other_databases_do(written: str, known: str) -> None:
     assert SiltColumn.translate_type(written) == known
 
 

@@ -36,7 +36,9 @@ def test_every_documented_field_is_taken() -> None:
         max_commit_attempts=3,
         statement_attempts=1,
         resume="2 hours",
+        target_type="spark",
     )
+    assert credentials.type == "silt", "dbt finds the adapter by this, whatever packages see"
     assert credentials.isolation_level == "Serializable"
     assert credentials.databases == {"raw": "/raw"}
     assert credentials.master is None
@@ -81,6 +83,11 @@ def test_a_database_is_not_attached_under_the_name_of_the_profiles_own() -> None
 def test_values_that_cannot_be_used_are_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         credentials_of(**fields)
+
+
+@pytest.mark.parametrize("given", [False, "off", "Off", "never"])
+def test_resume_may_be_off_however_yaml_reads_it(given: Any) -> None:
+    assert credentials_of(resume=given).resume == "off"
 
 
 def test_a_new_run_id_does_not_change_what_dbt_hashes() -> None:

@@ -36,6 +36,37 @@ def test_a_temporary_view_is_written_by_its_name_alone() -> None:
     assert view.render() == "`orders__dbt_tmp`"
 
 
+@pytest.mark.parametrize(
+    "relation",
+    [
+        ORDERS.incorporate(path={"schema": None, "identifier": "tmp"}),
+        ORDERS.incorporate(path={"database": "", "schema": "", "identifier": "tmp"}),
+        ORDERS.replace_path(schema=None, identifier="tmp"),
+        ORDERS.incorporate(path={"identifier": "tmp"}).include(schema=False),
+        ORDERS.incorporate(path={"identifier": "tmp"}).include(database=False, schema=False),
+        SiltRelation.create("silt", identifier="tmp"),
+    ],
+)
+def test_without_a_schema_a_relation_is_its_identifier_alone(relation: SiltRelation) -> None:
+    assert relation.render() == str(relation) == "`tmp`"
+    assert relation.is_temporary
+
+
+def test_a_part_that_is_left_out_or_empty_is_not_written() -> None:
+    assert ORDERS.include(database=False).render() == "`main`.`orders`"
+    assert ORDERS.include(identifier=False).render() == "`silt`.`main`"
+    assert ORDERS.include(schema=False, identifier=False).render() == "`silt`"
+    assert SiltRelation.create("", "main", "orders").render() == "`main`.`orders`"
+    assert SiltRelation.create().render() == ""
+    assert not any(each.is_temporary for each in (ORDERS, ORDERS.include(database=False), ORDERS.without_identifier()))
+
+
+def test_the_schema_of_a_source_on_files_is_written_by_its_name() -> None:
+    files = ORDERS.replace(external="parquet.`/landing`", external_location="/landing")
+    assert files.render() == files.include(database=False).render() == "parquet.`/landing`"
+    assert files.without_identifier().render() == "`silt`.`main`"
+
+
 @pytest.mark.parametrize(("schema", "identifier"), [("main", "orders"), ("MAIN", "ORDERS"), ("Main", "Orders")])
 def test_names_match_whatever_their_case(schema: str, identifier: str) -> None:
     assert ORDERS.matches("SILT", schema, identifier)

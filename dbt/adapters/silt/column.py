@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, getcontext
@@ -33,22 +34,43 @@ class SiltColumn(SparkColumn):
     """
 
     TYPE_LABELS: ClassVar[dict[str, str]] = {
-        "TEXT": "string",
-        "VARCHAR": "string",
-        "CHARACTER VARYING": "string",
+        **dict.fromkeys(("TEXT", "VARCHAR", "CHARACTER VARYING", "NVARCHAR", "CHAR", "CHARACTER", "NCHAR"), "string"),
+        **dict.fromkeys(("BPCHAR", "CLOB", "UUID", "JSON"), "string"),
+        **dict.fromkeys(("BYTES", "BYTEA", "BLOB", "VARBINARY"), "binary"),
         "BOOL": "boolean",
-        "INT64": "bigint",
-        "FLOAT64": "double",
-        "TIMESTAMPTZ": "timestamp",
+        **dict.fromkeys(("INT2", "INT16"), "smallint"),
+        **dict.fromkeys(("INT4", "INT32"), "int"),
+        **dict.fromkeys(("INT8", "INT64"), "bigint"),
+        "FLOAT4": "float",
+        **dict.fromkeys(("FLOAT8", "FLOAT64", "DOUBLE PRECISION"), "double"),
+        "NUMBER": "decimal(38,0)",
+        **dict.fromkeys(("TIMESTAMPTZ", "TIMESTAMP_TZ", "TIMESTAMP WITH TIME ZONE"), "timestamp"),
+        **dict.fromkeys(("DATETIME", "TIMESTAMP WITHOUT TIME ZONE"), "timestamp_ntz"),
     }
-    """Names that other databases have for types, for contracts with `alias_types`, which is dbt's default."""
+    """Names of types in other databases that Spark has not: for seeds, and for contracts with dbt's `alias_types`."""
+
+    SIZED_LABELS: ClassVar[dict[str, str]] = {
+        **dict.fromkeys(("CHARACTER VARYING", "NVARCHAR"), "varchar"),
+        **dict.fromkeys(("NCHAR", "BPCHAR"), "char"),
+        **dict.fromkeys(("VARCHAR", "CHAR", "CHARACTER"), ""),
+        "NUMBER": "decimal",
+    }
+    """The same for types with a size in parentheses; the empty text is for those that Spark has with a size only."""
 
     comment: str | None = None
     field_comments: dict[str, str | None] = field(default_factory=dict)
 
     @classmethod
     def translate_type(cls, dtype: str) -> str:
-        return cls.TYPE_LABELS.get(dtype.upper(), dtype)
+        """The type as Spark calls it; a size stays where Spark's type has one."""
+        name, parenthesis, size = dtype.partition("(")
+        label = " ".join(name.upper().split())
+        if not parenthesis:
+            return cls.TYPE_LABELS.get(label, dtype)
+        sized = cls.SIZED_LABELS.get(label)
+        if sized is None:
+            return cls.TYPE_LABELS.get(label, dtype)
+        return f"{sized}({size}" if sized else dtype
 
     @classmethod
     def of_schema(cls, schema: StructType) -> list[SiltColumn]:
@@ -117,18 +139,20 @@ def unique_names(names: Iterable[str]) -> list[str]:
 
 def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
     """The rows of an Arrow table as Python values; instants become local times in the session's zone."""
-    columns = [[_wall_clock(value) for value in column.to_pylist()] for column in table.columns]
+    columns = [[_wall_clock(value) for value in _python_values(column)] for column in table.columns]
     return list(zip(*columns, strict=True)) if columns else []
 
 
 def to_agate(table: pa.Table) -> agate.Table:
-    """An Arrow table as an agate table whose column types come from the Arrow types, never from the values.
+    """An Arrow table as an agate table whose column types come from the Arrow types, not from the values.
 
-    A column of bytes, arrays, maps or structs becomes text: bytes in hexadecimal, the others as JSON.
+    A column of bytes, arrays, maps or structs becomes text: bytes in hexadecimal, the others as JSON. So does one of
+    days or times of which some are outside the years 1 to 9999, which Python has none of.
     """
-    kinds = [_agate_type(each.type) for each in table.schema]
-    rows = [[_agate_value(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in rows_of(table)]
-    return agate.Table(rows, unique_names(table.column_names), kinds)
+    rows = rows_of(table)
+    kinds = [_column_type(each.type, [row[at] for row in rows]) for at, each in enumerate(table.schema)]
+    values = [[_agate_value(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in rows]
+    return agate.Table(values, unique_names(table.column_names), kinds)
 
 
 def to_arrow(table: agate.Table) -> pa.Table:
@@ -146,6 +170,32 @@ def to_arrow(table: agate.Table) -> pa.Table:
             _check_digits(column.name, values)
         arrays.append(_arrow_array(kind, values))
     return pa.Table.from_arrays(arrays, names=[str(name) for name in table.column_names])
+
+
+def _python_values(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column; where one is a day or a time that Python does not have, all days and times as text."""
+    try:
+        values: list[Any] = column.to_pylist()
+    except (OverflowError, ValueError):
+        values = column.cast(_with_texts(column.type)).to_pylist()
+    return values
+
+
+def _with_texts(kind: pa.DataType) -> pa.DataType:
+    """The type with text in place of days, times and lengths of time."""
+    if pa.types.is_temporal(kind):
+        return pa.string()
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(each.name, _with_texts(each.type)) for each in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_with_texts(kind.key_type), _with_texts(kind.item_type))
+    return pa.list_(_with_texts(kind.value_type)) if pa.types.is_list(kind) else kind
+
+
+def _column_type(kind: pa.DataType, values: Sequence[Any]) -> agate.data_types.DataType:
+    """The agate type of a column of that Arrow type."""
+    found = _agate_type(kind)
+    return _agate_type(pa.string()) if any(isinstance(value, str) for value in values) else found
 
 
 def _wall_clock(value: Any) -> Any:
@@ -181,8 +231,19 @@ def _agate_value(value: Any, kind: agate.data_types.DataType) -> Any:
         return value.hex()
     if isinstance(value, datetime.time):
         return value.isoformat()
+    return _json(value)
+
+
+def _json(value: Any) -> str:
+    """A value as JSON, with all digits of its decimals."""
+    if isinstance(value, Decimal):
+        return format(value, "f")
     if isinstance(value, list) and value and all(isinstance(each, tuple) for each in value):
         value = {str(key): entry for key, entry in value}  # pyarrow gives a map as pairs
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)}: {_json(entry)}" for key, entry in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_json, value)) + "]"
     return json.dumps(value, cls=ForgivingJSONEncoder)
 
 
@@ -201,11 +262,16 @@ def _arrow_array(kind: agate.data_types.DataType, values: Sequence[Any]) -> pa.A
 def _numbers(values: Sequence[Any]) -> pa.Array:
     known = [value for value in values if value is not None]
     if any(not _is_whole(value) for value in known):
-        return pa.array([None if value is None else float(value) for value in values], pa.float64())
+        return pa.array([None if value is None else _double(value) for value in values], pa.float64())
     whole = [None if value is None else int(value) for value in values]
     if all(abs(value) <= _LARGEST_BIGINT for value in known):
         return pa.array(whole, pa.int64())
     return pa.array([None if value is None else Decimal(value) for value in whole], pa.decimal128(_DECIMAL_DIGITS))
+
+
+def _double(value: Decimal | int) -> float:
+    """The nearest double; of `snan`, which agate takes for a number, NaN."""
+    return math.nan if Decimal(value).is_nan() else float(value)
 
 
 def _check_digits(name: str, values: Sequence[Any]) -> None:

@@ -11,6 +11,7 @@ from dbt.adapters.contracts.connection import AdapterResponse, Connection, Conne
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.sql.connections import SQLConnectionManager
 from dbt_common.clients.agate_helper import empty_table
+from dbt_common.events.event_manager_client import add_callback_to_manager
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from pyspark.errors import AnalysisException, PySparkException
 
@@ -20,10 +21,10 @@ from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.records.journal import CommitJournal
 from dbt.adapters.silt.records.units import Unit
 from dbt.adapters.silt.runs.current_node import CurrentNode
-from dbt.adapters.silt.runs.invocation import Invocation
+from dbt.adapters.silt.runs.logical_run.invocation import Invocation
+from dbt.adapters.silt.runs.logical_run.retry import run_id_of_commits
 from dbt.adapters.silt.runs.recorder import Recorder
 from dbt.adapters.silt.runs.response import SiltResponse
-from dbt.adapters.silt.runs.retry import run_id_of_commits
 from dbt.adapters.silt.runs.statement_runner import StatementRunner
 from dbt.adapters.silt.session.environment import environment_of
 from dbt.adapters.silt.session.handle import SiltCursor, SiltHandle, Submission
@@ -44,6 +45,7 @@ class SiltConnectionManager(SQLConnectionManager):
             self.environment.warm_up()
         recorder = Recorder(CommitJournal(self.invocation.target_path))
         self.node = CurrentNode(recorder.batches)
+        add_callback_to_manager(self.node.on_event)
         self.runner = StatementRunner(
             self.invocation,
             self.node,

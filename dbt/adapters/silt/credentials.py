@@ -15,8 +15,10 @@ from dbt.adapters.silt.engine.commands.spark import shown_settings
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, InvalidSettingError
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.records import locations
-from dbt.adapters.silt.runs.missing_results import explain_missing_results
-from dbt.adapters.silt.runs.run_id import parse_duration, run_id_text
+from dbt.adapters.silt.runs.logical_run.missing_results import explain_missing_results
+from dbt.adapters.silt.runs.logical_run.resume import OFF, is_off, parse_resume
+from dbt.adapters.silt.runs.logical_run.run_id import run_id_text
+from dbt.adapters.silt.runs.target_type import show_target_type
 
 
 @dataclass
@@ -36,7 +38,10 @@ class SiltCredentials(Credentials):
         max_commit_attempts: how often a commit is tried against other writers' commits.
         statement_attempts: how often a statement that lost a conflict is run on a fresh snapshot; 1 is once only.
         python_functions: whether functions in Python, whose code is kept in the warehouse, may be made and called.
-        resume: for how long ("2 hours") a plain rerun continues a run that did not finish; by default never.
+        target_type: what `target.type` is to projects and packages, such as `spark`; by default `silt`.
+        resume: for how long ("2 hours") the same command continues its last run, if that did not finish; by default a
+            killed run on a terminal for 12 hours, and nothing else; `off` is never.
+        external_paths: whether tables may name files that are neither in their own folders nor in the warehouse.
     """
 
     database: str = locations.DATABASE
@@ -52,6 +57,8 @@ class SiltCredentials(Credentials):
     statement_attempts: int = 5
     resume: str | None = None
     python_functions: bool = False
+    target_type: str | None = None
+    external_paths: bool = False
 
     def __post_init__(self) -> None:
         check_names(self)
@@ -64,8 +71,11 @@ class SiltCredentials(Credentials):
         for name in ("max_commit_attempts", "statement_attempts"):
             if getattr(self, name) < 1:
                 raise ValidationError(f"`{name}` is at least 1, not {getattr(self, name)}")
-        if self.resume:
-            parse_duration(self.resume)
+        if self.target_type:
+            show_target_type()
+        if is_off(self.resume):
+            self.resume = OFF
+        parse_resume(self.resume)
         # Not where the adapter starts: `dbt retry` reads its results, and refuses, before it makes an adapter. Of this
         # package, nothing but the profile runs before that.
         explain_missing_results()
@@ -93,6 +103,8 @@ class SiltCredentials(Credentials):
             "statement_attempts",
             "resume",
             "python_functions",
+            "target_type",
+            "external_paths",
         )
 
     def connection_info(self, *, with_aliases: bool = False) -> Iterable[tuple[str, Any]]:
@@ -131,7 +143,8 @@ def _run_fields_as_text(data: Mapping[str, Any]) -> dict[str, Any]:
     except InvalidSettingError as error:
         raise ValidationError(str(error)) from error
     if "resume" in fields_:
-        fields_["resume"] = str(fields_["resume"] or "").strip() or None
+        given = fields_["resume"]
+        fields_["resume"] = OFF if given is False else str(given or "").strip() or None
     return fields_
 
 

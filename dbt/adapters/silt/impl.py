@@ -26,12 +26,12 @@ from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName, normalize
 from dbt.adapters.silt.engine.commands.spark.types import spark_schema
-from dbt.adapters.silt.engine.kernel.errors import (
-    SchemaNotFoundError,
-)
-from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal, unquote
+from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, SchemaNotFoundError
+from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.sql.split import split_statements
+from dbt.adapters.silt.materializations.config_names import ConfigNames
+from dbt.adapters.silt.materializations.configs import check_configs
 from dbt.adapters.silt.materializations.external.files import (
     ExternalFiles,
     ExternalTarget,
@@ -40,14 +40,16 @@ from dbt.adapters.silt.materializations.external.files import (
 )
 from dbt.adapters.silt.materializations.fixture_values import nested_literal
 from dbt.adapters.silt.materializations.incremental.config import IncrementalConfig
+from dbt.adapters.silt.materializations.partitioning import Partitioning, partitioning
 from dbt.adapters.silt.materializations.python_models.errors import ModelSource
 from dbt.adapters.silt.materializations.python_models.run import run_python_model
 from dbt.adapters.silt.materializations.row_comparison import rows_differ
-from dbt.adapters.silt.materializations.unused_configs import warnings as config_warnings
 from dbt.adapters.silt.methods.contracts import ContractMethods
 from dbt.adapters.silt.methods.documentation import DocumentationMethods
 from dbt.adapters.silt.methods.incremental import IncrementalMethods
+from dbt.adapters.silt.methods.overrides import OverrideMethods
 from dbt.adapters.silt.methods.rollback import RollbackMethods
+from dbt.adapters.silt.methods.schemas import SchemaMethods
 from dbt.adapters.silt.methods.seeds import SeedMethods
 from dbt.adapters.silt.methods.units import UnitMethods
 from dbt.adapters.silt.relation import SiltRelation
@@ -70,7 +72,9 @@ class SiltConfig(IncrementalConfig):
 
     Attributes:
         partition_by: the columns by whose values a table's files, or the files of an `external` model, are in folders.
-        tblproperties: properties of the table: key -> value; they are set when the table is made.
+        tblproperties: properties of the table: key -> value.
+        incremental_apply_config_changes: whether a run sets what was changed in the `tblproperties` and in the contract
+            of an incremental model or a snapshot since its table was made; true if absent.
         isolation_level: of the node's own commit; in place of the profile's and of the table's.
         user_metadata: a note on the node's commits, which `describe history` shows.
         query_tag, query_tags: a tag of the node's Spark jobs.
@@ -82,8 +86,9 @@ class SiltConfig(IncrementalConfig):
         delimiter: the character between the values of an `external` model's CSV, and of a seed's.
     """
 
-    partition_by: list[str] | str | None = None
+    partition_by: dict[str, Any] | list[str] | str | None = None
     tblproperties: dict[str, Any] | None = None
+    incremental_apply_config_changes: bool | str | None = None
     isolation_level: str | None = None
     user_metadata: str | None = None
     query_tag: str | None = None
@@ -97,11 +102,16 @@ class SiltConfig(IncrementalConfig):
     delimiter: str | None = None
 
 
+_CONFIG_NAMES = ConfigNames(SiltConfig)
+
+
 class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of its own class only
     ContractMethods,
     DocumentationMethods,
     IncrementalMethods,
+    OverrideMethods,
     RollbackMethods,
+    SchemaMethods,
     SeedMethods,
     UnitMethods,
     SparkAdapter,
@@ -137,7 +147,9 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
 
     # Relations
 
-    def list_relations(self, database: str | None, schema: str) -> list[BaseRelation]:
+    def list_relations(self, database: str | None, schema: str | None) -> list[BaseRelation]:
+        if not schema:  # what has none is a temporary view, which no list has
+            return []
         # In one step: with its first relation a schema counts as known, and the rest of them as not there.
         with self.cache.lock:
             # dbt asks by the names of its files, which some file systems spell with letters and accents apart.
@@ -161,20 +173,11 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
             try:
                 entries = self.connections.catalog.relations(database, schema)
                 functions = self.connections.catalog.functions(database, schema)
-            except SchemaNotFoundError:
+            except (SchemaNotFoundError, InvalidNameError):
                 return []
         types = dict.fromkeys(functions, RelationType.Function)
         types |= {entry.name: _RELATION_TYPES[entry.kind] for entry in entries}
         return [self._relation(name, kind) for name, kind in types.items()]
-
-    def list_schemas(self, database: str) -> list[str]:
-        with self.connections.exception_handler(f"list the schemas of {database}"):
-            # dbt gives the name in its quotes.
-            return self.connections.catalog.schemas(unquote(database or self._own_database))
-
-    def check_schema_exists(self, database: str, schema: str) -> bool:
-        with self.connections.exception_handler(f"look for {database}.{schema}"):
-            return self.connections.catalog.has_schema(database or self._own_database, schema)
 
     def get_columns_in_relation(self, relation: SiltRelation) -> list[SiltColumn]:  # type: ignore[override]
         """The columns of a table (from its log), a view or a temporary view; none if there is no such relation."""
@@ -233,7 +236,10 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     @available.parse_none
     def external_target(self, model: Mapping[str, Any], location: str) -> ExternalTarget:
         """Location and format of the files that a model of the materialization `external` writes."""
-        return external_target(model, location, self.config.project_root, self.connections.environment.folders)
+        columns = partitioning(model["config"].get("partition_by")).columns
+        config = {**model["config"], "partition_by": columns}
+        folders = self.connections.environment.folders
+        return external_target({**model, "config": config}, location, self.config.project_root, folders)
 
     @available.parse_none
     def write_external(self, query: str, header: str | None, target: ExternalTarget) -> ExternalFiles:
@@ -249,10 +255,18 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     def config_warnings(
         self, model: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]], selected: Iterable[str]
     ) -> list[str]:
-        """Warnings about the model's configs that have no effect, each once in a run."""
-        return config_warnings(model, [nodes[each] for each in selected if each in nodes])
+        """Warnings of configs without effect, each once in a run; fails where place or configuration cannot be used."""
+        self.check_place(model)
+        others = [nodes[each] for each in selected if each in nodes]
+        return check_configs(model, _CONFIG_NAMES, str(self.config.project_name), others)
 
     # What macros build statements with
+
+    @available
+    @classmethod
+    def partitioning(cls, config: Any) -> Partitioning:
+        """What the config `partition_by` says, in any of its forms."""
+        return partitioning(config)
 
     @available
     @classmethod

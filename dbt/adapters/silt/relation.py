@@ -1,6 +1,7 @@
-"""A relation: three parts, always written with all of them in backquotes, in the catalog's form, and compared in it.
+"""A relation: three parts, written in backquotes and in the catalog's form, and compared in it.
 
-A source on files has three parts as well, and is written as what reads its files.
+A part that is none, empty or left out is not written, and nor is a database without a schema: to SQL it would be one. A
+source on files has three parts as well, and is written as what reads its files.
 """
 
 from __future__ import annotations
@@ -10,11 +11,15 @@ from typing import Any
 
 from dbt.adapters.base.relation import BaseRelation, InformationSchema
 from dbt.adapters.contracts.relation import ComponentName, HasQuoting, Policy, RelationConfig, RelationType
+from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.relation import SparkRelation
 
 from dbt.adapters.silt.engine.catalog.names import RelationName, normalize
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.materializations.external.sources import external_of
+from dbt.adapters.silt.runs.once import first_time
+
+logger = AdapterLogger("Silt")
 
 
 @dataclass
@@ -70,6 +75,8 @@ class SiltRelation(SparkRelation):
         if str(relation_config.resource_type) == "source":
             files = external_of(relation_config, getattr(quoting, "project_root", "."))
             if files is not None:
+                if files.types_are_guessed:
+                    _warn_of_guessed_types(relation_config)
                 kwargs |= {
                     "external": files.text,
                     "external_location": files.location,
@@ -80,7 +87,18 @@ class SiltRelation(SparkRelation):
 
     def render(self) -> str:
         # dbt-spark refuses three parts. dbt finds two nodes that would write one table by comparing this text.
-        return self.external or normalize(BaseRelation.render(self))
+        written = self._written_parts()
+        if self.external and ComponentName.Identifier in written:
+            return self.external
+        return normalize(".".join(written.values()))
+
+    def _written_parts(self) -> dict[ComponentName, str]:
+        """The parts that the text has, in their order and in their quotes."""
+        parts = self._render_iterator()
+        written = {key: part for key, part in parts if key and part and self.path.get_part(key)}
+        if ComponentName.Identifier in written and ComponentName.Schema not in written:
+            written.pop(ComponentName.Database, None)
+        return written
 
     def incorporate(self, **kwargs: Any) -> SiltRelation:
         """Returns a relation like this one; with another name, it is no longer the one on files."""
@@ -103,8 +121,8 @@ class SiltRelation(SparkRelation):
 
     @property
     def is_temporary(self) -> bool:
-        """Whether this names a temporary view of the session: it has no schema."""
-        return self.schema is None
+        """Whether its text can name a temporary view of the session: it is the identifier alone."""
+        return list(self._written_parts()) == [ComponentName.Identifier]
 
     def relation_name(self, database: str) -> RelationName:
         """The name as the catalog takes it; `database` is that of a relation which names none.
@@ -113,3 +131,13 @@ class SiltRelation(SparkRelation):
             InvalidNameError: a part cannot be a name.
         """
         return RelationName(self.database or database, self.schema or "", self.identifier or "")
+
+
+def _warn_of_guessed_types(source: RelationConfig) -> None:
+    name = f"{getattr(source, 'source_name', source.schema)}.{source.name}"
+    if first_time(f"guessed types of {name}"):
+        logger.warning(
+            f"source {name}: none of its columns has a `data_type`, so each read guesses the types from what the files "
+            "hold then: `01234` becomes the number 1234, and a column may have another type after the next file. "
+            "Declare `columns` with `data_type`, or set the option `inferSchema: false`, which reads them as texts"
+        )

@@ -183,7 +183,7 @@ class TestBeatenAtEachCommit:
         for name in ROWS_AFTER.keys() - {"audit", "as_microbatch"}:
             assert responses[name]["skipped"], name
             where = f"{responses[name]['table']}@v{responses[name]['table_version']}"
-            assert responses[name]["_message"] == f"skipped: already applied by run R{round_} as {where}"
+            assert responses[name]["_message"] == f"skipped, nothing written: run R{round_} has done it, as {where}"
         assert {name: self.count(project, name) for name in ROWS_AFTER} == {
             name: counts[round_ - 1] for name, counts in ROWS_AFTER.items()
         }

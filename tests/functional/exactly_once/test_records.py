@@ -262,4 +262,4 @@ class TestErrorsAfterACommit:
 
     def _landed(self, project: Any, *places: str) -> str:
         tables = ", ".join(f"silt.{project.test_schema}.{place}" for place in places)
-        return f"already committed as {tables}; a rerun with this run id is a no-op {RERUN}"
+        return f"already committed as {tables}; a rerun with this run id skips that and does the rest {RERUN}"

@@ -117,7 +117,7 @@ class TestOrderOfIds(Project):
         assert shown(output) == ["day 1/äö (the run that is retried; the profile's run_id day 2 is not that run's)"]
         _, output = run_dbt_and_capture(["retry", *CALM])
         assert shown(output)[0].startswith("day 1/äö (the run that is retried"), "of a retry"
-        assert output.count("skipped: already applied by run day 1/äö") == 3, "a seed, a snapshot and a model"
+        assert output.count("skipped, nothing written: run day 1/äö") == 3, "a seed, a snapshot and a model"
         assert [each["finished"] for each in runs(project)] == [True, True]
 
     def _is_found_in_the_results(self, project: Any) -> None:
@@ -314,7 +314,7 @@ class TestKilledRuns(StoppedRuns):
         pasted = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=300, check=False)
         assert pasted.returncode == 0, pasted.stdout
         assert shown(pasted.stdout) == [f"{killed['run_id']} (the variable silt_run_id)"]
-        assert f"skipped: already applied by run {killed['run_id']}" in pasted.stdout
+        assert f"skipped, nothing written: run {killed['run_id']}" in pasted.stdout
         assert run_dbt(["retry"]).results == [], "now the last run has left its results"
         assert (count(project, "appended"), count(project, "waiting")) == (8, 4)
 

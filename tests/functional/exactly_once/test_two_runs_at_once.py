@@ -42,7 +42,7 @@ def test_three_first_runs_of_one_id_in_one_folder_share_the_work_also_where_one_
     assert place.build("run-1", 1) == 0, place.output()
     assert place.rows() == built.rows()
     assert set(done_by_commits(place).values()) == {1}
-    assert re.search(r"skipped: already applied by run run-1 as silt\.main\.\w+@v\d+", place.output())
+    assert re.search(r"skipped, nothing written: run run-1 has done it, as silt\.main\.\w+@v\d+", place.output())
 
 
 def test_two_runs_of_one_id_from_two_folders_leave_what_one_leaves(

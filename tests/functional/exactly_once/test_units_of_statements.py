@@ -233,7 +233,7 @@ class TestOperations:
         project.run_sql(f"insert into {table} values (9)")
         _, output = run_dbt_and_capture(restore)
         assert project.run_sql(f"select count(*) from {table}", fetch="one") == (2,)
-        assert "skipped: already applied by run R3" in output
+        assert "skipped, nothing written: run R3" in output
         assert "found 4" in self.load("R1", n=1), "what the restore took back is done again"
 
     def test_maintenance_is_no_unit_of_work(self, project: Any) -> None:

@@ -117,7 +117,7 @@ class TestKindsOfRuns(Rules):
     def test_two_targets_on_one_relation_write_it_once_and_run_their_hooks_each(self, project: Any) -> None:
         for _ in range(2):
             output = self.run("R1", "--select", "appended", "--full-refresh", "--target", "other")
-            assert "skipped: already applied by run R1" in output
+            assert "skipped, nothing written: run R1" in output
         assert (self.versions(project, "appended"), self.audited(project)) == ({"appended": 1}, ["refreshed"] * 3)
 
     def test_empty_and_sample_and_the_real_run_are_work_of_their_own(self, project: Any) -> None:

@@ -198,6 +198,18 @@ OTHERS = {
         "incremental_strategy='insert_overwrite', liquid_clustered_by='id'",
         [(1, "one", 10), (2, "TWO", 21), (3, "three", 30), (None, "NONE", 1)],
     ),
+    "overwritten_by_range": Case(
+        "incremental_strategy='insert_overwrite', partition_by={'field': 'id', 'data_type': 'int64', "
+        "'range': {'start': 0, 'end': 4, 'interval': 4}}",
+        [(2, "TWO", 21), (3, "three", 30), (None, "NONE", 1)],
+    ),
+    "overwritten_by_month": Case(
+        "incremental_strategy='insert_overwrite', partition_by={'field': 'at', 'data_type': 'timestamp', "
+        "'granularity': 'month'}",
+        [("2026-01-31", 1), ("2026-02-28", 3)],
+        old="select * from values ('2026-01-31', 1), ('2026-02-01', 2) as t (at, n)",
+        new="select '2026-02-28' as at, 3 as n",
+    ),
     "overwritten_by_two": Case(
         "incremental_strategy='insert_overwrite', partition_by=['id', 'name']",
         [(1, "one", 10), (2, "TWO", 21), (2, "two", 20), (None, None, 2)],

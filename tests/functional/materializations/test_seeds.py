@@ -35,6 +35,7 @@ GOOD = {
     "named.csv": 'select,order by,a.b,a`b,ünï,"q""q"\n1,2,3,4,5,6\n',
     "header_only.csv": "id,name\n",
     "semicolons.csv": 'a;b\n1;"x;y"\n',
+    "foreign.csv": "a,b,c,d\n1,2,007,4.50\n",
 }
 
 BAD = {
@@ -61,8 +62,9 @@ class TestSeeds:
         seeds = {
             "typed": {"+column_types": COLUMN_TYPES},
             "semicolons": {"+delimiter": ";"},
+            "foreign": {"+column_types": {"a": "int64", "b": "number", "c": "varchar", "d": "NUMBER(6,2)"}},
             "bad": {
-                "no_type": {"+column_types": {"a": "text"}},
+                "no_type": {"+column_types": {"a": "texts"}},
                 "no_value": {"+column_types": {"amount": "decimal(6,2)"}},
                 "unquoted": {"+quote_columns": False},
             },
@@ -87,6 +89,11 @@ class TestSeeds:
         assert self.rows(project, "select id, name from {schema}.marked") == [(1, "x")]
         assert self.rows(project, "select a, b from {schema}.semicolons") == [(1, "x;y")]
 
+    def test_types_may_have_the_names_of_other_databases(self, project: Any, seeded: dict[str, str]) -> None:
+        types = ", ".join(f"typeof({name})" for name in "abcd")
+        [found] = self.rows(project, f"select {types}, c, cast(d as string) from {{schema}}.foreign")
+        assert tuple(found) == ("bigint", "decimal(38,0)", "string", "decimal(6,2)", "007", "4.50")
+
     def test_column_types_are_cast_from_the_files_own_text(self, project: Any, seeded: dict[str, str]) -> None:
         texts = ", ".join(f"cast({name} as string)" for name in COLUMN_TYPES)
         assert self.rows(project, f"select {texts} from {{schema}}.typed order by price desc nulls last") == [
@@ -110,7 +117,7 @@ class TestSeeds:
 
     def test_what_cannot_be_loaded_is_named_and_nothing_is_written(self, project: Any) -> None:
         said = messages(run_dbt(["seed", "--select", "path:seeds/bad"], expect_pass=False))
-        assert "seed no_type gives the column `a` the type `text`, unknown to Spark" in said["no_type"]
+        assert "seed no_type gives the column `a` the type `texts`, unknown to Spark" in said["no_type"]
         assert "no_value has `12,5` in row 2 of the column `amount`, which is not a decimal(6,2)" in said["no_value"]
         assert "the columns `id` and `ID`, whose names differ in case only" in said["two_cases"]
         assert "`id` has a number of 39 digits, and only 28 would be kept" in said["too_long"]
@@ -132,7 +139,7 @@ class TestSeeds:
         file.write_text("id,text\n" + "".join(f"{n},{'x' * 90}\n" for n in range(12_000)))
         once_more = ["seed", "--select", "large", "--vars", "silt_run_id: R1"]
         assert messages(run_dbt(once_more)) == {"large": "v0: 12,000 inserted in 1 file"}
-        assert "already applied by run R1" in messages(run_dbt(once_more))["large"]
+        assert "run R1 has done it" in messages(run_dbt(once_more))["large"]
         file.write_text("id,text\n1,x\n")
         _, output = run_dbt_and_capture(once_more)
         assert "the node was changed since; to build it again, give a new run id" in output

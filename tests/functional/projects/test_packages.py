@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,16 @@ PACKAGE = {
 
 {% macro default__which_of_the_project() %}'default'{% endmacro %}
 {% macro spark__which_of_the_project() %}'spark'{% endmacro %}
+
+{#-- As packages work with a temporary view, which they call by the name of a table. --#}
+{% macro columns_of_a_temporary_view() %}
+  {%- set view = this.incorporate(path={'schema': none}, type='table') -%}
+  {%- do run_query('create or replace temporary view ' ~ view ~ ' as select 1 as a, 2 as b') -%}
+  {%- set columns = adapter.get_columns_in_relation(this.include(database=false, schema=false)) -%}
+  {%- set listed = load_relation(view) -%}
+  {%- do drop_relation_if_exists(view) -%}
+  {{ return([columns | map(attribute='name') | join(','), listed]) }}
+{% endmacro %}
 
 {% macro tables_like(pattern) %}
   {%- set found = run_query(
@@ -72,6 +83,8 @@ class TestPackages:
             "listed.sql": "-- depends_on: {{ ref('which') }} {{ ref('tools_model') }}\n"
             "{{ config(materialized='table') }} "
             "select '{{ tools.tables_like(\"%H%\") if execute }}' as tables, '{{ target.type }}' as type",
+            "passing.sql": "{{ config(materialized='table') }} "
+            'select "{{ tools.columns_of_a_temporary_view() if execute }}" as found',
             "dbts_own.sql": "{{ config(materialized='table') }} select cast(1 as {{ dbt.type_boolean() }}) as flag, "
             "{{ dbt.dateadd('day', 1, \"date '2026-03-01'\") }} as later",
         }
@@ -88,6 +101,43 @@ class TestPackages:
         found = project.run_sql(f"select typeof(flag), later from {place}.dbts_own", fetch="one")
         assert found == ("int", "overridden")
 
+    def test_a_package_makes_and_drops_a_temporary_view_of_the_name_of_a_table(self, project: Any) -> None:
+        for _ in range(2):
+            run_dbt(["run", "--select", "passing"])
+            assert project.run_sql(f"select found from {project.test_schema}.passing", fetch="one") == (
+                "['a,b', None]",
+            )
+
     def test_a_package_finds_tables_in_the_information_schema(self, project: Any) -> None:
         place = f"{project.database}.{project.test_schema}"
         assert project.run_sql(f"select * from {place}.listed", fetch="one") == ("which", "silt")
+
+
+class TestTargetType:
+    """What the profile's `target_type` changes, and what it does not."""
+
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self, silt_target: dict[str, Any]) -> dict[str, Any]:
+        return {**silt_target, "target_type": "spark"}
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        enabled = {"by_the_project": {"+enabled": "{{ target.type in ('spark', 'databricks') }}"}}
+        return {"models": {"test": enabled}}
+
+    @pytest.fixture(scope="class")
+    def macros(self) -> dict[str, str]:
+        return {"own.sql": PACKAGE["macros/tools.sql"].replace("'tools'", "'test'")}
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        properties = "models: [{name: by_the_project, config: {tags: '{{ target.type }}'}}]"
+        meta = "{'macro': which_for_silt(), 'adapter': adapter.type(), 'shown': target.type}"
+        text = f"{{{{ config(meta={meta}) }}}} select 1 as n"
+        return {"by_the_project.sql": text, "properties.yml": properties}
+
+    def test_projects_and_packages_see_it_and_macros_are_found_as_ever(self, project: Any) -> None:
+        [line] = run_dbt(["list", "--output", "json", "--output-keys", "config"])
+        config = json.loads(line)["config"]
+        assert config["tags"] == ["spark"]
+        assert config["meta"] == {"macro": "'silt'", "adapter": "silt", "shown": "spark"}

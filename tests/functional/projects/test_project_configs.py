@@ -94,9 +94,8 @@ class TestConfigsThatCannotBe:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         return {
-            "misspelt.sql": "{{ config(materialized='table', file_format='detla') }} select 1 as id",
-            "granular.sql": "{{ config(materialized='table', "
-            "partition_by={'field': 'at', 'data_type': 'date', 'granularity': 'month'}) }} select 1 as at",
+            "granular.sql": "{{ config(materialized='incremental', incremental_strategy='insert_overwrite', "
+            "partition_by=['bucket(4, at)']) }} select 1 as at",
             "unknown_property.sql": "{{ config(materialized='table', "
             "tblproperties={'delta.apendOnly': 'true'}) }} select 1 as id",
             "protected.sql": "{{ config(pre_hook='set spark.sql.files.ignoreMissingFiles = true') }} select 1 as id",
@@ -105,8 +104,7 @@ class TestConfigsThatCannotBe:
     def test_each_fails_with_its_reason_before_anything_is_made(self, project: Any) -> None:
         results = run_dbt(["run"], expect_pass=False)
         messages = {each.node.name: each.message for each in results}
-        assert "`file_format: detla` is not a format" in messages["misspelt"]
-        assert "`partition_by` is a list of column names" in messages["granular"]
+        assert "cannot tell the partitions of `partition_by: bucket(4, at)`" in messages["granular"]
         assert "there is no table property `delta.apendOnly`" in messages["unknown_property"]
         assert "rows of a file that is gone would be lost" in messages["protected"]
         assert project.run_sql("show tables", fetch="all") == []

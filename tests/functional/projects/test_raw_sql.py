@@ -178,7 +178,10 @@ class TestRawSql:
         *_, result = run_dbt(["run"], expect_pass=False)
         assert "no" in result.message
         table = f"silt.{project.test_schema}.a model"
-        assert f"already committed as {table}@v6, {table}@v7; a rerun with this run id is a no-op" in result.message
+        assert (
+            f"already committed as {table}@v6, {table}@v7; a rerun with this run id skips that and does the rest"
+            in result.message
+        )
         assert project.run_sql("select id from {schema}.`a model` order by id", fetch="all") == [(1,), (2,)]
 
     def _described(self, project: Any) -> list[tuple[Any, ...]]:

@@ -137,7 +137,7 @@ class TestFailingPostHook:
         place = f"silt.{project.test_schema}.appended@v0"
         assert "boom" in output
         assert f"already committed as {place}, silt.{project.test_schema}.audit@v1" in output
-        assert "a rerun with this run id is a no-op" in output
+        assert "a rerun with this run id skips that and does the rest" in output
         for _ in range(2):
             run_dbt(["retry"], expect_pass=False)
             rows.append(self._rows(project))

@@ -154,3 +154,5 @@ class TestExternalSources:
         assert "there are no files to read at" in output
         assert "landing/absent/*.csv" in output
         assert "source raw.absent" in output
+        assert output.count("source raw.absent: none of its columns has a `data_type`") == 1
+        assert "source raw.orders: none" not in output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -306,3 +307,73 @@ def test_a_sound_table_is_never_reported(
     found = check.check(log, lambda done, total: None)
     assert found.problems == ()
     assert found.snapshot is not None and found.snapshot.version == log.snapshot().version
+
+
+def test_a_page_with_a_flipped_byte_is_found_where_the_data_is_read(
+    house: House, as_json: AsJson, silt: Callable[..., str]
+) -> None:
+    log = house.create("main.orders", rows(0, 1000))
+    path = data_file(log, 0)
+    pq.write_table(pq.read_table(path), path, write_page_checksum=True, compression="none")
+    body = bytearray(path.read_bytes())
+    body[body.index(b"name 500")] ^= 1
+    path.write_bytes(bytes(body))
+    edited(commit_of(log, 0), lambda action: action["add"].update(size=len(body)) if "add" in action else None)
+    without_checkpoints(log)
+    assert silt("check").endswith("nothing is wrong in logs and footers (--data reads the rows too)\n")
+    ((kind, what),) = problems(as_json, "--data")
+    assert kind == "file_unreadable" and "CRC checksum verification failed" in what
+
+
+def test_values_outside_of_the_statistics_are_found_where_the_data_is_read(
+    orders: DeltaLog, as_json: AsJson, silt: Callable[..., str]
+) -> None:
+    assert silt("check", "--data").endswith(": nothing is wrong\n")
+    document = as_json("check", "--data")
+    assert (document["data_read"], document["not_checked"]) == (True, 0)
+
+
+def test_columns_of_another_table_are_found(orders: DeltaLog, as_json: AsJson) -> None:
+    path = data_file(orders)
+    path.write_bytes(path.read_bytes().replace(b"name", b"nome"))
+    ((kind, what),) = problems(as_json)
+    assert kind == "statistics_differ" and "lacks `name`" in what
+
+
+def test_every_checksum_is_compared_and_those_of_lost_versions(orders: DeltaLog, as_json: AsJson) -> None:
+    path = folder(orders) / checksum_path(4)
+    path.write_text(json.dumps({**json.loads(path.read_text()), "numFiles": 12}))
+    commit_of(orders, 13).unlink()
+    commit_of(orders, 12).unlink()
+    found = as_json("check", code=1)["tables"][0]["problems"]
+    assert [(each["kind"], each["version"]) for each in found] == [("checksum_differs", 4), ("commit_missing", 12)]
+    assert "00000000000000000012.json to 00000000000000000013.json are gone" in found[1]["what"]
+
+
+@pytest.mark.parametrize("name", ["00000000000000000014.json", "_last_checkpoint"])
+def test_a_folder_in_the_place_of_a_file_of_the_log_is_found(orders: DeltaLog, as_json: AsJson, name: str) -> None:
+    path = folder(orders) / LOG_FOLDER / name
+    path.unlink(missing_ok=True)
+    path.mkdir()
+    ((kind, what),) = problems(as_json)
+    assert kind == "name_taken" and name in what and "move it away" in what
+
+
+def test_tables_that_are_not_checked_are_not_called_sound(house: House, silt: Callable[..., str]) -> None:
+    log = house.create()
+    edited(commit_of(log, 0), lambda action: action.update(protocol={"minReaderVersion": 9, "minWriterVersion": 9})
+           if "protocol" in action else None)  # fmt: skip
+    assert silt("check").endswith("nothing was looked at; 1 table not checked\n")
+
+
+def test_versions_in_the_future_are_noted_and_are_no_damage(
+    orders: DeltaLog, as_json: AsJson, silt: Callable[..., str]
+) -> None:
+    ahead = commit_of(orders, 9).stat().st_mtime + 86_400
+    for version in range(10, 14):
+        os.utime(commit_of(orders, version), (ahead, ahead + version))
+    (table,) = as_json("check")["tables"]
+    assert table["note"].startswith("versions 10 to 13 carry times in the future")
+    assert "`timestamp as of` gives version 9" in table["note"]
+    assert "(a clock ran ahead)" in silt("check") and "(a clock ran ahead)" in silt("history", "main.orders")
+    assert as_json("history", "main.orders")["note"] == table["note"]

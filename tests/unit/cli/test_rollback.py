@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -66,7 +68,41 @@ def test_the_second_time_there_is_nothing_to_do(house: House, silt: Silt, as_jso
         "not_found": [],
         "command": None,
     }
-    assert silt("rollback", "b").startswith("nothing to roll back: no table is changed by run b any more\n")
+    assert silt("rollback", "b").startswith("nothing to roll back: what run b changed is as it was before the run\n")
+
+
+class _Terminal(io.StringIO):
+    """What a person types."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("typed", ["", "\n", "no\n"])
+def test_a_person_is_asked_and_may_say_no(
+    house: House, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str
+) -> None:
+    orders, _ = two_runs(house)
+    monkeypatch.setattr(sys, "stdin", _Terminal(typed))
+    assert main(["rollback", "b", "--warehouse", str(house.folder)]) == 1
+    out, err = capsys.readouterr()
+    assert "run b: would be rolled back" in out
+    assert "Roll back? [y/N]" in err
+    assert "nothing was changed" in err
+    assert orders.snapshot().version == 2
+
+
+@pytest.mark.parametrize(("typed", "options"), [("y\n", []), ("no\n", ["--yes"]), ("no\n", ["--json"])])
+def test_a_person_who_says_yes_and_a_program_roll_back(
+    house: House, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str, options: list[str]
+) -> None:
+    orders, _ = two_runs(house)
+    monkeypatch.setattr(sys, "stdin", _Terminal(typed))
+    assert main(["rollback", "b", "--warehouse", str(house.folder), *options]) == 0
+    assert ("[y/N]" in capsys.readouterr().err) == (not options)
+    assert orders.snapshot().version == 3
+    assert main(["rollback", "b", "--warehouse", str(house.folder)]) == 0
+    assert "[y/N]" not in capsys.readouterr().err, "there is nothing to ask about"
 
 
 def test_a_dry_run_changes_nothing(house: House, as_json: AsJson) -> None:

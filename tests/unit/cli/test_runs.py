@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from dbt.adapters.silt.cli.main import main
+from dbt.adapters.silt.cli.rendering import Rows
+from dbt.adapters.silt.cli.runs import answer
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from dbt.adapters.silt.records.commit_facts import CommitFacts
+from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import histories, runs
+from dbt.adapters.silt.records.run_registry import RunEntry
 from tests.unit.cli.house import House, rows
 
+DAY = "2026-03-01T"
 AsJson = Callable[..., Any]
 Silt = Callable[..., str]
 
@@ -181,3 +187,20 @@ def test_times_are_those_that_the_files_have(house: House, as_json: AsJson) -> N
     house.running("a").create(content=rows(0, 1))
     os.utime(house.folder / "main" / "orders" / commit_path(0), (1_700_000_000, 1_700_000_000))
     assert as_json("runs")["runs"][0]["first_commit_at"] == "2023-11-14T22:13:20.000Z"
+
+
+def test_a_run_is_shown_with_its_command_its_target_and_how_long_it_took(house: House) -> None:
+    two_runs(house)
+    command = {"run_id": "b", "directory": "/shop", "finished": True}
+    first = RunEntry("1", command="dbt run", started_at=f"{DAY}10:00:00", ended_at=f"{DAY}10:01:10.5", **command)
+    again = RunEntry("2", command="dbt retry", started_at=f"{DAY}11:00:00", ended_at=f"{DAY}12:00:00", **command)
+    killed = replace(first, invocation_id="3", run_id="a", finished=False, ended_at=None)
+    records = ProjectRecords((first, again, killed))
+    newest, oldest = runs(histories(house.catalog))
+    found = answer([newest, oldest], [], records)
+    [block] = found.blocks
+    assert isinstance(block, Rows)
+    shown = [dict(zip(block.columns, row, strict=True)) for row in block.rows]
+    assert [(row["command"], row["took"]) for row in shown] == [("dbt retry", "3670.5s"), ("dbt run", "-")]
+    assert [each["commands"] for each in found.document["runs"]] == [["dbt run", "dbt retry"], ["dbt run"]]
+    assert [each["seconds"] for each in found.document["runs"]] == [3670.5, None]

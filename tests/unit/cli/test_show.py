@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from dbt.adapters.silt.cli.main import main
+from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
+from dbt.adapters.silt.engine.sql.ast import ViewColumn
 from tests.unit.cli.house import House, rows
 
 AsJson = Callable[..., Any]
@@ -89,6 +91,39 @@ def test_a_table_is_shown_in_lines_for_people(orders: House, silt: Callable[...,
     assert "rows      12, 3 more deleted by deletion vectors" in lines
     assert "id      bigint         no    0                         14                            0  the key" in lines
     assert "owner                        künden" in lines
+
+
+def test_a_view_is_shown_by_its_query(house: House, silt: Callable[..., str], as_json: AsJson) -> None:
+    house.create("main.orders", [])
+    columns = (ViewColumn("id", "the key"), ViewColumn("n", None))
+    view = View(house.name("main.v"), "select id,\n  1 as n\nfrom orders", columns, "why", {"a": "b"}, "silt", "main")
+    house.catalog.put_view(view)
+    shown = silt("show", "v")
+    assert shown.endswith("select id,\n  1 as n\nfrom orders\n")
+    assert "the key" in shown
+    found = as_json("show", "main.v")
+    assert (found["view"], found["text"], found["comment"]) == ("silt.main.v", view.text, "why")
+    assert found["columns"] == [{"name": "id", "comment": "the key"}, {"name": "n", "comment": None}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("show", "v@0"), "a view has no versions"),
+        (
+            ("history", "orders@0"),
+            "`orders@0` names one version, and the history is of all",
+        ),
+        (("history", "orders@2026-01-01"), "that version is shown by `silt show orders@2026-01-01`"),
+    ],
+)
+def test_a_version_is_refused_where_there_is_none_to_name(
+    house: House, capsys: pytest.CaptureFixture[str], arguments: tuple[str, str], said: str
+) -> None:
+    house.create("main.orders", [])
+    house.catalog.put_view(View(house.name("main.v"), "select 1"))
+    assert main([*arguments, "--warehouse", str(house.folder)]) == 2
+    assert said in capsys.readouterr().err
 
 
 def test_an_empty_table_is_shown(house: House, as_json: AsJson) -> None:

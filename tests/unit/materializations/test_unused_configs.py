@@ -30,8 +30,29 @@ def test_a_config_is_said_once_with_the_models_that_have_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "config", [{"file_format": "detla"}, {"table_format": "paimon"}, {"partition_by": {"field": "x"}}]
+    ("config", "said"),
+    [
+        ({"file_format": "detla"}, "`file_format` has no effect"),
+        ({"table_format": "paimon"}, "`table_format` has no effect"),
+        ({"partition_by": {"field": "at", "data_type": "timestamp"}}, "`field: at, data_type: timestamp` is no column"),
+        ({"partition_by": ["bucket(4, id)"], "incremental_strategy": "merge"}, "`bucket(4, id)` is no column"),
+        ({"partitions": ["current_date"]}, "`partitions` has no effect"),
+    ],
 )
-def test_a_value_that_no_table_can_be_made_with_is_refused(config: dict[str, Any]) -> None:
+def test_a_form_of_another_warehouse_is_said_and_stops_no_model(config: dict[str, Any], said: str) -> None:
+    reset_invocation_id()
+    (warning,) = warnings(node("m", **config), [])
+    assert said in warning
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"partition_by": ["bucket(4, id)"], "incremental_strategy": "insert_overwrite"},
+        {"partitions": ["current_date"], "incremental_strategy": "insert_overwrite"},
+        {"tblproperties": ["delta.appendOnly"]},
+    ],
+)
+def test_a_form_that_the_rows_or_the_table_depend_on_is_refused(config: dict[str, Any]) -> None:
     with pytest.raises(DbtRuntimeError):
         warnings(node("m", **config), [])

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
+from dbt.events.types import GenericExceptionOnRun
+from dbt_common.events.contextvars import log_contextvars
+from dbt_common.events.event_manager_client import add_callback_to_manager, cleanup_event_logger
+from dbt_common.events.functions import fire_event
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.silt.runs.committed_work import CommittedBatches
@@ -57,3 +62,43 @@ def test_a_node_whose_connection_was_cancelled_warns_of_what_it_had_committed(mo
         current.context.committed.note(NODE.unique_id, COMMITTED)
         raise DbtRuntimeError("cancelled")
     assert [each.partition(";")[0] for each in warnings] == ["Cancelled: already committed as silt.main.orders@v3"]
+
+
+def batch(current: CurrentNode, batch_id: str, error: str | None = None) -> None:
+    """Runs a batch of the model as dbt does: an error of its materialization is logged, and passed over."""
+    own = {"batch": SimpleNamespace(id=batch_id), "config": {}, "tags": []}
+    node = SimpleNamespace(unique_id=NODE.unique_id, resource_type="model", **own)
+    with current.scope(node, not_cancelled), log_contextvars(node_info={"unique_id": NODE.unique_id}):
+        current.begin(SimpleNamespace(model=node))
+        if error is None:
+            current.end()
+        else:
+            fire_event(GenericExceptionOnRun(unique_id=NODE.unique_id, exc=f"Exception on worker thread. {error}"))
+        current.leave()
+
+
+@pytest.fixture
+def listening() -> Iterator[CurrentNode]:
+    current = CurrentNode(CommittedBatches())
+    add_callback_to_manager(current.on_event)
+    yield current
+    cleanup_event_logger()
+
+
+def test_a_model_of_which_every_batch_failed_fails_with_the_reason(listening: CurrentNode) -> None:
+    with pytest.raises(DbtRuntimeError) as failed, listening.scope(NODE, not_cancelled):
+        batch(listening, "20260101", "`partion_by` is unknown")
+    assert failed.value.msg == "batch 20260101: `partion_by` is unknown"
+
+
+@pytest.mark.parametrize("earlier", [None, "an earlier run's"])
+def test_a_model_of_which_some_batch_was_done_keeps_dbts_result_and_warns_with_the_reason(
+    listening: CurrentNode, earlier: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warnings: list[str] = []
+    monkeypatch.setattr("dbt.adapters.silt.runs.current_node.logger.warning", warnings.append)
+    node = SimpleNamespace(unique_id=NODE.unique_id, resource_type="model", previous_batch_results=earlier)
+    with listening.scope(node, not_cancelled):
+        batch(listening, "20260101", None if earlier is None else "boom")
+        batch(listening, "20260102", "boom")
+    assert warnings == ["batch 20260102: boom" if earlier is None else "batch 20260101, 20260102: boom"]

@@ -53,7 +53,7 @@ class TestResponse:
 
     def test_of_a_skipped_unit_says_which_commit_did_it(self) -> None:
         response = SiltResponse.of(Outcome("SKIP", "silt.main.orders", 12, skipped=True), UNIT)
-        assert str(response) == "skipped: already applied by run R1 as silt.main.orders@v12"
+        assert str(response) == "skipped, nothing written: run R1 has done it, as silt.main.orders@v12"
         assert response.skipped
 
     def test_of_a_statement_that_changes_no_table_is_ok(self) -> None:

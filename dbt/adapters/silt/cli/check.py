@@ -24,9 +24,10 @@ progress = lazily("dbt.adapters.silt.cli.progress")
 
 _COLUMNS = ("table", "problem", "what")
 _DESCRIPTION = """\
-Replays each table's log from its beginning and compares every checkpoint with it; checks that each file of the newest
-version exists and has its size; compares its statistics with the file's footer, and reads the column where they
-differ; reads every deletion vector. Nothing is changed. The exit code is 1 where a problem is found.
+Replays each table's log from its beginning and compares every checkpoint and version checksum with it; checks that each
+file of the newest version exists and has its size; compares its columns and statistics with the file's footer, and
+reads the column where they differ; reads every deletion vector. With --data it reads every page of every file as well.
+Nothing is changed. The exit code is 1 where a problem is found.
 A table that needs a feature which this version does not have is named, and not checked."""
 _CHECKS = 3
 
@@ -41,18 +42,21 @@ class Checked:
         problems: what is wrong with it.
         snapshot: the version that was checked; None where it cannot be read.
         refused: why it was not checked; None where it was.
+        note: what is no damage, and surprises; None where there is nothing of the kind.
     """
 
     table: str
     problems: tuple[Problem, ...] = ()
     snapshot: Snapshot | None = None
     refused: str | None = None
+    note: str | None = None
 
 
 def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
     parser = subcommand(subparsers, "check", "find damaged tables", _DESCRIPTION)
     parser.add_argument("table", metavar="TABLE", nargs="?", help="one table, by name or path; by default all of them")
+    parser.add_argument("--data", action="store_true", help="read every page of every file too, as long as that takes")
 
 
 def run(arguments: Namespace) -> int:
@@ -60,59 +64,66 @@ def run(arguments: Namespace) -> int:
     with progress.bars(sys.stderr) as bars:
         if arguments.table is not None:
             log = table_of(arguments.table, arguments)
-            checked = [check(log, bars.of_table(log.name))]
+            checked = [check(log, bars.of_table(log.name), arguments.data)]
         else:
-            checked = list(_all(open_warehouse(arguments).catalog, bars))
-    return show(answer(checked), arguments.json)
+            checked = list(_all(open_warehouse(arguments).catalog, bars, arguments.data))
+    return show(answer(checked, arguments.data), arguments.json)
 
 
-def check(log: DeltaLog, report: Progress) -> Checked:
+def check(log: DeltaLog, report: Progress, data: bool = False) -> Checked:
     """Checks a table; again where it was changed meanwhile, as a VACUUM or a clean-up may have deleted files.
 
     Args:
         report: called with the number of files that were checked since the last call, and that of all files.
+        data: whether every page of every file is read.
 
     Raises:
         NotATableError: there is no table.
         StorageError: the storage failed.
     """
-    found = _check_once(log, report)
+    found = _check_once(log, report, data)
     for _ in range(_CHECKS - 1):
         if not found.problems or found.snapshot is None or found.snapshot.version == _version(log):
             break
-        found = _check_once(log, report)
+        found = _check_once(log, report, data)
     return found
 
 
-def answer(checked: list[Checked]) -> Answer:
-    """Returns the problems of all tables, and what was checked."""
+def answer(checked: list[Checked], data: bool = False) -> Answer:
+    """Returns the problems of all tables, and what was checked and read."""
     document = {
         "tables": [_json(each) for each in checked],
         "problems": sum(len(each.problems) for each in checked),
+        "not_checked": sum(each.refused is not None for each in checked),
+        "data_read": data,
     }
     rows = [[each.table, problem.kind.value, problem.what] for each in checked for problem in each.problems]
     blocks: list[Block] = [Rows(_COLUMNS, rows)] if rows else []
     refused = [[each.table, each.refused] for each in checked if each.refused is not None]
     if refused:
         blocks.append(Rows(("table", "not checked"), refused))
-    return Answer(document, [*blocks, _summary(checked, len(rows))], 1 if rows else 0)
+    notes = [[each.table, each.note] for each in checked if each.note is not None]
+    if notes:
+        blocks.append(Rows(("table", "note"), notes))
+    return Answer(document, [*blocks, _summary(checked, len(rows), data)], 1 if rows else 0)
 
 
-def _all(catalog: Catalog, bars: Any) -> Iterator[Checked]:
+def _all(catalog: Catalog, bars: Any, data: bool) -> Iterator[Checked]:
     for name in bars.over(list(catalog.all_tables())):
         try:
-            yield check(catalog.table(name), bars.of_table(str(name)))
+            yield check(catalog.table(name), bars.of_table(str(name)), data)
         except SiltError as error:
             if catalog.find(name) is not None:
                 yield Checked(str(name), (Problem(ProblemKind.LOG_UNREADABLE, error.problem),))
 
 
-def _check_once(log: DeltaLog, report: Progress) -> Checked:
+def _check_once(log: DeltaLog, report: Progress, data: bool) -> Checked:
     problems: list[Problem] = []
     try:
         problems += check_log(log.store, log.name)
         snapshot = log.snapshot()
-        problems += check_files(log.store, snapshot, lambda done: report(done, snapshot.num_files))
+        problems += check_files(log.store, snapshot, lambda done: report(done, snapshot.num_files), data)
+        future = log.in_future()
     except UnsupportedFeatureError as error:
         return Checked(log.name, tuple(problems), refused=error.problem)
     except NotATableError:
@@ -121,7 +132,7 @@ def _check_once(log: DeltaLog, report: Progress) -> Checked:
         # The log's problems mostly say why the newest version cannot be read.
         more = () if problems else (Problem(ProblemKind.LOG_UNREADABLE, error.problem, error.version),)
         return Checked(log.name, (*problems, *more))
-    return Checked(log.name, tuple(problems), snapshot)
+    return Checked(log.name, tuple(problems), snapshot, note=None if future is None else future.note)
 
 
 def _version(log: DeltaLog) -> int | None:
@@ -131,11 +142,15 @@ def _version(log: DeltaLog) -> int | None:
         return None
 
 
-def _summary(checked: list[Checked], problems: int) -> str:
+def _summary(checked: list[Checked], problems: int, data: bool) -> str:
+    """What was checked and found; it never says more than was looked at."""
     read = [each.snapshot for each in checked if each.snapshot is not None]
     files, held = sum(each.num_files for each in read), sum(each.size_in_bytes for each in read)
-    found = number_of(problems, "problem") if problems else "nothing is wrong"
-    return f"{number_of(len(read), 'table')} checked, {number_of(files, 'file')}, {size(held)}: {found}"
+    sound = "nothing is wrong" if data else "nothing is wrong in logs and footers (--data reads the rows too)"
+    found = number_of(problems, "problem") if problems else sound if read else "nothing was looked at"
+    refused = sum(each.refused is not None for each in checked)
+    left_out = f"; {number_of(refused, 'table')} not checked" if refused else ""
+    return f"{number_of(len(read), 'table')} checked, {number_of(files, 'file')}, {size(held)}: {found}{left_out}"
 
 
 def _json(each: Checked) -> dict[str, Any]:
@@ -145,6 +160,7 @@ def _json(each: Checked) -> dict[str, Any]:
         "files": None if each.snapshot is None else each.snapshot.num_files,
         "size_in_bytes": None if each.snapshot is None else each.snapshot.size_in_bytes,
         "not_checked": each.refused,
+        "note": each.note,
         "problems": [
             {"kind": problem.kind.name.lower(), "what": problem.what, "version": problem.version, "path": problem.path}
             for problem in each.problems

@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from decimal import Decimal
 from typing import Any, Final
 
 import pyarrow as pa
@@ -114,7 +113,7 @@ def _value(form: Any, order: ValueOrder, data_type: DataType) -> Any:
     if isinstance(order, Booleans):
         return bool(form)
     if isinstance(order, Decimals) and isinstance(data_type, DecimalType):
-        return str(Decimal(form).quantize(Decimal(1).scaleb(-data_type.scale)))
+        return order.text(form, data_type.scale)
     if isinstance(order, Dates):
         day = _EPOCH.toordinal() + form
         return date.fromordinal(day).isoformat() if 1 <= day <= date.max.toordinal() else None

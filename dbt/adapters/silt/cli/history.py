@@ -7,8 +7,8 @@ from typing import Any
 
 from dbt.adapters.silt.cli.commits import commit_json, counts
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
-from dbt.adapters.silt.cli.rendering import UNKNOWN, UTC, Answer, Rows, show, utc
-from dbt.adapters.silt.cli.warehouses import table_of
+from dbt.adapters.silt.cli.rendering import UNKNOWN, UTC, Answer, Block, Rows, show, utc
+from dbt.adapters.silt.cli.warehouses import table_of, without_version
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.records.run_history import LoggedCommit, log_history
 
@@ -26,7 +26,7 @@ def add(subparsers: Subparsers) -> None:
 
 def run(arguments: Namespace) -> int:
     """Prints the versions."""
-    log = table_of(arguments.table, arguments)
+    log = table_of(without_version(arguments.table), arguments)
     commits = log_history(log)[::-1]
     shown = commits if arguments.limit is None else commits[: max(arguments.limit, 0)]
     return show(answer(log, shown), arguments.json)
@@ -39,7 +39,12 @@ def answer(log: DeltaLog, commits: list[LoggedCommit]) -> Answer:
         "location": log.store.root,
         "versions": [commit_json(commit) for commit in commits],
     }
-    return Answer(document, [Rows(_COLUMNS, [_row(commit) for commit in commits], log.name, "no versions")])
+    blocks: list[Block] = [Rows(_COLUMNS, [_row(commit) for commit in commits], log.name, "no versions")]
+    future = log.in_future()
+    if future is not None:
+        document["note"] = future.note
+        blocks.append(future.note)
+    return Answer(document, blocks)
 
 
 def _row(commit: LoggedCommit) -> list[str]:

@@ -48,11 +48,13 @@ class Warehouse:
     Attributes:
         locations: the folder of each database, absolute.
         database, schema: of a name without these parts.
+        external_paths: whether tables may name files outside of it.
     """
 
     locations: Mapping[str, str]
     database: str
     schema: str
+    external_paths: bool = False
 
 
 def find_project(arguments: Namespace) -> Project | None:
@@ -95,6 +97,7 @@ def warehouse_of(project: Project, arguments: Namespace) -> Warehouse:
         profile_locations.locations(database, warehouse, databases, project.root),
         database,
         _field(fields, "schema", profile_locations.SCHEMA),
+        _field(fields, "external_paths", "false").lower() == "true",
     )
 
 

@@ -11,9 +11,9 @@ import sys
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from typing import Any, TextIO, TypeAlias
 
+from dbt.adapters.silt.engine.kernel.clock import utc_moment, utc_text
 from dbt.adapters.silt.records.lazily import lazily
 
 terminal = lazily("dbt.adapters.silt.cli.terminal")
@@ -101,6 +101,11 @@ def count(number: int | None) -> str:
     return UNKNOWN if number is None else f"{number:,}"
 
 
+def duration(seconds: float | None) -> str:
+    """Formats a length of time for people."""
+    return UNKNOWN if seconds is None else f"{seconds:.1f}s"
+
+
 def number_of(number: int, thing: str) -> str:
     """Formats a number of things, such as "1 table" and "2 tables"."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
@@ -120,18 +125,13 @@ def size(number: int | None) -> str:
 
 def utc(milliseconds: int | None) -> str:
     """Formats a time for people; the column or the line says that it is in UTC."""
-    return UNKNOWN if milliseconds is None else _moment(milliseconds).strftime("%Y-%m-%d %H:%M:%S")
+    return UNKNOWN if milliseconds is None else utc_text(milliseconds, zone="")
 
 
 def iso(milliseconds: int | None) -> str | None:
-    """Formats a time for programs: ISO 8601, in UTC."""
-    if milliseconds is None:
-        return None
-    return _moment(milliseconds).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _moment(milliseconds: int) -> datetime:
-    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+    """Formats a time for programs: ISO 8601, in UTC; None outside the years 1 to 9999."""
+    moment = None if milliseconds is None else utc_moment(milliseconds)
+    return None if moment is None else moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _plain(block: Block) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from dataclasses import replace
 from typing import Any
 
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.rendering import UNKNOWN, Answer, Block, Rows, count, iso, show
-from dbt.adapters.silt.cli.warehouses import open_warehouse
+from dbt.adapters.silt.cli.warehouses import OpenWarehouse, open_warehouse
 from dbt.adapters.silt.engine.catalog.names import names_text
 from dbt.adapters.silt.engine.catalog.rollback import PutBack, Rollback
 from dbt.adapters.silt.engine.kernel.errors import RollbackRefusedError
@@ -38,10 +39,13 @@ def add(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--exclude", metavar="TABLE", action="append", default=[], help="leave out this table; may be repeated"
     )
+    parser.add_argument(
+        "-y", "--yes", action="store_true", help="do not ask; without a terminal, and with --json, nothing is asked"
+    )
 
 
 def run(arguments: Namespace) -> int:
-    """Undoes the run; the exit code is 1 where that is refused."""
+    """Undoes the run; the exit code is 1 where that is refused, by the rules or by the person asked."""
     warehouse = open_warehouse(arguments)
     request = RollbackRequest(
         arguments.run,
@@ -50,12 +54,31 @@ def run(arguments: Namespace) -> int:
         arguments.drop_created,
         frozenset(map(warehouse.name, arguments.exclude)),
     )
+    records = ProjectRecords.of(warehouse.target_path)
     try:
-        found = roll_back_run(warehouse.catalog, request, ProjectRecords.of(warehouse.target_path))
+        if _asks(arguments) and not _confirmed(warehouse, request, records):
+            print("silt: nothing was changed", file=sys.stderr)
+            return 1
+        found = roll_back_run(warehouse.catalog, request, records)
     except RollbackRefusedError as error:
         print(f"silt: {error}", file=sys.stderr)
         return show(Answer(_refused_json(request, error), (), 1), arguments.json)
     return show(answer(request, found), arguments.json)
+
+
+def _asks(arguments: Namespace) -> bool:
+    """Whether a person is there who can be asked."""
+    return not (arguments.yes or arguments.dry_run or arguments.json) and sys.stdin.isatty()
+
+
+def _confirmed(warehouse: OpenWarehouse, request: RollbackRequest, records: ProjectRecords) -> bool:
+    """Shows what would be done, and asks; where that is nothing, there is nothing to ask."""
+    planned = roll_back_run(warehouse.catalog, replace(request, dry_run=True), records)
+    if not (planned.done.put_back or planned.done.dropped):
+        return True
+    show(answer(replace(request, dry_run=True), planned), as_json=False)
+    print("\nRoll back? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def answer(request: RollbackRequest, found: RunRollback) -> Answer:
@@ -84,7 +107,7 @@ def _done(request: RollbackRequest, done: Rollback) -> list[Block]:
     if done.dropped:
         blocks.append(f"Made by the run, and {would}dropped: {names_text(done.dropped)}")
     if not (done.put_back or done.dropped):
-        blocks.append(f"nothing to roll back: no table is changed by run {run_id} any more")
+        blocks.append(f"nothing to roll back: what run {run_id} changed is as it was before the run")
     return blocks
 
 

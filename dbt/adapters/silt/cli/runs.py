@@ -9,13 +9,16 @@ from typing import Any
 
 from dbt.adapters.silt.cli.commits import counts, rows_json
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
-from dbt.adapters.silt.cli.rendering import UTC, Answer, Rows, count, iso, show, utc
+from dbt.adapters.silt.cli.rendering import UNKNOWN, UTC, Answer, Rows, count, duration, iso, show, utc
 from dbt.adapters.silt.cli.warehouses import open_warehouse
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import Run, TableHistory, histories, runs
 
 _COLUMNS = (
     "run",
+    "command",
+    "target",
+    "took",
     f"first commit {UTC}",
     f"last commit {UTC}",
     "#commands",
@@ -30,6 +33,7 @@ _COLUMNS = (
 )
 _DESCRIPTION = """\
 Shows the runs that changed tables, from the tables' logs: commits of dropped tables are gone with them.
+Command (the last one of the run) and duration are known from the dbt project's target/silt_runs.json only.
 Conflicts are commits and statements that were tried again because another writer committed first. Skipped units of
 work are known from the dbt project's target/silt_commits.jsonl only; where that has no line of a run, - is shown."""
 
@@ -69,9 +73,12 @@ def answer(shown: Sequence[Run], found: Sequence[TableHistory], records: Project
 
 
 def _row(each: Run, records: ProjectRecords) -> list[str]:
-    skipped = records.skipped(each.run_id)
+    skipped, commands = records.skipped(each.run_id), records.commands_of(each.run_id)
     return [
         each.run_id,
+        commands[-1].command if commands else UNKNOWN,
+        ", ".join(each.targets) or UNKNOWN,
+        duration(records.seconds(each.run_id)),
         utc(each.first_ms),
         utc(each.last_ms),
         count(len(each.invocations)),
@@ -88,7 +95,9 @@ def _json(each: Run, records: ProjectRecords) -> dict[str, Any]:
     skipped = records.skipped(each.run_id)
     return {
         "run_id": each.run_id,
+        "commands": [command.command for command in records.commands_of(each.run_id)],
         "started_at": records.started_at(each.run_id),
+        "seconds": records.seconds(each.run_id),
         "first_commit_at": iso(each.first_ms),
         "last_commit_at": iso(each.last_ms),
         "invocations": each.invocations,

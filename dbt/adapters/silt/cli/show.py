@@ -8,7 +8,8 @@ from typing import Any
 from dbt.adapters.silt.cli.column_statistics import ColumnStatistics, column_statistics
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.rendering import UNKNOWN, UTC, Answer, Block, Facts, Rows, count, iso, show, size, utc
-from dbt.adapters.silt.cli.warehouses import snapshot_of
+from dbt.adapters.silt.cli.warehouses import snapshot_of, view_of
+from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.kernel.files.row_counts import deleted_rows, row_count
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -21,14 +22,19 @@ _COLUMNS = ("column", "type", "null", "min", "max", "#nulls", "comment")
 _TRANSACTIONS = ("transaction id", "#version", f"last updated {UTC}")
 _DESCRIPTION = """\
 Shows a table at its newest version, or as it was: TABLE@v12, or TABLE@2026-01-31T12:00 (in UTC unless it says
-otherwise). Minimum and maximum are from the log's statistics, by which files are skipped: they may be wider than the
-values. Transaction ids are the units of work that the table has recorded, of dbt runs, streams and other programs."""
+otherwise); of a view, its query. Minimum and maximum are from the log's statistics, by which files are skipped: they
+may be wider than the values. Transaction ids are the units of work that the table has recorded, of dbt runs, streams
+and other programs."""
+_SUMMARY = "show schema, files, statistics and transaction ids of a table; the query of a view"
 
 
 def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
     parser = subcommand(
-        subparsers, "show", "show schema, files, statistics and transaction ids of a table", _DESCRIPTION
+        subparsers,
+        "show",
+        "show schema, files, statistics and transaction ids of a table; the query of a view",
+        _DESCRIPTION,
     )
     parser.add_argument(
         "table", metavar="TABLE[@VERSION]", help="a name, such as main.orders, or the path of a table's folder"
@@ -36,7 +42,10 @@ def add(subparsers: Subparsers) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Prints the table."""
+    """Prints the table, or the view."""
+    view = view_of(arguments.table, arguments)
+    if view is not None:
+        return show(view_answer(view), arguments.json)
     return show(answer(*snapshot_of(arguments.table, arguments)), arguments.json)
 
 
@@ -59,6 +68,35 @@ def answer(log: DeltaLog, snapshot: Snapshot) -> Answer:
         rows = [[each.app_id, str(each.version), utc(each.last_updated)] for each in transactions]
         blocks.append(Rows(_TRANSACTIONS, rows))
     return Answer(document, blocks)
+
+
+def view_answer(view: View) -> Answer:
+    """Renders a view: its query, and where unqualified names in it are looked up."""
+    columns = [{"name": column.name, "comment": column.comment} for column in view.columns]
+    document = {
+        "view": str(view.name),
+        "created_at": iso(view.created_at),
+        "comment": view.comment,
+        "current_database": view.current_database,
+        "current_schema": view.current_schema,
+        "properties": dict(sorted(view.properties.items())),
+        "columns": columns,
+        "text": view.text,
+    }
+    facts = {
+        "view": str(view.name),
+        "created": "" if view.created_at is None else f"{utc(view.created_at)} UTC",
+        "comment": view.comment or "",
+        "names are of": ".".join(part for part in (view.current_database, view.current_schema) if part),
+    }
+    blocks: list[Block] = [Facts({name: value for name, value in facts.items() if value})]
+    if columns:
+        blocks.append(
+            Rows(("column", "comment"), [[each["name"] or "", each["comment"] or UNKNOWN] for each in columns])
+        )
+    if view.properties:
+        blocks.append(Facts(dict(sorted(view.properties.items())), "properties"))
+    return Answer(document, [*blocks, view.text])
 
 
 def _document(log: DeltaLog, snapshot: Snapshot) -> dict[str, Any]:

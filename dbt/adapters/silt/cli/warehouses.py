@@ -11,7 +11,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from dbt.adapters.silt.cli import profile
-from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationKind
+from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.catalog.layout import local_folder, local_path, local_stores
 from dbt.adapters.silt.engine.catalog.names import RelationName, name_parts
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, InvalidStatementError
@@ -79,7 +80,7 @@ def open_warehouse(arguments: Namespace) -> OpenWarehouse:
     project = profile.find_project(arguments)
     if project is not None:
         found = profile.warehouse_of(project, arguments)
-        catalog = Catalog(local_stores(found.locations))
+        catalog = Catalog(local_stores(found.locations, found.external_paths))
         _check_exists(found.locations[found.database])
         return OpenWarehouse(catalog, found.locations, found.database, found.schema, project.target_path)
     for folder in (Path.cwd() / profile_locations.WAREHOUSE, Path.cwd()):
@@ -101,6 +102,44 @@ def table_of(text: str, arguments: Namespace) -> DeltaLog:
         return DeltaLog(log.store, path)
     warehouse = open_warehouse(arguments)
     return warehouse.catalog.table(warehouse.name(text))
+
+
+def view_of(text: str, arguments: Namespace) -> View | None:
+    """Finds a view by its name; None where the name is no view's.
+
+    Raises:
+        InvalidStatementError: a version of the view is asked for.
+    """
+    name, version, time = _travel(text)
+    if _path(name) is not None:
+        return None
+    warehouse = open_warehouse(arguments)
+    full = warehouse.name(name)
+    found = warehouse.catalog.find(full)
+    if found is None or found.kind is not RelationKind.VIEW:
+        return None
+    if version is not None or time is not None:
+        raise InvalidStatementError(
+            "it is a view, and a view has no versions",
+            remedy="Leave the version out, or show a table that it reads",
+            table=str(full),
+        )
+    return warehouse.catalog.view(full)
+
+
+def without_version(text: str) -> str:
+    """Returns the name of a table that no version is named with.
+
+    Raises:
+        InvalidStatementError: one is.
+    """
+    name, version, time = _travel(text)
+    if version is not None or time is not None:
+        raise InvalidStatementError(
+            f"`{text}` names one version, and the history is of all",
+            remedy=f"Leave it out: `silt history {name}`; that version is shown by `silt show {text}`",
+        )
+    return text
 
 
 def snapshot_of(text: str, arguments: Namespace) -> tuple[DeltaLog, Snapshot]:

@@ -38,18 +38,21 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.layout import local_stores
+from dbt.adapters.silt.engine.catalog.layout import allowed_folders, local_stores
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.spark import errors, frame_source
 from dbt.adapters.silt.engine.commands.spark.required_settings import configure
+from dbt.adapters.silt.engine.commands.spark.session_quotes import quotes_for
 from dbt.adapters.silt.engine.commands.spark.shared_storage import SharedStorage
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings, never
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from dbt.adapters.silt.engine.sql.ast import Query, Statement, is_path
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
+from dbt.adapters.silt.engine.sql.query.quotes import as_read
 from dbt.adapters.silt.engine.statements.conflict_retry import ConflictRetry
 from dbt.adapters.silt.engine.statements.execute import dataframe_write
 from dbt.adapters.silt.engine.statements.execute.written import Written
@@ -82,6 +85,7 @@ class WarehouseSettings:
         is_forgotten_on_replace: the transaction identifiers that are forgotten when a whole table is replaced; none by
             default. The others are remembered until the table is dropped.
         python_functions: whether functions in Python, which are code in the warehouse, may be made and called.
+        external_paths: whether tables may name files that are neither in their own folders nor in the warehouse.
         log_skips: whether a skipped write is named in the log of the package, `dbt.adapters.silt`.
 
     Example:
@@ -95,6 +99,7 @@ class WarehouseSettings:
     clock: Clock = field(default_factory=SystemClock)
     is_forgotten_on_replace: Callable[[str], bool] = never
     python_functions: bool = False
+    external_paths: bool = False
     log_skips: bool = True
 
 
@@ -134,8 +139,10 @@ class Warehouse:
         settings: WarehouseSettings | None = None,
     ) -> None:
         self.settings = settings or WarehouseSettings()
-        stores = local_stores({database: location, **(databases or {})})
-        catalog = Catalog(stores, self.settings.clock)
+        locations = {database: location, **(databases or {})}
+        stores = local_stores(locations, self.settings.external_paths)
+        allowed = allowed_folders(locations, self.settings.external_paths)
+        catalog = Catalog(stores, self.settings.clock, lambda path: LocalStore(path, allowed))
         catalog.open_schema(database, schema)
         self._storage = SharedStorage(tuple(stores.values()))
         self._retry_queue = RetryQueue()
@@ -217,7 +224,9 @@ class Warehouse:
         """
         frame_source.check(df)
         view = f"__silt_rows_{self.settings.clock.new_id()}"
-        statement = dataframe_write.statement(table, view, mode, options)
+        if "replace_where" in options and isinstance(options["replace_where"], str):
+            options["replace_where"] = self._read(options["replace_where"])
+        statement = dataframe_write.statement(self._read(table), view, mode, options)
         settings = self._write_settings(statement, txn, options.get("user_metadata"))
         same = df.sparkSession is self.spark
         house = self if same else self._seen_by(df.sparkSession, self._read_history)
@@ -240,7 +249,7 @@ class Warehouse:
             >>> warehouse.transaction_version("orders", "load")
             41
         """
-        return dataframe_write.recorded_version(self._namespace, table, app_id)
+        return dataframe_write.recorded_version(self._namespace, self._read(table), app_id)
 
     @errors.mapped()
     def query(self, text: str, parameters: dict[str, Any] | list[Any]) -> DataFrame:
@@ -250,7 +259,7 @@ class Warehouse:
             >>> warehouse.query("select id from orders where amount > :least", {"least": 5}).collect()
             [Row(id=1)]
         """
-        resolved = self._context(WriteSettings()).resolver.query(text)
+        resolved = self._context(WriteSettings()).resolver.query(self._read(text))
         return self.spark.sql(resolved.texts[0], parameters)
 
     def table(self, name: str, version: int | None = None) -> DataFrame:
@@ -267,7 +276,7 @@ class Warehouse:
     def tables(self, names: Sequence[str]) -> list[DataFrame]:
         """The rows of several tables and views, by their SQL names, all as of one moment."""
         resolver = self._context(WriteSettings()).resolver
-        resolved = resolver.resolve([SqlFragment(f"select * from {name}") for name in names])
+        resolved = resolver.resolve([SqlFragment(self._read(f"select * from {name}")) for name in names])
         return [self.spark.sql(text) for text in resolved.texts]
 
     @errors.mapped()
@@ -284,7 +293,7 @@ class Warehouse:
         """As `sql`, giving the result as a value: a query's rows, not yet computed, or the outcome of a change.
 
         Args:
-            statement: its text, or what `parse` made of it.
+            statement: its text, or what `parsed` made of it.
             commit_info: further fields of the commit's `commitInfo`.
             isolation_level: of this statement's commit; None takes the warehouse's setting, then the table's.
             user_metadata: see `sql`.
@@ -295,7 +304,7 @@ class Warehouse:
             >>> outcome.operation, outcome.version, outcome.rows_updated
             ('UPDATE', 2, 1)
         """
-        parsed = parse(statement) if isinstance(statement, str) else statement
+        parsed = self.parsed(statement) if isinstance(statement, str) else statement
         settings = self._write_settings(parsed, txn, user_metadata)
         commit = replace(
             settings.commit,
@@ -303,6 +312,14 @@ class Warehouse:
             commit_info=dict(commit_info or {}),
         )
         return self._run(parsed, replace(settings, commit=commit, replace_tables=replace_tables))
+
+    def parsed(self, text: str) -> Statement:
+        """The statement in a text, whose quotes are read as the session's settings say.
+
+        Raises:
+            StatementSyntaxError, UnsupportedStatementError: as of `sql`.
+        """
+        return parse(self._read(text))
 
     def written(self, statement: Statement) -> Written | None:
         """The table of the warehouse that a statement would change; None where it would change none. Runs nothing.
@@ -328,7 +345,7 @@ class Warehouse:
         """
         context = self._context(WriteSettings())
         alone = replace(context, resolver=replace(context.resolver, read_history=None))
-        return alone.dataframe(query).schema
+        return alone.dataframe(self._read(query)).schema
 
     def snapshot(self, name: RelationName) -> Snapshot:
         """The newest snapshot of a table of the warehouse.
@@ -358,6 +375,10 @@ class Warehouse:
         here, other = self._namespace, copy(self)
         other._open(Namespace(spark, here.catalog, here.database, here.schema), read_history)
         return other
+
+    def _read(self, text: str) -> str:
+        """The text in the form that the engine reads; what is no text is left for others to refuse."""
+        return as_read(text, quotes_for(self.spark, text)) if isinstance(text, str) else text
 
     def _write_settings(
         self, statement: Statement, txn: tuple[str, int] | None, user_metadata: str | None

@@ -14,6 +14,7 @@ from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsIte
 from dbt.adapters.silt.column import SiltColumn
 from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationEntry, RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.clock import utc_moment
 from dbt.adapters.silt.engine.kernel.errors import RelationNotFoundError
 from dbt.adapters.silt.engine.kernel.files.row_counts import row_count
 from dbt.adapters.silt.engine.kernel.log.freshness import last_data_change
@@ -122,12 +123,17 @@ def changed_at(catalog: Catalog, name: RelationName) -> datetime:
             table=str(name),
             remedy="Give the source a `loaded_at_field` or a `loaded_at_query`",
         )
-    return datetime.fromtimestamp(last_data_change(catalog.table(name)) / 1000, timezone.utc)
+    return time_of_change(last_data_change(catalog.table(name)))
+
+
+def time_of_change(milliseconds: int) -> datetime:
+    """A commit's time; where that is outside the years 1 to 9999, which only a mistake gives, the last there is."""
+    return utc_moment(milliseconds) or datetime.max.replace(tzinfo=timezone.utc)
 
 
 def table_stats(snapshot: Snapshot) -> list[StatsItem]:
     """Returns statistics of a table from its log: rows if all files state them, bytes, files, version and others."""
-    changed = datetime.fromtimestamp(snapshot.timestamp / 1000, timezone.utc)
+    changed = time_of_change(snapshot.timestamp)
     keys = "; ".join(key.sql for key in table_keys(snapshot.metadata.configuration).values())
     figures: list[tuple[str, str, Any, str]] = [
         ("rows", "Rows", row_count(snapshot.files), "Number of rows"),

@@ -11,6 +11,7 @@ from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.silt.materializations.partitioning import partitioning
 from dbt.adapters.silt.runs.once import first_time
 
 _OPTIMIZE = "to have them ordered, add the post_hook `{{ silt_optimize(this, zorder_by=[...]) }}`"
@@ -19,6 +20,7 @@ _ACCESS = "whoever can read the warehouse's folder can read the table"
 _ENGINE = "every model runs on the profile's Spark"
 _INSTALLED = "a python model imports what is installed with dbt"
 _FOREIGN = "it belongs to another warehouse"
+_FOLDERS = f"files are in folders for columns alone; {_SIZES}. `insert_overwrite` replaces by it"
 
 UNUSED: Mapping[str, str] = {
     # Spark and Databricks
@@ -31,7 +33,6 @@ UNUSED: Mapping[str, str] = {
     "zorder": f"a table is not rewritten after each run; {_OPTIMIZE}",
     "options": "a Delta table has no options; put what readers need to know into `tblproperties`",
     "merge_schema": "`on_schema_change` says what becomes of new columns",
-    "incremental_apply_config_changes": "an incremental table's properties change with --full-refresh",
     "databricks_tags": "only `tblproperties` and comments are kept with a table",
     "databricks_compute": _ENGINE,
     "submission_method": _ENGINE,
@@ -73,6 +74,8 @@ UNUSED: Mapping[str, str] = {
     "hours_to_expiration": "a table stays until it is dropped",
     "partition_expiration_days": "rows stay until they are deleted",
     "require_partition_filter": _FOREIGN,
+    "copy_partitions": _FOREIGN,
+    "partitions": "it chooses what BigQuery's `insert_overwrite` replaces",
     "enable_refresh": _FOREIGN,
     # Redshift and Postgres
     "sort": f"{_FOREIGN}; {_SIZES}",
@@ -92,6 +95,7 @@ UNUSED: Mapping[str, str] = {
     "lf_tags_config": _ACCESS,
     "lf_grants": _ACCESS,
     "table_properties": "put what readers need to know into `tblproperties`",
+    "properties": "put what readers need to know into `tblproperties`",
     # DuckDB
     "merge_returning_columns": "a run shows no rows; what a merge did is in its `adapter_response`",
 }
@@ -123,25 +127,29 @@ def check(config: Mapping[str, Any]) -> None:
     """Passes where no config prevents the table.
 
     Raises:
-        DbtRuntimeError: a config has a value that no table can be made with.
+        DbtRuntimeError: a config has a value that the rows depend on, and that has no meaning here.
     """
-    for name in _FORMAT_CONFIGS:
-        value = str(config.get(name) or "delta").lower()
-        if name != "table_type" and value not in _FORMATS | _DELTA:
-            known = ", ".join(sorted(_FORMATS | _DELTA))
-            raise DbtRuntimeError(
-                f"`{name}: {config[name]}` is not a format: silt makes Delta tables and accepts {known}"
-            )
-    if isinstance(config.get("partition_by"), Mapping):
-        raise DbtRuntimeError("`partition_by` is a list of column names here: for days, name a column of dates")
+    if not isinstance(config.get("tblproperties") or {}, Mapping):
+        raise DbtRuntimeError("`tblproperties` is a mapping of names and values")
+    if config.get("incremental_strategy") != "insert_overwrite":
+        return
+    partitioning(config.get("partition_by")).replaced_by()
+    if config.get("partitions"):
+        raise DbtRuntimeError(
+            "`partitions` lists what `insert_overwrite` replaces, in BigQuery's words. Use `incremental_strategy: "
+            "replace_where`, and say by `incremental_predicates` which rows are replaced"
+        )
 
 
 def _unused(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yields the configs that have a value and no effect, each with the reason."""
     for name in _FORMAT_CONFIGS:
         value = str(config.get(name) or "delta").lower()
-        if value in _FORMATS:
+        if value not in _DELTA and (value in _FORMATS or name != "table_type"):
             yield name, "tables here are Delta tables"
+    left_out = partitioning(config.get("partition_by")).left_out
+    if left_out:
+        yield "partition_by", f"`{', '.join(left_out)}` is no column, and {_FOLDERS}"
     for name, reason in UNUSED.items():
         if config.get(name):
             yield name, reason

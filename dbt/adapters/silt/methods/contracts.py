@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
@@ -12,13 +13,23 @@ from dbt_common.contracts.constraints import ColumnLevelConstraint, ConstraintTy
 from dbt_common.events.functions import warn_or_error
 
 from dbt.adapters.silt.column import SiltColumn
+from dbt.adapters.silt.connections import SiltConnectionManager
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.materializations.comments import Documented, all_comments, comment_changes, documented_comments
 from dbt.adapters.silt.materializations.contracts import constraint_sql, table_elements
+from dbt.adapters.silt.materializations.definition_changes import alterations
+from dbt.adapters.silt.relation import SiltRelation
 from dbt.adapters.silt.runs.once import first_time
 
 
 class ContractMethods(metaclass=AdapterMeta):
     """The part of the adapter that defines columns and constraints."""
+
+    connections: SiltConnectionManager
+
+    @abstractmethod
+    def _snapshot(self, relation: SiltRelation) -> Snapshot:
+        """The table as it is now."""
 
     CONSTRAINT_SUPPORT: ClassVar = {
         ConstraintType.check: ConstraintSupport.ENFORCED,
@@ -48,6 +59,19 @@ class ContractMethods(metaclass=AdapterMeta):
         """The columns and constraints of a model's contract, as CREATE TABLE takes them."""
         render: Callable[[dict[str, Any]], str | None] = self.render_raw_model_constraint  # type: ignore[attr-defined]
         return table_elements(model["columns"], model.get("constraints") or [], render, with_comments)
+
+    @available.parse_list
+    def definition_changes(self, model: Mapping[str, Any], relation: SiltRelation) -> list[str]:
+        """What `alter table` has to change so that an existing table has its model's properties and constraints."""
+        config = model["config"]
+        if str(config.get("incremental_apply_config_changes")).lower() == "false":
+            return []
+        with self.connections.exception_handler(f"compare {relation} with its definition"):
+            snapshot = self._snapshot(relation)
+            is_enforced = (config.get("contract") or {}).get("enforced")
+            elements = self.table_elements(model, with_comments=False) if is_enforced else []
+            properties = config.get("tblproperties") or {}
+            return alterations(snapshot.schema, snapshot.metadata.configuration, properties, elements)
 
     @classmethod
     def render_model_constraint(cls, constraint: ModelLevelConstraint) -> str | None:

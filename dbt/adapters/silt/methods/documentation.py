@@ -20,7 +20,13 @@ from dbt.adapters.silt.connections import SiltConnectionManager
 from dbt.adapters.silt.engine.catalog.catalog import RelationEntry
 from dbt.adapters.silt.engine.kernel.errors import FilesNotFoundError
 from dbt.adapters.silt.engine.kernel.log.freshness import last_data_change
-from dbt.adapters.silt.materializations.docs_catalog import RelationDocs, catalog_rows, changed_at, describe
+from dbt.adapters.silt.materializations.docs_catalog import (
+    RelationDocs,
+    catalog_rows,
+    changed_at,
+    describe,
+    time_of_change,
+)
 from dbt.adapters.silt.materializations.external.sources import read_files
 from dbt.adapters.silt.relation import SiltRelation
 from dbt.adapters.silt.runs.response import SiltResponse
@@ -135,4 +141,4 @@ class DocumentationMethods(metaclass=AdapterMeta):
             files = read_files(source.external_location, {"format": "binaryFile"}, f"freshness of {source.identifier}")
             rows = self.connections.handle.warehouse.sql(f"select unix_millis(max(modificationTime)) from {files}")
             changed_ms = int(rows.collect()[0][0])
-        return datetime.fromtimestamp(changed_ms / 1000, timezone.utc)
+        return time_of_change(changed_ms)

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
+from dbt_common.exceptions import DbtDatabaseError
 
 from dbt.adapters.silt.column import SiltColumn
-from dbt.adapters.silt.materializations.incremental.config import check
 from dbt.adapters.silt.materializations.incremental.config_columns import qualified, qualify_condition
+from dbt.adapters.silt.materializations.incremental.first_columns import check_columns, names_columns
 from dbt.adapters.silt.materializations.incremental.merge_clauses import (
     MergeClause,
     Sides,
@@ -18,6 +19,7 @@ from dbt.adapters.silt.materializations.incremental.merge_clauses import (
     merge_clauses,
 )
 from dbt.adapters.silt.materializations.incremental.microbatch import REMEDY, batch_window
+from dbt.adapters.silt.materializations.incremental.strategies import STRATEGIES, check_strategy
 
 
 class IncrementalMethods(metaclass=AdapterMeta):
@@ -28,7 +30,16 @@ class IncrementalMethods(metaclass=AdapterMeta):
         """The columns of a query, which is not run."""
 
     def valid_incremental_strategies(self) -> list[str]:
-        return ["append", "merge", "delete+insert", "insert_overwrite", "replace_where", "microbatch"]
+        return list(STRATEGIES)
+
+    def get_incremental_strategy_macro(self, model_context: Mapping[str, Any], strategy: str) -> Any:
+        """The macro of a strategy: the adapter's, or one of the project's.
+
+        Raises:
+            CompilationError: there is none.
+        """
+        check_strategy(strategy, model_context)
+        return super().get_incremental_strategy_macro(model_context, strategy)  # type: ignore[misc]
 
     @available.parse(lambda *_, **__: {"any": False, "added": [], "removed": [], "retyped": []})
     def schema_changes(self, source: list[SiltColumn], target: list[SiltColumn]) -> dict[str, Any]:
@@ -40,9 +51,16 @@ class IncrementalMethods(metaclass=AdapterMeta):
         return {"any": bool(added or removed or retyped), "added": added, "removed": removed, "retyped": retyped}
 
     @available.parse_none
-    def check_incremental_config(self, config: Mapping[str, Any]) -> None:
-        """Raises an error where the configuration of an incremental model cannot be used."""
-        check(config)
+    def check_first_columns(self, config: Mapping[str, Any], strategy: str, query: str) -> None:
+        """Raises an error where the configuration names columns that the first rows of a table do not have."""
+        if not names_columns(config, strategy):
+            return
+        try:
+            columns = self.get_column_schema_from_query(query)
+        except DbtDatabaseError:
+            # The query may need what its header sets up; if not, the write fails for the same reason.
+            return
+        check_columns(config, strategy, [each.name for each in columns])
 
     @available.parse_list
     def merge_clauses(

@@ -10,6 +10,7 @@ from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtDatabaseError
 
+from dbt.adapters.silt.column import SiltColumn
 from dbt.adapters.silt.connections import SiltConnectionManager
 from dbt.adapters.silt.materializations.seeds import StagedSeed, check_file, stage
 from dbt.adapters.silt.records.units import Unit
@@ -34,7 +35,8 @@ class SeedMethods(metaclass=AdapterMeta):
     ) -> StagedSeed:
         """Registers a seed's rows as a temporary view of the session."""
         with self.connections.exception_handler(f"stage {relation}"):
-            return stage(self.connections.handle.session, name, relation.render(), table, types or {})
+            known = {column: SiltColumn.translate_type(str(kind)) for column, kind in (types or {}).items() if kind}
+            return stage(self.connections.handle.session, name, relation.render(), table, known)
 
     @available.parse(lambda *_, **__: None)
     def write_seed(self, sql: str, unit: Unit | None, seed: StagedSeed) -> AdapterResponse:

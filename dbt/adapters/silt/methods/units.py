@@ -16,7 +16,6 @@ from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, ReplaceWhereMismatchError
 from dbt.adapters.silt.engine.sql.ast import Effect
-from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.engine.sql.split import split_statements
 from dbt.adapters.silt.engine.statements.execute.written import Written
 from dbt.adapters.silt.materializations.incremental.microbatch import REMEDY
@@ -115,8 +114,9 @@ class UnitMethods(metaclass=AdapterMeta):
         if not self.connections.invocation.writes or not work.is_writing_node or work.has_own_materialization:
             return
         with self.connections.exception_handler(sql):
-            statements = [parse(each) for each in split_statements(sql)]
-            written = [self.connections.handle.warehouse.written(each) for each in statements]
+            warehouse = self.connections.handle.warehouse
+            statements = [warehouse.parsed(each) for each in split_statements(sql)]
+            written = [warehouse.written(each) for each in statements]
             index = _index_of_write(written, table_of(work.node, self.config.credentials.database))
         if index is not None and work.scope is None:
             full_refresh = is_rebuilt(work.node, self.connections.invocation.full_refresh)

@@ -53,7 +53,17 @@ class ProjectRecords:
 
     def started_at(self, run_id: str) -> str | None:
         """When the first command of a run started, in UTC, as ISO 8601; None where that is not on record."""
-        return min((command.started_at for command in self.commands if command.run_id == run_id), default=None)
+        return min((command.started_at for command in self.commands_of(run_id)), default=None)
+
+    def commands_of(self, run_id: str) -> list[RunEntry]:
+        """The commands that worked under a run id, oldest first; empty where that is not on record."""
+        return [command for command in self.commands if command.run_id == run_id]
+
+    def seconds(self, run_id: str) -> float | None:
+        """How long the commands of a run took together; None where the end of one is not on record."""
+        taken = [command.seconds for command in self.commands_of(run_id)]
+        known = [each for each in taken if each is not None]
+        return sum(known) if taken and len(known) == len(taken) else None
 
     @cached_property
     def _journal_by_run(self) -> Mapping[str, Sequence[JournalEntry]]:

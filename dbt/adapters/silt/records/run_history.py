@@ -83,14 +83,8 @@ class TableHistory:
 
     def undone_by(self) -> dict[int, LoggedCommit]:
         """Returns the commits that a RESTORE has undone: version -> the RESTORE."""
-        undone: dict[int, LoggedCommit] = {}
-        restore: LoggedCommit | None = None
-        for commit in reversed(self.commits):
-            if restore is not None and restore.back_to is not None and commit.version > restore.back_to:
-                undone[commit.version] = restore
-            elif commit.back_to is not None:
-                restore = commit
-        return undone
+        found = lineage.undoing(reversed(self.commits), lambda commit: commit.back_to)
+        return {step.commit.version: step.undone_by for step in found if step.undone_by is not None}
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ class RunEntry:
         repeats: for `dbt retry`, the invocation id of the command whose results it repeats.
         finished: whether it ended by itself, with or without failed nodes.
         has_results: whether it was interrupted, and its results hold every node that it selected.
+        ended_at: when it ended or was interrupted, as `started_at`; None where it was killed.
         host, process: where it ran, for people.
         running: whether it runs now; found out when the registry is read, and not written.
     """
@@ -58,6 +59,7 @@ class RunEntry:
     repeats: str | None = None
     finished: bool = False
     has_results: bool = False
+    ended_at: str | None = None
     host: str = ""
     process: int = 0
     running: bool = False
@@ -65,6 +67,16 @@ class RunEntry:
     @property
     def started(self) -> datetime:
         return parse_time(self.started_at)
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took; None where its end is not on record."""
+        return None if self.ended_at is None else (parse_time(self.ended_at) - self.started).total_seconds()
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether it was stopped, killed or broken off before its end."""
+        return not (self.finished or self.running)
 
     @property
     def work(self) -> tuple[str, str, Mapping[str, Any]]:
@@ -140,8 +152,9 @@ class RunRegistry:
         """
         with self._locked():
             if finished or has_results:
+                ended_at = datetime.now(timezone.utc).isoformat()
                 self._write(
-                    replace(each, finished=finished, has_results=has_results)
+                    replace(each, finished=finished, has_results=has_results, ended_at=ended_at)
                     if each.invocation_id == invocation_id
                     else each
                     for each in self._read()

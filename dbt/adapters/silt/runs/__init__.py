@@ -1,1 +1,1 @@
-"""One dbt command as a logical run: its run id, its units of work, what it reports, and `dbt retry`."""
+"""What a dbt command does as part of a logical run: its units of work, what it skips, records and reports."""

@@ -14,6 +14,7 @@ from dbt.adapters.silt.records.run_registry import RUN_ID_VARIABLE
 from dbt.adapters.silt.runs.response import SiltResponse
 
 _SHOWN: Final = 8
+_REASONS_SHOWN: Final = 3
 
 
 @dataclass(frozen=True)
@@ -44,31 +45,65 @@ class CommittedWork:
         return committed_message([unit.response for unit in units])
 
 
+@dataclass(frozen=True)
+class FailedBatches:
+    """A microbatch model of which batches failed.
+
+    Attributes:
+        message: why, and what others have committed.
+        is_whole: whether no batch came to its end, and it is known why.
+    """
+
+    message: str | None
+    is_whole: bool = False
+
+
+@dataclass
+class _Batches:
+    """The batches of one model that are through."""
+
+    done: list[SiltResponse] = field(default_factory=list)
+    reasons: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    has_failed: bool = False
+    has_ended: bool = False
+
+
 class CommittedBatches:
-    """What the batches of microbatch models have committed: dbt makes one result of them, without their responses."""
+    """What became of the batches of microbatch models: dbt makes one result of them, without responses and reasons."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._done: dict[str, list[SiltResponse]] = defaultdict(list)
-        self._failed: set[str] = set()
+        self._models: dict[str, _Batches] = defaultdict(_Batches)
 
     def note(self, node_id: str, response: SiltResponse) -> None:
         """Keeps the response of a batch that was committed, or found to be."""
         with self._lock:
-            self._done[node_id].append(response)
+            self._models[node_id].done.append(response)
 
-    def fail(self, node_id: str) -> None:
-        """Notes that a batch of the model did not come to its end."""
+    def end(self, node_id: str) -> None:
+        """Notes that a batch of the model came to its end."""
         with self._lock:
-            self._failed.add(node_id)
+            self._models[node_id].has_ended = True
 
-    def ended(self, node_id: str) -> str | None:
-        """Returns the text for a model whose batches are all through; None where none failed, or none was committed."""
+    def fail(self, node_id: str, batch_id: str | None = None, reason: str | None = None) -> None:
+        """Notes that a batch of the model did not come to its end, and why, where that is known."""
         with self._lock:
-            done = self._done.pop(node_id, [])
-            failed = node_id in self._failed
-            self._failed.discard(node_id)
-        return committed_message(done) if failed else None
+            self._models[node_id].has_failed = True
+            if batch_id is not None and reason is not None:
+                self._models[node_id].reasons[reason].append(batch_id)
+
+    def ended(self, node_id: str) -> FailedBatches | None:
+        """Returns, once, what is to be said of a model whose batches are all through; None where none failed."""
+        with self._lock:
+            found = self._models.pop(node_id, _Batches())
+        if not found.has_failed:
+            return None
+        reasons = list(found.reasons.items())
+        lines = [f"batch {', '.join(batches)}: {reason}" for reason, batches in reasons[:_REASONS_SHOWN]]
+        if len(reasons) > _REASONS_SHOWN:
+            lines.append(f"and {len(reasons) - _REASONS_SHOWN} more reasons")
+        lines.append(committed_message(found.done) or "")
+        return FailedBatches("\n".join(filter(None, lines)) or None, bool(reasons) and not found.has_ended)
 
 
 def committed_message(responses: Sequence[SiltResponse]) -> str | None:
@@ -80,8 +115,8 @@ def committed_message(responses: Sequence[SiltResponse]) -> str | None:
     run_id = next((each.run_id for each in responses if each.run_id), None)
     variables = shlex.quote(json.dumps({RUN_ID_VARIABLE: run_id}))
     return (
-        f"already committed as {', '.join(commits[:_SHOWN])}{more}; a rerun with this run id is a no-op "
-        f"(`dbt retry`, or the same command with --vars {variables})"
+        f"already committed as {', '.join(commits[:_SHOWN])}{more}; a rerun with this run id skips that and does the "
+        f"rest (`dbt retry`, or the same command with --vars {variables})"
     )
 
 

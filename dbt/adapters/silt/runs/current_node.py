@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.events.base_types import EventMsg
 from dbt_common.events.contextvars import get_node_info
 from dbt_common.exceptions import DbtInternalError, DbtRuntimeError
 
@@ -16,6 +17,9 @@ from dbt.adapters.silt.runs.node_context import NodeContext
 from dbt.adapters.silt.runs.query_comments import node_tags
 
 logger = AdapterLogger("Silt")
+
+_ON_A_THREAD = "Exception on worker thread. "
+"""What dbt puts before the error of a batch."""
 
 
 class CurrentNode:
@@ -46,10 +50,14 @@ class CurrentNode:
         Args:
             node: dbt's; None for hooks and operations.
             is_cancelled: whether the thread's connection was cancelled.
+
+        Raises:
+            DbtRuntimeError: no batch of a model came to its end; dbt's own result would not say why.
         """
         outer, self._local.context = self.context, NodeContext(node)
         try:
             yield
+            self._end_batches(node, may_raise=True)
         except BaseException as error:
             message = self.context.committed.take_all_messages()
             _append_to_error(error, message)
@@ -57,12 +65,25 @@ class CurrentNode:
                 # Of a command that is interrupted, dbt shows no error of a node.
                 logger.warning(f"{get_node_info().get('unique_id') or 'Cancelled'}: {message}")
             if self.context.batch_id is not None:
-                self._batches.fail(node.unique_id)
+                self._batches.fail(node.unique_id, self.context.batch_id, str(error))
+            self._end_batches(node, may_raise=False)
             raise
         finally:
             self._local.context = outer
-            if node is not None and getattr(node, "batch", None) is None:
-                _append_to_error(None, self._batches.ended(node.unique_id))
+
+    def _end_batches(self, node: Any, may_raise: bool) -> None:
+        """Where all batches of a model are through, says which of them failed.
+
+        A retry would do the batches again that an earlier run has done, if their results were lost in an error.
+        """
+        if node is None or getattr(node, "batch", None) is not None:
+            return
+        failed = self._batches.ended(node.unique_id)
+        if failed is None:
+            return
+        if may_raise and failed.is_whole and getattr(node, "previous_batch_results", None) is None:
+            raise DbtRuntimeError(failed.message or "")
+        _append_to_error(None, failed.message)
 
     def begin(self, config: Any) -> None:
         """The materialization of this thread's node begins, with this configuration."""
@@ -75,9 +96,18 @@ class CurrentNode:
     def leave(self) -> None:
         """dbt is through with this thread's node; of a batch that failed, it has passed over the error by now."""
         context, node_id = self.context, get_node_info().get("unique_id")
-        if context.batch_id is not None and not context.ended:
-            self._batches.fail(str(node_id))
+        if context.batch_id is None:
+            return
+        if context.ended:
+            self._batches.end(str(node_id))
+        else:
+            self._batches.fail(str(node_id), context.batch_id, context.failure)
             _append_to_error(None, context.committed.take_message(node_id))
+
+    def on_event(self, event: EventMsg) -> None:
+        """Keeps the reason why this thread's batch fails: dbt only logs it."""
+        if event.info.name == "GenericExceptionOnRun" and self.context.batch_id is not None:
+            self.context.failure = str(getattr(event.data, "exc", "")).removeprefix(_ON_A_THREAD)
 
     @contextlib.contextmanager
     def hook_errors(self) -> Iterator[None]:

@@ -33,6 +33,7 @@ class NodeContext:
         tags: the node's.
         batch_id: of the batch, where the node is one of a microbatch model.
         ended: whether its materialization came to its end.
+        failure: why it did not, where dbt has only logged that.
     """
 
     node: Any = None
@@ -43,6 +44,7 @@ class NodeContext:
     tags: tuple[str, ...] = ()
     batch_id: str | None = None
     ended: bool = False
+    failure: str | None = None
 
     @property
     def is_writing_node(self) -> bool:

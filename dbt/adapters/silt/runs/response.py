@@ -119,9 +119,9 @@ def _message(outcome: Outcome) -> str:
 
 
 def _skip_message(outcome: Outcome, unit: Unit | None) -> str:
-    run = f" by run {unit.run_id}" if unit else ""
+    who = f"run {unit.run_id} has done it" if unit else "it is done already"
     version = "" if outcome.version is None else f"@v{outcome.version}"
     since = (
         "" if outcome.emptied_at is None else f"; all rows were taken out of the table since, by v{outcome.emptied_at}"
     )
-    return f"skipped: already applied{run} as {outcome.table}{version}{since}"
+    return f"skipped, nothing written: {who}, as {outcome.table}{version}{since}"

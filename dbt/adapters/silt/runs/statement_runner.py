@@ -11,13 +11,12 @@ from dbt_common.events.contextvars import get_node_info
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.sql.ast import Statement
-from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.engine.statements.execute.written import Written
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse
 from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.records.units import StatementScope, Unit, on_run_hook_scope, run_operation_scope
 from dbt.adapters.silt.runs.current_node import CurrentNode
-from dbt.adapters.silt.runs.invocation import Invocation
+from dbt.adapters.silt.runs.logical_run.invocation import Invocation
 from dbt.adapters.silt.runs.node_context import StatementUnits, log_of, scope_of_node, table_of
 from dbt.adapters.silt.runs.query_comments import job_tags
 from dbt.adapters.silt.runs.recorder import Recorder
@@ -82,7 +81,7 @@ class StatementRunner:
         Raises:
             SiltError: see the warehouse.
         """
-        statement = parse(text)
+        statement = warehouse.parsed(text)
         self._invocation.on_statement(statement)
         change = None if own_unit is not None else self._change(warehouse, statement)
         unit = own_unit or self._unit_by_text(text, change)

@@ -3,7 +3,7 @@
 The archive belongs to a virtual environment, for one version of PySpark and of Java; Java ignores one that does not fit
 it. `python -m dbt.adapters.silt.session.class_archive` writes it. The first dbt command that starts Spark in an
 environment without one starts that module as it ends, in the background: nothing waits for it, and no failure of it
-reaches anybody (decision 0044).
+reaches anybody (decision 0048).
 """
 
 from __future__ import annotations

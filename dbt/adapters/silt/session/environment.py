@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.layout import check_locations, local_path
+from dbt.adapters.silt.engine.catalog.layout import allowed_folders, check_locations, local_path
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
@@ -40,7 +40,8 @@ class Environment:
         self._warehouse: Warehouse | None = None
         folders = {name: local_path(location) for name, location in locations.items()}
         self.folders = list(folders.values())
-        self._catalog = Catalog({name: LocalStore(folder) for name, folder in folders.items()})
+        allowed = allowed_folders(locations, credentials.external_paths)
+        self._catalog = Catalog({name: LocalStore(folder, allowed) for name, folder in folders.items()})
 
     @property
     def locations(self) -> Mapping[str, str]:
@@ -105,11 +106,14 @@ class Environment:
                 statement_attempts=given.statement_attempts,
                 is_forgotten_on_replace=is_forgotten_on_replace,
                 python_functions=given.python_functions,
+                external_paths=given.external_paths,
                 log_skips=False,  # dbt's log and results report them
             ),
         )
 
 
+_OF_THE_RUN = ("run_id", "resume", "target_type")
+"""The fields of a profile that change nothing about its warehouse and its session."""
 _environments: dict[str, Environment] = {}
 _environments_lock = threading.Lock()
 
@@ -117,7 +121,7 @@ _environments_lock = threading.Lock()
 def environment_of(credentials: SiltCredentials, project_root: Path) -> Environment:
     """The environment of a profile: the same one for every adapter of this process with the same settings."""
     locations = warehouse_locations(credentials.database, credentials.warehouse, credentials.databases, project_root)
-    settings = {name: value for name, value in credentials.to_dict().items() if name not in ("run_id", "resume")}
+    settings = {name: value for name, value in credentials.to_dict().items() if name not in _OF_THE_RUN}
     key = json.dumps([locations, settings], sort_keys=True, default=str)
     with _environments_lock:
         if key not in _environments:

@@ -314,3 +314,16 @@ def test_a_table_made_while_its_schema_is_dropped_finds_no_schema(
     creator.join(timeout=30)
     assert [type(error) for error in raised] == [SchemaNotFoundError]
     assert os.listdir(warehouse) == []
+
+
+def test_of_a_table_in_a_linked_folder_the_link_goes_and_it_is_said_where_the_files_stay(
+    create: Create, catalog: Catalog, warehouse: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    create(ORDERS)
+    folder = warehouse / "main" / "orders"
+    folder.rename(tmp_path / "moved")
+    folder.symlink_to(tmp_path / "moved")
+    catalog.drop_table(ORDERS)
+    assert [path.name for path in (warehouse / "main").iterdir()] == ["_schema.json"]
+    assert (tmp_path / "moved" / "_delta_log").is_dir()
+    assert f"the link is deleted, and the files stay in {tmp_path / 'moved'}" in caplog.text

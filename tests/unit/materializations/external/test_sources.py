@@ -63,6 +63,27 @@ def test_options_and_declared_types_are_part_of_the_text() -> None:
     assert "schema => '`id` int, `b` date'" in nameless.text
 
 
+@pytest.mark.parametrize(
+    ("guessed", "options", "columns"),
+    [
+        (True, {}, {}),
+        (True, {"header": False}, {"id": None}),
+        (False, {}, {"id": "bigint", "untyped": None}),
+        (False, {"inferSchema": False}, {}),
+        (False, {"Schema": "id int"}, {}),
+        (False, {"schemaHints": "id int"}, {}),
+    ],
+)
+def test_types_of_csv_are_guessed_where_none_is_declared(
+    guessed: bool, options: dict[str, Any], columns: dict[str, Any]
+) -> None:
+    found = external_of(source({"external_location": "/x.csv", "options": options}, columns=columns), "/p")
+    assert found is not None
+    assert found.types_are_guessed == guessed
+    others = [external_of(source({"external_location": f"/x.{ending}"}), "/p") for ending in ("json", "parquet")]
+    assert [each.types_are_guessed for each in others if each is not None] == [False, False]
+
+
 def test_the_tables_settings_win_over_the_sources_and_config_over_meta() -> None:
     config = SimpleNamespace(extra={"format": "json"}, meta={"external_location": "/of/config"})
     given = source({"external_location": "/of/table"}, source_meta={"format": "orc"}, config=config)

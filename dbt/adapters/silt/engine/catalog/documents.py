@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import TableDamagedError, UnsupportedFeatureError
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.sql.ast import Parameter, ViewColumn
 
 VIEW_SUFFIX = ".view.json"
@@ -36,6 +37,15 @@ class View:
     current_database: str | None = None
     current_schema: str | None = None
     created_at: int | None = None
+
+    def commented(self, schema: StructType) -> StructType:
+        """The columns of its query, with the comments that the view's statement gave."""
+        comments = {column.name.lower(): column.comment for column in self.columns if column.comment is not None}
+        fields = (
+            field.with_metadata(comment=comments[field.name.lower()]) if field.name.lower() in comments else field
+            for field in schema
+        )
+        return StructType(tuple(fields))
 
 
 @dataclass(frozen=True)

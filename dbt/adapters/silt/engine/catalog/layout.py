@@ -106,6 +106,10 @@ def is_occupied(store: Store, schema: str) -> bool:
 
 def move_to_trash(store: Store, folder: str, clock: Clock) -> None:
     """Hides a folder from readers, by one rename."""
+    path = store.local_path(folder)
+    if path is not None and os.path.islink(path):
+        what = "%s was a symbolic link: the link is deleted, and the files stay in %s"
+        _logger.warning(what, path, os.path.realpath(path))
     above, _, _ = folder.rpartition("/")
     hidden = f"{_TRASH_PREFIX}{clock.new_id()}"
     store.rename_folder(folder, f"{above}/{hidden}" if above else hidden)
@@ -166,14 +170,18 @@ def is_local(location: str) -> bool:
     return "://" not in local_path(location)
 
 
-def local_stores(locations: Mapping[str, str]) -> dict[str, Store]:
+def local_stores(locations: Mapping[str, str], external_paths: bool = False) -> dict[str, Store]:
     """The store of each database, from its location.
+
+    Args:
+        external_paths: whether logs may name files outside of all of them.
 
     Raises:
         InvalidSettingError: a location is in no local or mounted file system, or is a file.
     """
     check_locations(locations)
-    return {name: LocalStore(local_path(location)) for name, location in locations.items()}
+    allowed = allowed_folders(locations, external_paths)
+    return {name: LocalStore(local_path(location), allowed) for name, location in locations.items()}
 
 
 def check_locations(locations: Mapping[str, str]) -> None:
@@ -197,6 +205,11 @@ def check_locations(locations: Mapping[str, str]) -> None:
                 f"the database {name} is to be the folder {local_path(location)}, and {above} is {kind}",
                 remedy="Move it away, or give the path of a folder",
             )
+
+
+def allowed_folders(locations: Mapping[str, str], external_paths: bool = False) -> tuple[str, ...] | None:
+    """The folders that the logs of tables may name files in, besides their own; None for any."""
+    return None if external_paths else tuple(os.path.abspath(local_path(each)) for each in locations.values())
 
 
 def local_folder(path: str) -> str:

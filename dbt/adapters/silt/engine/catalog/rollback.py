@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
 
 from dbt.adapters.silt.engine.catalog import rollback_plan
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName, names_text
 from dbt.adapters.silt.engine.catalog.rollback_plan import ChangedTable, Findings, Problem, RollbackScope
+from dbt.adapters.silt.engine.kernel.clock import utc_text
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentModificationError,
     RollbackRefusedError,
@@ -232,7 +232,7 @@ def _facts(name: RelationName, commit: Commit, settings: RollbackSettings) -> di
 
 
 def _utc(timestamp_ms: int) -> str:
-    return datetime.fromtimestamp(timestamp_ms / 1000, timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return utc_text(timestamp_ms)
 
 
 def _count(number: int) -> str:

@@ -6,7 +6,10 @@ import random
 import time
 import uuid
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 from typing import Protocol
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class Clock(Protocol):
@@ -88,3 +91,24 @@ def back_off(clock: Clock, times: int, first: float, longest: float) -> None:
         longest: the bound of every wait, in seconds.
     """
     clock.sleep(min(longest, first * 2**times) * (0.5 + clock.jitter() / 2))
+
+
+def utc_moment(milliseconds: int) -> datetime | None:
+    """A time of a commit, in milliseconds since 1970; None outside the years 1 to 9999, which only a mistake gives."""
+    try:
+        return _EPOCH + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return None
+
+
+def utc_text(milliseconds: int, zone: str = " UTC", timespec: str = "seconds") -> str:
+    """A time of a commit for messages.
+
+    Args:
+        zone: how the zone is written.
+        timespec: as of `datetime.isoformat`.
+    """
+    moment = utc_moment(milliseconds)
+    if moment is None:
+        return f"{milliseconds} ms since 1970"
+    return moment.replace(tzinfo=None).isoformat(" ", timespec) + zone

@@ -37,12 +37,14 @@
         MultipleSourceRowsError
         ValueNotCastableError
         ReplaceWhereMismatchError
+        PartitionValueError
       TableDamagedError                repair or restore the table's files
         CorruptLogError
         MissingLogVersionError
         CorruptCheckpointError
         CorruptDeletionVectorError
         DataFileMissingError
+        DataFileChangedError
         NotATableError
       UnsupportedFeatureError          use an engine that has the table's feature
       UnavailableError                 repair the environment: storage, Java, Spark, settings
@@ -54,6 +56,7 @@
           SparkEndedError
         SparkFailedError
         InvalidSettingError
+        ExternalPathError
       InternalError                    report a bug
 
 Each class has a stable `code`; the message names the table and version and ends with the remedy.
@@ -353,6 +356,12 @@ class ReplaceWhereMismatchError(DataRejectedError):
     code = "SILT_REPLACE_WHERE_MISMATCH"
 
 
+class PartitionValueError(DataRejectedError):
+    """A partition column would hold a value that the log, or a folder's name, cannot hold: an empty text, say."""
+
+    code = "SILT_PARTITION_VALUE"
+
+
 class TableDamagedError(SiltError):
     """The table's own files are missing or cannot be read."""
 
@@ -394,7 +403,17 @@ class DataFileMissingError(TableDamagedError):
     code = "SILT_DATA_FILE_MISSING"
     remedy = (
         "Read a newer version if this one is past the retention, where VACUUM may have deleted its files; else restore "
-        "the file from a copy, or restore the table to a version without it"
+        "the file from a copy, or restore the table to a version without it; `silt check` names all files that are gone"
+    )
+
+
+class DataFileChangedError(TableDamagedError):
+    """A data file is there, and is not the one that the log names: its size, rows or columns are others."""
+
+    code = "SILT_DATA_FILE_CHANGED"
+    remedy = (
+        "Nothing was written; `silt check` finds what else is damaged: restore the file from a copy, or restore the "
+        "table to a version without it"
     )
 
 
@@ -474,6 +493,16 @@ class InvalidSettingError(UnavailableError):
 
     code = "SILT_INVALID_SETTING"
     remedy = "Correct the setting"
+
+
+class ExternalPathError(UnavailableError):
+    """A table's log names a file that is neither in the table's folder nor in the warehouse."""
+
+    code = "SILT_EXTERNAL_PATH"
+    remedy = (
+        "A table from elsewhere can name any file that you may read: if you trust whoever wrote it, set "
+        "`external_paths: true` in the profile (`WarehouseSettings(external_paths=True)` in a program)"
+    )
 
 
 class InternalError(SiltError):

@@ -369,7 +369,7 @@ class CommentOn(OnObject, effect=Effect.METADATA):
 
 @dataclass(frozen=True)
 class NewColumn:
-    """A column to add; `path` has more than one part for the field of a struct."""
+    """A column to add; `path` has more than one part for the field of a struct, `generated` is the text in AS (...)."""
 
     path: Name
     type: str
@@ -377,6 +377,7 @@ class NewColumn:
     comment: str | None = None
     default: str | None = None
     position: Position | None = None
+    generated: str | None = None
 
 
 @dataclass(frozen=True)

@@ -146,15 +146,19 @@ def syntax_error(problem: str, text: str, position: int) -> StatementSyntaxError
     )
 
 
-def string_value(token: Token) -> str:
+def string_value(token: Token, doubled_is_one: bool = True) -> str:
     """The value of a string literal, its escapes resolved as Spark resolves them.
 
-    Source: Spark's SparkParserUtils.unescapeSQLString; two quotes in a row are one.
+    Args:
+        doubled_is_one: whether two quotes in a row are one; else they end a string and begin the next.
+
+    Source: Spark's SparkParserUtils.unescapeSQLString.
     """
     text = token.text
     if text[0] in _RAW_PREFIXES:
         return text[2:-1]
-    return _ESCAPE.sub(lambda match: _unescaped(match, text[0]), text[1:-1])
+    quote = text[0] if doubled_is_one else ""
+    return _ESCAPE.sub(lambda match: _unescaped(match, text[0], quote), text[1:-1])
 
 
 _ESCAPE = re.compile(
@@ -163,9 +167,9 @@ _ESCAPE = re.compile(
 _ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 
 
-def _unescaped(match: re.Match[str], quote: str) -> str:
+def _unescaped(match: re.Match[str], quote: str, doubled: str) -> str:
     if match.group() == quote * 2:
-        return quote
+        return doubled
     if match["other"]:
         return _ESCAPED.get(match["other"], match["other"])
     if match["octal"]:

@@ -42,11 +42,13 @@ class External:
         text: the SQL that stands for the relation in a query.
         location: an absolute path, possibly a pattern, or a URI.
         format: `delta`, or the format of the files.
+        types_are_guessed: whether each read finds the types of all columns in the texts that the files hold.
     """
 
     text: str
     location: str
     format: str
+    types_are_guessed: bool = False
 
 
 def external_of(source: RelationConfig, project_root: str) -> External | None:
@@ -69,8 +71,10 @@ def external_of(source: RelationConfig, project_root: str) -> External | None:
     options = settings.get("options") or {}
     if not isinstance(options, Mapping):
         raise _problem(name, "`options` are names and values of options, such as `{sep: ';'}`")
-    arguments = {"format": file_format, **_defaults(file_format, options), **_hints(file_format, source, options)}
-    return External(read_files(location, {**arguments, **options}, f"source {name}"), location, file_format)
+    hints = _hints(file_format, source, options)
+    arguments = {"format": file_format, **_defaults(file_format, options), **hints}
+    text = read_files(location, {**arguments, **options}, f"source {name}")
+    return External(text, location, file_format, not hints and _is_guessed(file_format, options))
 
 
 def read_files(location: str, options: Mapping[str, Any], whose: str) -> str:
@@ -135,6 +139,12 @@ def _hints(file_format: str, source: RelationConfig, options: Mapping[str, Any])
     typed = [(column.name, column.data_type) for column in columns.values() if column.data_type]
     nameless = file_format == "csv" and given.get("header") == "false"
     return {"schema" if nameless else "schemaHints": declared(typed)} if typed else {}
+
+
+def _is_guessed(file_format: str, options: Mapping[str, Any]) -> bool:
+    """Whether the types of columns that nothing declares are found in the files' texts."""
+    given = {name.lower(): str(value).lower() for name, value in options.items()}
+    return file_format == "csv" and given.get("inferschema") != "false" and not {"schema", "schemahints"} & given.keys()
 
 
 def _option_name(name: str) -> str:

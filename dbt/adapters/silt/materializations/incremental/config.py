@@ -1,20 +1,16 @@
-"""Checks the configuration of an incremental model.
-
-dbt passes on every config key, also misspelt ones, so a typing error would silently change what a model writes.
-"""
+"""Checks the configuration of an incremental model: values, and configs that contradict each other."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from dbt.adapters.protocol import AdapterConfig
-from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.silt.engine.kernel.identifiers import listed
-from dbt.adapters.silt.materializations.incremental.merge_clause_checks import clause_problems
+from dbt.adapters.silt.materializations.incremental.config_columns import without_quotes
+from dbt.adapters.silt.materializations.incremental.merge_clause_checks import as_list, clause_problems
 from dbt.adapters.silt.materializations.incremental.merge_clauses import is_on
 
 
@@ -100,54 +96,33 @@ _INSTEAD_OF_CLAUSES = (
     "merge_exclude_columns",
     "merge_update_set_expressions",
 )
-_DBT = (
-    "unique_key",
-    "incremental_strategy",
-    "on_schema_change",
-    "event_time",
-    "batch_size",
-    "lookback",
-    "begin",
-    "concurrent_batches",
-    "full_refresh",
-)
-_LIKE_ENOUGH = 0.85
+_ON_SCHEMA_CHANGE = ("ignore", "fail", "append_new_columns", "sync_all_columns")
 
 
-def check(config: Mapping[str, Any]) -> None:
-    """Passes where the configuration of an incremental model can be used.
+def problems(config: Mapping[str, Any]) -> Iterator[str]:
+    """Yields why the configuration of an incremental model cannot be used, a sentence for each reason.
 
     Args:
         config: the model's whole configuration, by dbt's names.
-
-    Raises:
-        CompilationError: it cannot; the message lists all problems.
     """
-    problems = list(_problems(config))
-    if problems:
-        raise CompilationError(
-            "The configuration of this incremental model cannot be used:\n"
-            + "\n".join(f"  - {each}" for each in problems)
-        )
-
-
-def _problems(config: Mapping[str, Any]) -> Iterator[str]:
     given = {name: value for name, value in config.items() if value not in (None, "")}
-    yield from _misspelt(given)
     for name, (is_right, what) in _SHAPES.items():
         if name in given and not is_right(given[name]):
             yield f"`{name}` must be {what}, and is {given[name]!r}"
+    yield from named_twice(given)
     yield from _mixed(given)
     if "merge_clauses" in given:
         yield from clause_problems(given["merge_clauses"])
 
 
-def _misspelt(given: Mapping[str, Any]) -> Iterator[str]:
-    known = {*_DBT, *(field.name for field in fields(IncrementalConfig))}
-    for name in given:
-        alike = [] if name in known else difflib.get_close_matches(name.lower(), sorted(known), 1, _LIKE_ENOUGH)
-        if alike:
-            yield f"`{name}` is unknown: do you mean `{alike[0]}`?"
+def named_twice(given: Mapping[str, Any]) -> Iterator[str]:
+    """Yields each list of columns that names one of them twice, in whatever case and quotes."""
+    for name in ("unique_key", "merge_on_using_columns", "merge_update_columns"):
+        texts = given.get(name) if _is_list(given.get(name)) else None
+        seen = [without_quotes(each.strip()).lower() for each in as_list(texts)]
+        twice = sorted({each for each in seen if seen.count(each) > 1})
+        if twice:
+            yield f"`{name}` names {listed(twice)} twice: name each column once"
 
 
 def _mixed(given: Mapping[str, Any]) -> Iterator[str]:
@@ -210,6 +185,7 @@ _FLAG = (_is_flag, "true or false")
 _ALIAS = (_is_alias, "a name")
 
 _SHAPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "on_schema_change": (lambda value: value in _ON_SCHEMA_CHANGE, f"one of {listed(_ON_SCHEMA_CHANGE)}"),
     "unique_key": _LIST,
     "predicates": _LIST,
     "incremental_predicates": _LIST,

@@ -14,7 +14,7 @@ def column_named(text: str, columns: Iterable[str]) -> str | None:
     """Finds the column that a text names, plain or in quotes of either kind, in any case; None if it names none."""
     names = {name.lower(): name for name in columns}
     written = text.strip()
-    return names.get(written.lower()) or names.get(_without_quotes(written).lower())
+    return names.get(written.lower()) or names.get(without_quotes(written).lower())
 
 
 def required_column(text: str, columns: Sequence[str], setting: str) -> str:
@@ -51,7 +51,8 @@ def qualify_condition(condition: str, columns: Sequence[str], alias: str) -> str
     return Scope(alias, columns, other="", clause="condition").qualify(condition)
 
 
-def _without_quotes(text: str) -> str:
+def without_quotes(text: str) -> str:
+    """The name that a text stands for, in quotes of either kind or in none."""
     if len(text) > 1 and text[0] == text[-1] == '"':
         return text[1:-1].replace('""', '"')
     return unquote(text)

@@ -162,11 +162,14 @@ def test_overwriting_partitions_takes_null_for_a_value(tables: Tables) -> None:
     assert tables.last_commit(log).operation_parameters["isDynamicPartitionOverwrite"] is True
 
 
-def test_overwriting_partitions_tells_null_from_the_empty_string(tables: Tables) -> None:
-    query = "select 1 id, '' shop union all select 2, cast(null as string)"
+def test_overwriting_partitions_tells_null_from_the_word_for_it(tables: Tables) -> None:
+    query = "select 1 id, '__HIVE_DEFAULT_PARTITION__' shop union all select 2, cast(null as string)"
     log = tables.made(query, **PARTITIONED)
-    partitions(tables, tables.target(log), "select 3 id, '' shop")
-    assert in_order([tuple(row) for row in tables.read(log).collect()]) == [(2, None), (3, "")]
+    partitions(tables, tables.target(log), "select 3 id, '__HIVE_DEFAULT_PARTITION__' shop")
+    assert in_order([tuple(row) for row in tables.read(log).collect()]) == [
+        (2, None),
+        (3, "__HIVE_DEFAULT_PARTITION__"),
+    ]
 
 
 def test_overwriting_partitions_of_a_table_without_any_replaces_it(tables: Tables) -> None:

@@ -75,11 +75,6 @@ def test_our_partitioned_files_read_back_with_every_kind_of_value(tables: Tables
     assert in_order(other_reader(log)) == expected
 
 
-def test_an_empty_string_in_a_partition_column_reads_back_as_itself(tables: Tables) -> None:
-    log = tables.made("select 1 id, '' p union all select 2, cast(null as string)", partition_columns=("p",))
-    assert values(tables.read(log)) == [(1, ""), (2, None)]
-
-
 def test_positions_name_the_file_as_the_log_does(tables: Tables) -> None:
     log = tables.made("select id, concat('a b%', id % 2) p from range(6)", partition_columns=("p",))
     rows = positioned(tables, log).collect()

@@ -14,6 +14,7 @@ from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.actions import (
     Action,
     AddFile,
+    CommitInfo,
     DeletionVector,
     DomainMetadata,
     RemoveFile,
@@ -85,7 +86,7 @@ def test_the_columnar_state_equals_a_naive_replay(
     """However the versions are spread over checkpoints and incremental refreshes."""
     naive, log = NaiveTable(), new_log(MemoryStore())
     for version, actions in enumerate(commits, start=1):
-        put(log, version, *actions)
+        put(log, version, CommitInfo(), *actions)
         naive.apply(actions)
         if version in checkpoints:
             log.checkpoint(reopened(log).snapshot())

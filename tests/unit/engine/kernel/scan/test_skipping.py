@@ -361,6 +361,12 @@ def test_partition_values_are_compared_by_type(
     assert kept(partitions(kind, *texts), Comparison("=", A, value)) == files
 
 
+@pytest.mark.parametrize(("text", "hours"), [("0001-01-01T00:00:00", 2), ("9999-12-31T23:59:59", -2)])
+def test_an_hour_that_is_in_no_year_in_utc_is_compared(text: str, hours: int) -> None:
+    moment = datetime.fromisoformat(text).replace(tzinfo=timezone(timedelta(hours=hours)))
+    assert kept(partitions("timestamp", "2024-01-01T00:00:00Z"), Comparison(">", A, moment)) == [0] * (hours > 0)
+
+
 def test_partitions_match_as_a_whole() -> None:
     parts = partitions("date", "2024-01-01", "2024-01-02", None)
     before = Comparison("<", A, date(2024, 1, 2))
@@ -368,11 +374,11 @@ def test_partitions_match_as_a_whole() -> None:
     assert skipping.fully_matched(parts, IsNull(A)).to_pylist() == [False, False, True]
 
 
-def test_an_empty_partition_value_is_null_and_of_a_string_perhaps_empty() -> None:
-    assert kept(partitions("long", "", "1"), IsNull(A)) == [0]
-    assert kept(partitions("long", "", "1"), IsNotNull(A)) == [1]
-    assert kept(partitions("string", "", "x"), IsNull(A)) == [0]
-    assert kept(partitions("string", "", "x"), Comparison("=", A, "")) == [0]
+@pytest.mark.parametrize(("kind", "text"), [("long", "1"), ("string", "x")])
+def test_an_empty_partition_value_is_null(kind: str, text: str) -> None:
+    assert kept(partitions(kind, "", text), IsNull(A)) == [0]
+    assert kept(partitions(kind, "", text), IsNotNull(A)) == [1]
+    assert kept(partitions("string", "", "x"), Comparison("=", A, "")) == []
 
 
 def test_a_table_without_files_stays_without_files() -> None:

@@ -6,6 +6,7 @@ import errno
 import gc
 import multiprocessing
 import os
+from collections.abc import Callable
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
@@ -169,3 +170,19 @@ def test_what_the_system_does_not_allow_is_told_from_what_fails(tmp_path: Path) 
 def test_the_systems_number_says_what_a_write_that_failed_is(number: int, kind: type[StorageError]) -> None:
     error = os_errors.failure("writing f", OSError(number, os.strerror(number)), is_write=True)
     assert type(error) is kind and os.strerror(number) in str(error)
+
+
+@pytest.mark.parametrize("make", [lambda path: path.mkdir(), lambda path: path.symlink_to("nowhere")])
+def test_what_is_no_file_is_never_taken_for_another_writers(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / "f")
+    with pytest.raises(NotWrittenError, match="is no file, and is in the place of one"):
+        LocalStore(tmp_path).put_if_absent("f", b"x")
+
+
+def test_of_a_link_to_a_folder_only_the_link_is_deleted(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a").write_bytes(b"x")
+    (tmp_path / "link").symlink_to(tmp_path / "data")
+    LocalStore(tmp_path).delete_folder("link")
+    assert not (tmp_path / "link").is_symlink()
+    assert (tmp_path / "data" / "a").read_bytes() == b"x"

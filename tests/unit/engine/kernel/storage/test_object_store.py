@@ -178,6 +178,27 @@ def test_a_write_that_a_drop_overtakes_is_taken_back(again: bool) -> None:
     assert store.status("log/1.json") is None
 
 
+class Succeeded(ObjectStore):
+    """Drops the log and makes another table's just after an object is written."""
+
+    def put_if_absent(self, path: str, data: bytes) -> PutResult:
+        result = super().put_if_absent(path, data)
+        self.delete_folder("log")
+        self.put("log/0.json", b"another table")
+        self.put(path, b"a commit of the other table")
+        return result
+
+
+def test_a_late_write_that_is_taken_back_leaves_the_successors_commit() -> None:
+    store = Succeeded("memory:///")
+    store.put("log/0.json", b"a table")
+    status = store.status("log/0.json")
+    assert status is not None
+    with pytest.raises(ObjectMissing):
+        store.pin("log").known_by(status).put_if_absent("1.json", b"late")
+    assert store.read("log/1.json") == b"a commit of the other table"
+
+
 def test_a_folder_known_by_no_file_takes_any_write() -> None:
     store = ObjectStore("memory:///")
     folder = store.pin("log")

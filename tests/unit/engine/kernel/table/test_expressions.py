@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dbt.adapters.silt.engine.kernel.table.expressions import (
     FALSE,
@@ -23,6 +25,7 @@ from dbt.adapters.silt.engine.kernel.table.expressions import (
     StartsWith,
     columns,
     evaluate,
+    may_be_true,
 )
 
 A = Column.of("a")
@@ -110,6 +113,36 @@ def test_names_have_no_case_and_a_null_struct_has_null_members() -> None:
 def test_what_might_be_anything_has_no_outcome() -> None:
     with pytest.raises(ValueError, match="too many values"):
         evaluate(UNKNOWN, {})
+
+
+_VALUES = st.one_of(st.none(), st.sampled_from(["a", "b"]))
+_LEAVES = st.one_of(
+    st.builds(Comparison, st.sampled_from(["=", "<=>", "!=", "<"]), st.sampled_from([A, Column.of("b")]), _VALUES),
+    st.builds(In, st.sampled_from([A, Column.of("B")]), st.lists(_VALUES, max_size=3).map(tuple)),
+    st.sampled_from([IsNull(A), IsNotNull(Column.of("b")), TRUE, FALSE, NULL]),
+)
+_TREES = st.recursive(
+    _LEAVES,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3).map(tuple).map(And), st.lists(inner, max_size=3).map(tuple).map(Or), inner.map(Not)
+    ),
+    max_leaves=8,
+)
+
+
+@given(_TREES, _VALUES, _VALUES)
+def test_what_is_true_of_a_row_may_be_true_of_a_part_of_it(tree: Expression, a: str | None, b: str | None) -> None:
+    is_true = evaluate(tree, {"a": a, "b": b}) is True
+    for known in ({}, {"a": a}, {"B": b}):
+        assert may_be_true(tree, known) or not is_true
+    assert may_be_true(Not(And((tree, UNKNOWN))), {"a": a, "b": b})
+
+
+def test_what_is_known_of_a_row_may_rule_it_out() -> None:
+    both = And((Comparison("=", A, "x"), Comparison("=", Column.of("b"), "y")))
+    assert [may_be_true(both, {"A": held}) for held in ("x", "y", None)] == [True, False, False]
+    assert not may_be_true(Or((both, FALSE)), {"b": "x"})
+    assert not may_be_true(Not(Comparison("=", A, "x")), {"a": "x"})
 
 
 def test_columns_are_found_at_any_depth() -> None:

@@ -297,7 +297,7 @@ def new_world(kind: str, scenario: str, folder: Path, request: pytest.FixtureReq
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("scenario", SCENARIOS)
-@pytest.mark.parametrize("kind", ["memory", "local", "s3"])
+@pytest.mark.parametrize("kind", ["memory", "local", pytest.param("s3", marks=pytest.mark.long)])
 def test_no_fault_at_any_step_makes_a_wrong_table(
     kind: str, scenario: str, fault: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
 from tests.unit.engine.house import House
 
 NUMBERS = RelationName("silt", "main", "numbers")
@@ -35,3 +36,20 @@ def test_a_comment_is_set_and_taken_away(view: House) -> None:
     assert kept(view).comment == "the first"
     view.sql("comment on view numbers is null")
     assert kept(view).comment is None
+
+
+def test_a_view_has_no_two_columns_of_one_name_in_any_case(house: House) -> None:
+    house.sql("create view v as select 1 as id")
+    for statement in (
+        "create view w as select 1 as id, 2 as ID",
+        "create view w (a, A) as select 1, 2",
+        "create or replace view v as select a.*, a.* from (select 1 as x) a",
+        "alter view v as select 1 as id, 2 as Id",
+        "create temporary view w as select v.id, 2 as ID from v",
+    ):
+        with pytest.raises(InvalidStatementError, match="two columns of the view have the name"):
+            house.sql(statement)
+    assert house.rows("select * from v") == [(1,)]
+    assert house.rows("show views") == [("main", "v", False)]
+    house.sql("create view w (a, b) as select 1 as id, 2 as ID")
+    assert house.rows("select b from w") == [(2,)]

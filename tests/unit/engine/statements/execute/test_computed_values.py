@@ -144,6 +144,57 @@ def test_the_word_default_gives_the_columns_default(house: House) -> None:
     assert house.rows("select * from t") == [(1, "plain", None), (2, "plain", 9), (5, "plain", None)]
 
 
+def test_the_word_default_stands_in_the_list_of_a_select_too(items: House) -> None:
+    items.sql("create table t (id int, kind string default 'it''s', size int default 7)")
+    items.sql("insert into t select id, default, price from items where id = 2")
+    items.sql(
+        "insert into t (size, id, kind) select default as size, id, `default` from (select 3 id, 'own' `default`)"
+    )
+    items.sql("insert into t by name select default kind, 4 as id, case when true then 1 end as size")
+    items.sql("insert into t with s as (select 5 as id) select distinct id, default, default from s order by id")
+    expected = [(2, "it's", 10), (3, "own", 7), (4, "it's", 1), (5, "it's", 7)]
+    assert items.rows("select * from t") == expected
+
+
+def test_of_a_generated_column_default_in_a_select_is_what_is_computed(items: House) -> None:
+    items.sql("insert into items select 4, 5, default")
+    items.sql("insert into items (total, id, price) select default, 5, 5")
+    items.sql("insert into items by name select default as total, 6 as id, 5 as price")
+    assert items.rows("select * from items where id > 3") == [(4, 5, 20), (5, 5, 25), (6, 5, 30)]
+
+
+def test_a_default_in_a_select_that_belongs_to_no_column_is_refused(items: House) -> None:
+    with pytest.raises(InvalidStatementError, match="a star before DEFAULT"):
+        items.sql("insert into items select s.*, default from (select 1 as id, 2 as price) s")
+    with pytest.raises(InvalidStatementError, match="a DEFAULT has no name"):
+        items.sql("insert into items by name select 1 as id, default")
+
+
+def test_a_generated_column_is_added_and_computed_for_the_rows_that_are_there(items: House) -> None:
+    items.sql("alter table items add column half double generated always as (price / 2.0d) comment 'of price' after id")
+    items.sql("insert into items (id, price) values (4, 5)")
+    expected = [(2, 5.0, 10, 20), (3, 5.0, 10, 30), (4, 2.5, 5, 20)]
+    assert items.rows("select * from items") == expected
+    assert items.rows("select id, half from items version as of 2") == [(2, 5.0), (3, 5.0)]
+    with pytest.raises(CheckViolationError, match="the generated column `half`"):
+        items.sql("update items set half = 0")
+    items.sql("alter table items add columns if not exists (half double generated always as (price / 2.0d), z int)")
+    items.sql("alter table items add column twice bigint not null generated always as (cast(id * 2 as bigint))")
+    assert items.rows("select id, z, twice from items") == [(2, None, 4), (3, None, 6), (4, None, 8)]
+
+
+def test_a_generated_column_that_cannot_be_is_not_added(items: House) -> None:
+    with pytest.raises(InvalidStatementError, match="cannot be generated as total"):
+        items.sql("alter table items add column more int generated always as (total + 1)")
+    with pytest.raises(TypeMismatchError, match="cannot be generated"):
+        items.sql("alter table items add column more string generated always as (id + 1)")
+    with pytest.raises(UnsupportedStatementError, match="an identity column cannot be added"):
+        items.sql("alter table items add column more bigint generated always as identity")
+    with pytest.raises(UnsupportedStatementError, match="cannot become a generated one"):
+        items.sql("alter table items change column price price int generated always as (1)")
+    assert items.rows("select * from items") == [(2, 10, 20), (3, 10, 30)]
+
+
 def test_a_default_is_set_changed_and_taken_away(house: House) -> None:
     house.sql("create table t (id int, kind string)")
     house.sql("insert into t (id) values (1)")

@@ -10,8 +10,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands.commit import commit, replaced_whole
+from dbt.adapters.silt.engine.commands.commit import commit, discarded_on_error, replaced_whole
 from dbt.adapters.silt.engine.commands.insert.placement import Placed
+from dbt.adapters.silt.engine.commands.insert.replaced_rows import Split
 from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
@@ -71,17 +72,21 @@ def write(target: Target, placed: Placed, kept: DataFrame | None = None) -> Writ
 
 
 def replace_rows(
-    target: Target, placed: Placed, kept: DataFrame | None, replacement: Replacement, settings: WriteSettings
+    target: Target, placed: Placed, parts: Split, replacement: Replacement, settings: WriteSettings
 ) -> Outcome:
     """Writes the query's rows and those that stay, records what that changes, and commits all in the removed's place.
 
+    Args:
+        parts: the rows that stay, of files that are rewritten.
+
     Raises:
+        DataFileChangedError: a file that is rewritten is another one than the log names.
         As `files.write` and `commit`.
     """
     if replacement.gone is None or replacement.removed is None:
-        return finish(target, placed, write(target, placed, kept), replacement, settings)
+        return finish(target, placed, _checked(target, write(target, placed, parts.kept), parts), replacement, settings)
     placed = replace(placed, df=change_data.stable(placed.df))
-    written = write(target, placed, kept)
+    written = _checked(target, write(target, placed, parts.kept), parts)
     inserted = int(written.metrics[_INSERTED])
     deleted = file_rows.row_count(target, replacement.removed) - (written.rows - inserted)
     changes = file_changes.record(
@@ -92,6 +97,13 @@ def replace_rows(
         {change_data.DELETE: deleted, change_data.INSERT: inserted},
     )
     return finish(target, placed, written, replacement, settings, changes.recorded)
+
+
+def _checked(target: Target, written: Written, parts: Split) -> Written:
+    """What was written; deleted where rows of the rewritten files were lost."""
+    with discarded_on_error(target.log, (written,)):
+        parts.check(target, written.rows - int(written.metrics[_INSERTED]))
+    return written
 
 
 def finish(

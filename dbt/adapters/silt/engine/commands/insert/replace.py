@@ -75,7 +75,7 @@ def replace_where(
         parameters={"predicate": rows.condition},
         gone=parts.gone_with(whole, spark, target),
     )
-    return insertion.replace_rows(target, placed, parts.kept, replacement, settings)
+    return insertion.replace_rows(target, placed, parts, replacement, settings)
 
 
 def replace_using(
@@ -241,7 +241,7 @@ def _replace_rows(
         reads=ReadSet(predicates=(predicate,), paths=_paths(candidates)),
         gone=parts.gone,
     )
-    return insertion.replace_rows(target, placed, parts.kept, done, settings)
+    return insertion.replace_rows(target, placed, parts, done, settings)
 
 
 def _paths(chosen: pa.Table) -> frozenset[str]:

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import file_rows, marking
+from dbt.adapters.silt.engine.commands.rows.file_rows import CountedRows
 from dbt.adapters.silt.engine.commands.rows.selection import Limits
 from dbt.adapters.silt.engine.commands.target import Target
 from dbt.adapters.silt.engine.commands.writing import change_data
@@ -29,11 +30,30 @@ class Split:
         removed: the files that are rewritten, rows of the snapshot's files.
         kept: their rows that stay; None where there are no such files.
         gone: their rows that go; None where the table does not record its changes.
+        read: the rows of the removed files, counted; None where the rows that stay are known by position.
+        survivors: how many rows stay; None where that is not known before.
     """
 
     removed: pa.Table
     kept: DataFrame | None = None
     gone: DataFrame | None = None
+    read: CountedRows | None = None
+    survivors: int | None = None
+
+    def check(self, target: Target, kept: int) -> None:
+        """Passes where no row of the removed files was lost.
+
+        Args:
+            kept: how many of their rows were written.
+
+        Raises:
+            DataFileChangedError: a file is another one than the log names.
+            InternalError: rows were lost or doubled otherwise.
+        """
+        if self.read is not None:
+            self.read.check(target, kept)
+        if self.survivors is not None and self.survivors != kept:
+            raise file_rows.miscounted(target, self.removed, f"{kept} rows were kept instead of {self.survivors}")
 
     def gone_with(self, whole: pa.Table, spark: SparkSession, target: Target) -> DataFrame | None:
         """The rows that go, those of whole files too; None where nothing is to be recorded."""
@@ -58,13 +78,17 @@ def split(
     log, snapshot = target.log, target.snapshot
     if not change_data.is_recorded(snapshot):
         partly = _with_rows_to_replace(spark, target, candidates, going)
-        return Split(partly, staying(scan.read(spark, log, snapshot, partly)) if partly.num_rows else None)
+        if not partly.num_rows:
+            return Split(partly)
+        read = file_rows.counted(spark, target, partly)
+        return Split(partly, staying(read.frame), read=read)
     found = marking.kept(going(scan.read(spark, log, snapshot, candidates, with_position=True)))
     plan = marking.plan(target, candidates, marking.positions(found), may_stay=False)
     if not plan.files_to_rewrite.num_rows:
         return Split(plan.removed)
     kept = scan.read(spark, log, snapshot, plan.files_to_rewrite, only=plan.survivors)
-    return Split(plan.removed, kept, found.select(*map(quote, snapshot.schema.names)))
+    gone = found.select(*map(quote, snapshot.schema.names))
+    return Split(plan.removed, kept, gone, survivors=plan.num_survivors)
 
 
 def _with_rows_to_replace(

@@ -32,7 +32,6 @@ from dbt.adapters.silt.engine.commands.writing.files import Written
 from dbt.adapters.silt.engine.kernel.errors import (
     CommitStateUnknownError,
     ConcurrentDeleteDeleteError,
-    InternalError,
     SiltError,
     UnsupportedStatementError,
 )
@@ -226,9 +225,7 @@ def _rewrite(spark: SparkSession, target: Target, layout: Layout, chosen: pa.Tab
     written = files.write(arranged, target.log, snapshot.metadata, keep_partitioning=True)
     with discarded_on_error(target.log, (written,)):
         if written.rows != rows:
-            raise InternalError(
-                f"{written.rows} rows were written of files that hold {rows}; nothing was committed", table=target.name
-            )
+            raise file_rows.miscounted(target, chosen, f"{written.rows} rows were written of files that hold {rows}")
     return written
 
 

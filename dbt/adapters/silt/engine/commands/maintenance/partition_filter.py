@@ -65,5 +65,4 @@ def _values(spark: SparkSession, groups: Sequence[pa.Table], fields: Sequence[St
 
 
 def _value(text: str, field: StructField) -> Column:
-    is_text = field.type.sql_name == "string"
-    return (F.col(text) if is_text else typed(F.col(text), field.type)).alias(field.name)
+    return typed(F.col(text), field.type).alias(field.name)

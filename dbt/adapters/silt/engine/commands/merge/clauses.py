@@ -30,6 +30,7 @@ from dbt.adapters.silt.engine.sql.ast import (
     UpdateSet,
 )
 from dbt.adapters.silt.engine.sql.query.qualify import Scope
+from dbt.adapters.silt.engine.sql.query.quotes import for_any_session
 
 IN_TARGET: Final = "__silt_in_target"
 IN_SOURCE: Final = "__silt_in_source"
@@ -241,7 +242,7 @@ def _column(
     # An INSERT gives every column a value, its default where it names none; an UPDATE those that it names.
     takes = [(clause, settings) for clause, settings in own if settings or clause.clause.action.verb is RowVerb.INSERT]
     null = f"cast(null as {member.type.sql_name})"
-    unnamed = f"cast(({member.default}) as {member.type.sql_name})"
+    unnamed = f"cast(({for_any_session(member.default)}\n) as {member.type.sql_name})"
     before = clauses.old.field(member.name)
     old = null if before is None else f"{quote(clauses.plan.target_alias)}.{quote(before.name)}"
     texts = [set_clause.as_text(settings) if settings else unnamed for _, settings in takes]

@@ -67,6 +67,10 @@ class Sides:
     def target_rows(self, with_position: bool = False) -> DataFrame:
         """The target's rows under its alias, marked."""
         rows = scan.read(self.spark, self.target.log, self.target.snapshot, self.chosen, with_position)
+        return self.as_target(rows)
+
+    def as_target(self, rows: DataFrame) -> DataFrame:
+        """Rows of the target under its alias, marked."""
         return rows.withColumn(IN_TARGET, F.lit(True)).alias(self.plan.target_alias)
 
     def source_rows(self) -> DataFrame:
@@ -98,9 +102,13 @@ def joined(sides: Sides, limits: Limits, once: bool = False) -> DataFrame:
     return pairs.withColumn(_ONCE, F.expr(key)).dropDuplicates([_ONCE])
 
 
-def unmatched_target(sides: Sides) -> DataFrame:
-    """The target's rows that no row of the source matches, with `ACTION` and all marks."""
-    rows = sides.target_rows().join(sides.source_rows(), F.expr(sides.on()), "left_anti")
+def unmatched_target(sides: Sides, target: DataFrame) -> DataFrame:
+    """The target's rows that no row of the source matches, with `ACTION` and all marks.
+
+    Args:
+        target: the rows of the chosen files.
+    """
+    rows = sides.as_target(target).join(sides.source_rows(), F.expr(sides.on()), "left_anti")
     return rows.withColumn(IN_SOURCE, F.lit(None).cast("boolean")).withColumn(ACTION, F.lit(COPY))
 
 

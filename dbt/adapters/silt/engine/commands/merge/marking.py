@@ -33,7 +33,7 @@ from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.commands.writing import change_data, files
 from dbt.adapters.silt.engine.commands.writing.checks import Check
 from dbt.adapters.silt.engine.commands.writing.files import Written
-from dbt.adapters.silt.engine.kernel.errors import InternalError, MultipleSourceRowsError
+from dbt.adapters.silt.engine.kernel.errors import MultipleSourceRowsError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
@@ -224,7 +224,5 @@ def _check(sides: Sides, written: Written, counts: Mapping[int, int], left: int)
     found = {number: int(written.metrics[str(number)]) for number in (*updates, COPY)}
     with discarded_on_error(sides.target.log, (written,)):
         if found != {**updates, COPY: left}:
-            raise InternalError(
-                f"a MERGE wrote rows {found} of its clauses instead of {updates}; nothing was committed",
-                table=sides.target.name,
-            )
+            what = f"a MERGE wrote rows {found} of its clauses instead of {updates}"
+            raise file_rows.miscounted(sides.target, sides.chosen, what)

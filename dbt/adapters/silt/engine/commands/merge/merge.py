@@ -33,7 +33,6 @@ from dbt.adapters.silt.engine.commands.rows.selection import Limits
 from dbt.adapters.silt.engine.commands.spark.types import query_schema
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings, with_schema
 from dbt.adapters.silt.engine.commands.writing import files, reserved_names, store_assignment
-from dbt.adapters.silt.engine.kernel.errors import InternalError
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
@@ -196,9 +195,8 @@ def _run(found: _Found, metadata: Metadata, limits: Limits) -> Merged:
         result, pairs = _rewrite(found, metadata, join.joined(found.sides, limits, once=True), total)
     if pairs != total:
         file_changes.drop_written(sides.target, result.changes)
-        raise InternalError(
-            f"{pairs} rows of {total} came out of the join of a MERGE; nothing was committed", table=sides.target.name
-        )
+        what = f"{pairs} rows of {total} came out of the join of a MERGE"
+        raise file_rows.miscounted(sides.target, sides.chosen, what)
     return _unless_unchanged(found, result)
 
 
@@ -229,7 +227,9 @@ def _delete(found: _Found, metadata: Metadata) -> Merged:
     """Keeps the target's rows that nothing matches; how often the others are matched does not matter."""
     sides = found.sides
     clauses = replace(sides.clauses, all=())
-    result, _ = _write(join.unmatched_target(sides), clauses, found, metadata)
+    read = file_rows.counted(sides.spark, sides.target, sides.chosen)
+    result, _ = _write(join.unmatched_target(sides, read.frame), clauses, found, metadata)
+    file_changes.check_read(sides.target, result.changes, read, result.copied)
     deleted = file_rows.row_count(sides.target, sides.chosen) - result.copied
     (number,) = sides.clauses.deletions
     return _unless_unchanged(found, replace(result, counts={number: deleted}))

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from dbt.adapters.silt.engine.commands.spark.partitions import IN_FILE_TAG
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.active_files import files_table
@@ -53,12 +52,8 @@ def keys(files: pa.Table, fields: Sequence[StructField]) -> list[tuple[Any, ...]
 
 
 def as_strings(files: pa.Table, field: StructField) -> list[str | None]:
-    """Each file's partition value as the log's text; None is null, and only null."""
-    columns = (files["partition_values"].to_pylist(), files["tags"].to_pylist())
-    return [
-        _text(dict(values).get(field.physical_name), dict(tags or ()), field)
-        for values, tags in zip(*columns, strict=True)
-    ]
+    """Each file's partition value as the log's text; None is null, which an empty text means as well."""
+    return [dict(values).get(field.physical_name) or None for values in files["partition_values"].to_pylist()]
 
 
 def _forms(files: pa.Table, field: StructField) -> list[Any]:
@@ -67,17 +62,6 @@ def _forms(files: pa.Table, field: StructField) -> list[Any]:
     forms = [None] * len(found) if order is None else order.from_texts(pa.array(found, pa.string())).to_pylist()
     # What has no form, such as NaN, is compared by its text.
     return [text if form is None else form for text, form in zip(found, forms, strict=True)]
-
-
-def _text(text: str | None, tags: dict[str, str], field: StructField) -> str | None:
-    """The log's text; an empty one means null but where a file of this engine holds the empty string."""
-    if text != "" or (_is_string(field) and tags.get(IN_FILE_TAG) == "true"):
-        return text
-    return None
-
-
-def _is_string(field: StructField) -> bool:
-    return getattr(field.type, "name", "") == "string"
 
 
 def _predicate(keys: Iterable[tuple[Any, ...]], fields: Sequence[StructField]) -> Expression:
@@ -93,7 +77,10 @@ def _equal(field: StructField, form: Any) -> Expression:
     column = Column.of(field.name)
     if form is None:
         return IsNull(column)
-    value = _value(field, form)
+    try:
+        value = _value(field, form)
+    except OverflowError:  # an hour that is outside the years 1 to 9999 in UTC
+        return UNKNOWN
     return UNKNOWN if value is None else Comparison("=", column, value)
 
 

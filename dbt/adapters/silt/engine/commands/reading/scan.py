@@ -25,10 +25,11 @@ from dbt.adapters.silt.engine.commands.reading.scan_vectors import WORDS, RowFil
 from dbt.adapters.silt.engine.commands.spark import errors, partitions, stored_columns
 from dbt.adapters.silt.engine.commands.spark.locations import reported_path, spark_path
 from dbt.adapters.silt.engine.commands.spark.types import spark_schema
-from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError
+from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError, DataFileMissingError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
 from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.log import origins
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table import column_mapping, type_widening
@@ -102,14 +103,20 @@ def read(
 
     Raises:
         DataFileMissingError: a file is not there; one that goes missing later fails the job that reads it.
+        DataFileChangedError: a file is another one than the log names.
         CorruptDeletionVectorError: which rows are in the table cannot be known.
     """
     schema = nullable_schema(column_mapping.without_mapping(snapshot.schema))
     by_id = snapshot.properties.column_mapping_mode == "id"
     stored = nullable_schema(column_mapping.stored_schema(snapshot.metadata, with_ids=by_id))
     scan = _Scan(spark, log.name, snapshot.version, log.store.root, schema, stored, with_position)
-    groups = _groups(log, snapshot, snapshot.files if files is None else files, only)
-    parts = [_read_joined(scan, group) if _needs_join(scan, group) else _read_alike(scan, group) for group in groups]
+    chosen = snapshot.files if files is None else files
+    try:
+        log.guard.check(log.store, chosen, snapshot.metadata, log.name, snapshot.version)
+        groups = _groups(log, snapshot, chosen, only)
+        parts = [_read_joined(scan, each) if _needs_join(scan, each) else _read_alike(scan, each) for each in groups]
+    except (DataFileMissingError, DataFileChangedError) as error:
+        raise origins.with_origin(log, snapshot, error) from error
     return reduce(DataFrame.unionAll, parts) if parts else _empty(scan)
 
 
@@ -152,11 +159,13 @@ def _grouped(
     by_values: dict[tuple[str | None, ...], list[str]] = defaultdict(list)
     columns = (files["partition_values"].to_pylist(), files["tags"].to_pylist())
     for path, values, tags in zip(paths, *columns, strict=True):
-        if in_file and dict(tags or ()).get(partitions.IN_FILE_TAG) == "true":
+        given = dict(values)
+        texts = tuple(given.get(member.physical_name) for member in partitioning)
+        # An empty text is null in the log, though earlier versions of this engine left an empty string in the file.
+        if in_file and "" not in texts and dict(tags or ()).get(partitions.IN_FILE_TAG) == "true":
             whole.append(path)
         else:
-            given = dict(values)
-            by_values[tuple(given.get(member.physical_name) for member in partitioning)].append(path)
+            by_values[texts].append(path)
     groups = [_Files(tuple(group), partition_columns, (values,) * len(group)) for values, group in by_values.items()]
     if len(groups) > most_literal:
         groups = [

@@ -16,7 +16,6 @@ from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges, Row
 from dbt.adapters.silt.engine.commands.rows.selection import Limits, Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import change_data, files
-from dbt.adapters.silt.engine.kernel.errors import InternalError
 from dbt.adapters.silt.engine.kernel.files import row_counts
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.scan import skipping
@@ -80,6 +79,7 @@ def _mark(
         written = files.write(
             marking.gathered(left, plan.files_to_rewrite, limits), target.log, target.snapshot.metadata
         )
+        file_changes.check_kept(target, FileChanges(candidates, plan.files_to_rewrite, written), plan.num_survivors)
     changes = marking.changes(target, candidates, plan, written)
     changes = replace(changes, removed=pa.concat_tables([whole, changes.removed]))
     deleted = plan.num_deleted + file_rows.row_count(target, whole)
@@ -100,13 +100,16 @@ def _rewrite(spark: SparkSession, target: Target, rows: Rows, candidates: pa.Tab
         )
         if chosen.num_rows == 0:
             return RowResult(FileChanges(candidates, chosen))
-    kept = _read(spark, target, rows, chosen).filter(~_matches(rows))
+    read = file_rows.counted(spark, target, chosen)
+    kept = read.frame.alias(rows.alias).filter(~_matches(rows))
     written = files.write(kept, target.log, target.snapshot.metadata)
     changes = FileChanges(candidates, chosen, written)
+    file_changes.check_read(target, changes, read, written.rows)
     with discarded_on_error(target.log, changes.uncommitted):
-        deleted = file_rows.row_count(target, chosen) - written.rows
+        held = file_rows.row_count(target, chosen)
+        deleted = held - written.rows
         if deleted < 0:
-            raise InternalError("a DELETE kept more rows than the files held; nothing was committed", table=target.name)
+            raise file_rows.miscounted(target, chosen, f"a DELETE kept {written.rows} rows of {held}")
     if deleted == 0:
         return RowResult(file_changes.drop_written(target, changes))
     return RowResult(changes, deleted, written.rows)

@@ -10,11 +10,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from dbt.adapters.silt.engine.commands.commit import Uncommitted, discarded_on_error
+from dbt.adapters.silt.engine.commands.rows import file_rows
+from dbt.adapters.silt.engine.commands.rows.file_rows import CountedRows
 from dbt.adapters.silt.engine.commands.target import Target
 from dbt.adapters.silt.engine.commands.writing import change_data
 from dbt.adapters.silt.engine.commands.writing.change_data import ChangeData
 from dbt.adapters.silt.engine.commands.writing.files import Written
-from dbt.adapters.silt.engine.kernel.errors import InternalError, SiltError
+from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.actions import AddCDCFile, AddFile, Metadata
@@ -128,14 +130,23 @@ def check_kept(target: Target, changes: FileChanges, expected: int) -> None:
     """Passes where as many rows were written as there must be; otherwise the files are deleted.
 
     Raises:
-        InternalError: rows were lost or doubled.
+        DataFileChangedError: a file is another one than the log names.
+        InternalError: rows were lost or doubled otherwise.
     """
     with discarded_on_error(target.log, changes.uncommitted):
         if changes.written is not None and changes.written.rows != expected:
-            raise InternalError(
-                f"{changes.written.rows} rows were written instead of {expected}; nothing was committed",
-                table=target.name,
-            )
+            what = f"{changes.written.rows} rows were written instead of {expected}"
+            raise file_rows.miscounted(target, changes.removed, what)
+
+
+def check_read(target: Target, changes: FileChanges, read: CountedRows, kept: int) -> None:
+    """Passes where no row of the files that were rewritten was lost; otherwise the written files are deleted.
+
+    Raises:
+        DataFileChangedError, InternalError: as `CountedRows.check`.
+    """
+    with discarded_on_error(target.log, changes.uncommitted):
+        read.check(target, kept)
 
 
 def drop_written(target: Target, changes: FileChanges) -> FileChanges:

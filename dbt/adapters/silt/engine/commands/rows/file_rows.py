@@ -1,21 +1,94 @@
-"""Counts the rows of files, and finds the files that hold given rows."""
+"""Counts the rows of files, finds the files that hold given rows, and tells when rows of files were lost."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.commands.target import Target
-from dbt.adapters.silt.engine.kernel.files import row_counts
+from dbt.adapters.silt.engine.kernel.errors import InternalError, SiltError
+from dbt.adapters.silt.engine.kernel.files import file_guard, row_counts
 from dbt.adapters.silt.engine.kernel.files.statistics import from_footers
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
+
+_COUNT = "rows"
+_NAMED = 3
+
+
+@dataclass(frozen=True, eq=False)
+class CountedRows:
+    """The rows of files that are to be rewritten, counted while they are read.
+
+    Args:
+        frame: the rows.
+        files: rows of the snapshot's files.
+    """
+
+    frame: DataFrame
+    files: pa.Table
+    _observation: Observation
+
+    def check(self, target: Target, kept: int) -> None:
+        """Passes where no row of the files was lost on the way.
+
+        More rows than there are is no loss: a task that ran twice has counted twice.
+
+        Args:
+            kept: how many of the rows were written. Where none was, Spark may have dropped the part of the plan that
+                counts, and the footers of the files are read instead.
+
+        Raises:
+            DataFileChangedError: a file is another one than the log names.
+            InternalError: rows were lost otherwise.
+        """
+        if kept == 0:
+            error = _first_changed(target, self.files)
+            if error is not None:
+                raise error
+            return
+        expected, found = row_count(target, self.files), int(self._observation.get[_COUNT])
+        if found < expected:
+            raise miscounted(target, self.files, f"{found} rows were read of files that hold {expected}")
+
+
+def counted(spark: SparkSession, target: Target, chosen: pa.Table) -> CountedRows:
+    """The rows of files, to be rewritten in one job."""
+    observation = Observation()
+    frame = scan.read(spark, target.log, target.snapshot, chosen)
+    return CountedRows(frame.observe(observation, F.count(F.lit(1)).alias(_COUNT)), chosen, observation)
+
+
+def miscounted(target: Target, chosen: pa.Table, what: str) -> SiltError:
+    """The error for rows of files that were lost or doubled: it names the file that is at fault, if there is one.
+
+    Args:
+        what: the counts, as a clause.
+    """
+    error = _first_changed(target, chosen)
+    if error is not None:
+        return error
+    names = [decode_path(path) for path in chosen["path"].to_pylist()]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return InternalError(
+        f"{what} ({', '.join(names[:_NAMED])}{more}); nothing was committed",
+        remedy=f"Run `silt check --data {target.name}`, which reads the files; if it finds nothing, this is a bug of "
+        "dbt-silt: please report it with this message",
+        table=target.name,
+        version=target.snapshot.version,
+    )
+
+
+def _first_changed(target: Target, chosen: pa.Table) -> SiltError | None:
+    snapshot = target.snapshot
+    return file_guard.first_changed(target.log.store, chosen, snapshot.metadata, target.name, snapshot.version)
 
 
 def at(chosen: pa.Table, paths: Iterable[str]) -> pa.Table:

@@ -2,16 +2,19 @@
 
 Our files hold the partition columns too. Spark's writer is given a copy of each as text, from which the log's value is
 read back exactly: a timestamp as its microseconds, because the folder name that Spark would give it is in the session's
-time zone and may stand for two moments; an empty string marked, because Spark would take it for null. The log has no
-spelling for an empty string but that of null: other readers take it for null, this engine reads it from the file.
+time zone and may stand for two moments; a text marked that Spark would take for null. What the log or a folder's name
+cannot hold is found by `unfit` (decision 0044): an empty text, which the log has no spelling for but that of null.
 Source: the Delta specification, section "Partition Value Serialization".
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
+from functools import reduce
+from operator import or_
 from typing import Final
 from urllib.parse import unquote
 
@@ -19,8 +22,10 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.spark.types import spark_type
-from dbt.adapters.silt.engine.kernel.errors import DataRejectedError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.errors import PartitionValueError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.table.actions import Metadata
+from dbt.adapters.silt.engine.kernel.table.column_mapping import stored_schema
 from dbt.adapters.silt.engine.kernel.table.schema import (
     ArrayType,
     DataType,
@@ -36,6 +41,16 @@ IN_FILE_TAG: Final = "SILT_PARTITION_COLUMNS_IN_FILE"
 SPARK_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 _MARK = "="
 """Put before a text that Spark, or this module, would take for something else."""
+
+_AS_TEXT = ("string", "binary")
+_LONGEST_NAME = 255
+"""Bytes of a folder's name, in the file systems of Linux and macOS."""
+
+_ESCAPED = "[\x00-\x1f\"#%'*/:=?\\\\\x7f{\\[\\]^]"
+"""What Spark writes as `%` and two digits in the names of folders."""
+
+_YEARS = (-62_135_596_800_000_000, 253_402_300_799_999_999)
+"""The first and the last microsecond of the years 1 to 9999, in UTC."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _WITH_ZONE = "(Z|:[0-9.]+[+-][0-9:]+)$"
@@ -62,15 +77,12 @@ def check_partitionable(schema: StructType, partition_columns: Sequence[str], ta
         )
 
 
-def copy_names(stored: StructType, partitioning: Sequence[StructField]) -> dict[str, str]:
-    """Names for the copies, by partition column. None is hidden to VACUUM, as one with `_` in front would be.
-
-    Args:
-        stored: the columns of the data files.
-    """
-    taken = {name.lower() for name in stored.names}
+def copy_names(metadata: Metadata) -> dict[str, str]:
+    """Names for the copies, by partition column. None is hidden to VACUUM, as one with `_` in front would be."""
+    schema = StructType.from_json(metadata.schema_string)
+    taken = {name.lower() for name in stored_schema(metadata).names}
     names: dict[str, str] = {}
-    for member in partitioning:
+    for member in map(schema.require, metadata.partition_columns):
         name = f"{member.physical_name}_"
         while name.lower() in taken:
             name += "_"
@@ -79,15 +91,51 @@ def copy_names(stored: StructType, partitioning: Sequence[StructField]) -> dict[
     return names
 
 
-def copy(member: StructField) -> Column:
-    """The column's copy, as text."""
+def copy(member: StructField, name: str) -> Column:
+    """The column's copy, as text, by the name that `copy_names` gave it; the mark alone where a value is `unfit`."""
     column = F.col(quote(member.name))
-    name = getattr(member.type, "name", "")
-    text = (F.unix_micros(column) if name == "timestamp" else column).cast("string")
-    if name != "string":
+    kind = getattr(member.type, "name", "")
+    text = (F.unix_micros(column) if kind == "timestamp" else column).cast("string")
+    if kind not in _AS_TEXT:
         return text
-    unclear = (text == "") | text.startswith(_MARK) | text.startswith(SPARK_NULL)
-    return F.when(unclear, F.concat(F.lit(_MARK), text)).otherwise(text)
+    unclear = text.startswith(_MARK) | text.startswith(SPARK_NULL)
+    marked = F.when(unclear, F.concat(F.lit(_MARK), text)).otherwise(text)
+    return F.when(reduce(or_, unfit(member, name).values()), F.lit(_MARK)).otherwise(marked)
+
+
+def unfit(member: StructField, name: str) -> dict[str, Column]:
+    """The values of a partition column that cannot be written: what they are, and whether a row's is one.
+
+    Args:
+        name: that of the column's copy.
+    """
+    column = F.col(quote(member.name))
+    kind = getattr(member.type, "name", "")
+    if kind in ("date", "timestamp", "timestamp_ntz"):
+        is_known = F.unix_micros(column).between(*_YEARS) if kind == "timestamp" else F.year(column).between(1, 9999)
+        return {"a time outside the years 1 to 9999": ~is_known}
+    if kind not in _AS_TEXT:
+        return {}
+    text = column.cast("string")
+    return {
+        "an empty text, which the format does not tell from null": text == "",
+        "a text with the character NUL, which no folder's name holds": F.contains(text, F.lit("\0")),
+        "bytes that are no text in UTF-8": ~F.is_valid_utf8(text),
+        f"a text that is too long for the name of a folder, which has up to {_LONGEST_NAME} bytes": _is_long(
+            text, name
+        ),
+    }
+
+
+def escaped(text: str) -> str:
+    """A text in the name of a folder, as Spark and Hive write it."""
+    return re.sub(_ESCAPED, lambda found: f"%{ord(found[0]):02X}", text)
+
+
+def _is_long(text: Column, name: str) -> Column:
+    room = _LONGEST_NAME - len(f"{escaped(name)}={escaped(_MARK)}".encode())
+    longest = F.lit(len("%00")) * F.octet_length(text) > room
+    return longest & (F.octet_length(F.regexp_replace(text, _ESCAPED, "%00")) > room)
 
 
 def values_of_folders(folders: Sequence[str], types: Mapping[str, DataType]) -> dict[str, str | None]:
@@ -127,5 +175,5 @@ def _timestamp_text(microseconds: int) -> str:
     try:
         moment = _EPOCH + timedelta(microseconds=microseconds)
     except OverflowError as error:
-        raise DataRejectedError("a timestamp outside the years 1 to 9999 cannot be a partition value") from error
+        raise PartitionValueError("a timestamp outside the years 1 to 9999 cannot be a partition value") from error
     return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"

@@ -40,9 +40,6 @@ _REQUIRED: Mapping[str, _Required] = {
     "spark.sql.files.ignoreMissingFiles": _Required("false", "false", "rows of a file that is gone would be lost"),
     "spark.sql.files.ignoreCorruptFiles": _Required("false", "false", "rows of a damaged file would be lost"),
     "spark.sql.caseSensitive": _Required("false", "false", "columns of a table are distinguished without case"),
-    "spark.sql.ansi.doubleQuotedIdentifiers": _Required(
-        "false", "false", "names of tables are distinguished from strings by their quotes"
-    ),
     "spark.sql.parquet.output.committer.class": _Required(
         "org.apache.parquet.hadoop.ParquetOutputCommitter",
         "org.apache.parquet.hadoop.ParquetOutputCommitter",

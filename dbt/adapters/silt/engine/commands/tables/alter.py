@@ -37,6 +37,7 @@ from dbt.adapters.silt.engine.kernel.table.properties import (
 from dbt.adapters.silt.engine.kernel.table.schema import nullable_schema
 from dbt.adapters.silt.engine.kernel.transaction import row_tracking
 from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, ReadSet, as_json
+from dbt.adapters.silt.engine.sql.query.quotes import for_any_session
 
 _ROW_TRACKING = "delta.enableRowTracking"
 _COMMENT = "comment"
@@ -239,7 +240,7 @@ def _check_condition(spark: SparkSession, target: Target, name: str, condition: 
     """Passes where the condition is a boolean expression over the table's columns."""
     empty = spark.createDataFrame([], spark_schema(nullable_schema(target.snapshot.schema)))
     try:
-        found = empty.select(F.expr(f"({condition}\n)")).schema.fields[0].dataType
+        found = empty.select(F.expr(f"({for_any_session(condition)}\n)")).schema.fields[0].dataType
     except (AnalysisException, ParseException) as error:
         reason = str(error).partition("\n")[0]
         raise InvalidStatementError(

@@ -48,6 +48,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
 from dbt.adapters.silt.engine.kernel.table.storable_schema import check_storable, is_void
 from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, ReadSet, as_json
 from dbt.adapters.silt.engine.sql.ast import ColumnChange, Name, NewColumn
+from dbt.adapters.silt.engine.sql.query.quotes import for_any_session
 
 
 def add_columns(
@@ -55,7 +56,8 @@ def add_columns(
 ) -> Outcome:
     """Adds columns, at the end or where they say.
 
-    The rows that are there have null in them, or the column's default: then all rows of the table are rewritten.
+    The rows that are there have null in them, or the column's default or generated value: then all rows of the table
+    are rewritten.
 
     Raises:
         InvalidStatementError: a column is there already, or a NOT NULL column would be added to rows.
@@ -68,7 +70,7 @@ def add_columns(
     for column in columns:
         if if_not_exists and schema_edits.find(schema, column.path, target.name) is not None:
             continue
-        if not column.nullable and column.default is None and target.snapshot.num_files:
+        if not column.nullable and not _has_value(column) and target.snapshot.num_files:
             raise InvalidStatementError(
                 f"the column `{spelled(column.path)}` cannot be NOT NULL: the rows that are there have no value for it",
                 remedy="Add it without NOT NULL, fill it, then use `alter column ... set not null`",
@@ -78,12 +80,18 @@ def add_columns(
         made.append(_described(schema_edits.require(schema, column.path, target.name), column.path))
     operation = Operation("ADD COLUMNS", {"columns": as_json(made)})
     defaults.check_defaults(spark, schema, target.name)
+    generated.check_expressions(spark, schema, target.name)
     metadata = _checked_metadata(target, schema)
-    if any(column.default is not None for column in columns):
+    if made and any(map(_has_value, columns)):
         frame = scan.read(spark, target.log, target.snapshot)
         return _finish(target, operation, metadata, frame, settings)
     reads = ReadSet(whole_table=any(not column.nullable for column in columns))
     return commit_metadata(target, MetadataChange(operation, metadata, reads), settings)
+
+
+def _has_value(column: NewColumn) -> bool:
+    """Whether the rows that are there get a value in it."""
+    return column.default is not None or column.generated is not None
 
 
 def drop_columns(
@@ -366,7 +374,7 @@ def _check_conditions(spark: SparkSession, target: Target, metadata: Metadata) -
 
 def _finds_its_columns(empty: DataFrame, expression: str) -> bool:
     try:
-        empty.select(F.expr(f"({expression}\n)")).schema  # noqa: B018 -- Spark looks the columns up when asked for it
+        empty.select(F.expr(f"({for_any_session(expression)}\n)")).schema  # noqa: B018 -- Spark looks the columns up when asked for it
     except AnalysisException:
         return False
     return True

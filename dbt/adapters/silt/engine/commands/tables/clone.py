@@ -71,6 +71,7 @@ def clone(
         UnsupportedStatementError: the clone would be its own source, or changes how a table's columns are mapped.
         UnsupportedFeatureError: the clone would need a feature that this engine does not write.
         DataFileMissingError: a file that a deep clone copies is gone.
+        DataFileChangedError: a file of the source is another one than its log names.
         ConcurrentCreateError, ConcurrentModificationError: another writer made, or changed, the table meanwhile.
     """
     base, log = location.base, location.log
@@ -78,7 +79,9 @@ def clone(
         return Outcome(OPERATION, log.name, base.version, attempts=0)
     check_mode(location, mode)
     _check_source(location, source)
-    metadata, protocol = _described(location, source.snapshot, options)
+    origin = source.snapshot
+    source.log.guard.check(source.log.store, origin.files, origin.metadata, source.name, origin.version)
+    metadata, protocol = _described(location, origin, options)
     check_writable(protocol, log.name, metadata)
     there = None if base is None else base.files
     if options.shallow:

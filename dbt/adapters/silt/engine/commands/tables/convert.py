@@ -238,7 +238,7 @@ def _log_values(
     spelled = F.unix_micros(value) if member.type == PrimitiveType("timestamp") else value
     rows = frame.select("text", spelled.cast("string").alias("value")).collect()
     for row in rows:
-        if row.value is None:
+        if not row.value:
             raise ValueNotCastableError(
                 f"the folder `{member.name}={row.text}` is no {kind.simpleString()}",
                 remedy="Give the column another type in PARTITIONED BY; nothing was written",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Final
 
 from dbt.adapters.silt.engine.commands.spark.types import spark_schema
+from dbt.adapters.silt.engine.kernel.clock import utc_moment
 from dbt.adapters.silt.engine.kernel.identifiers import quote, quoted_list, string_literal
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -27,6 +29,8 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     StructType,
     all_fields,
 )
+
+_logger = logging.getLogger(__name__)
 
 _COLUMNS: Final = "col_name string, data_type string, comment string"
 _HISTORY: Final = (
@@ -93,6 +97,8 @@ def history(log: DeltaLog, limit: int | None = None) -> Answer:
     """
     start = 0 if limit is None else max(0, log.snapshot().version - limit + 1)
     commits = [] if limit == 0 else list(log.commits(start))
+    if (future := log.in_future()) is not None:
+        _logger.warning("%s: %s", log.name, future.note)
     return Answer(tuple(_history_row(commit) for commit in reversed(commits)), _HISTORY)
 
 
@@ -271,9 +277,7 @@ def _suffix(field: StructField) -> str:
 
 
 def _time(milliseconds: int | None) -> datetime | None:
-    if milliseconds is None:
-        return None
-    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+    return None if milliseconds is None else utc_moment(milliseconds)
 
 
 def _text(time: datetime | None) -> str | None:

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.commit import commit
 from dbt.adapters.silt.engine.commands.reading import scan
+from dbt.adapters.silt.engine.commands.rows import file_rows
 from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing.checks import Check
@@ -20,6 +21,8 @@ from dbt.adapters.silt.engine.kernel.table.features import check_writable, neede
 from dbt.adapters.silt.engine.kernel.table.properties import FEATURE_PREFIX
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+
+_ROWS = "rows"
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,7 @@ def check_rows(spark: SparkSession, target: Target, candidates: pa.Table, checks
 
     Raises:
         DataRejectedError: rows break one.
+        DataFileChangedError: a file is another one than the log names.
     """
     if candidates.num_rows == 0 or not checks:
         return
@@ -94,7 +98,12 @@ def check_rows(spark: SparkSession, target: Target, candidates: pa.Table, checks
         aggregates.append(F.count_if(check.violation).alias(f"violations {position}"))
         aggregates.append(F.max(F.when(check.violation, check.example)).alias(f"example {position}"))
     with errors.mapped(target.name, target.snapshot.version):
-        found = frame.agg(*aggregates).collect()[0]
+        found = frame.agg(F.count(F.lit(1)).alias(_ROWS), *aggregates).collect()[0]
+    expected = file_rows.row_count(target, candidates)
+    if found[_ROWS] != expected:
+        raise file_rows.miscounted(
+            target, candidates, f"{found[_ROWS]} rows were checked of files that hold {expected}"
+        )
     for position, check in enumerate(checks):
         if found[f"violations {position}"]:
             raise check.error(found[f"violations {position}"], found[f"example {position}"])

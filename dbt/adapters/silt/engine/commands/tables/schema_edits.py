@@ -14,6 +14,7 @@ from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, InvalidS
 from dbt.adapters.silt.engine.kernel.table.schema import (
     CHAR_VARCHAR_KEY,
     CURRENT_DEFAULT,
+    GENERATION_EXPRESSION,
     ArrayType,
     DataType,
     MapType,
@@ -61,7 +62,9 @@ def added(schema: StructType, column: NewColumn, table: str) -> StructType:
         )
     typed = column_type(column.type, table)
     field = replace(typed, name=column.path[-1], nullable=column.nullable)
-    field = field.with_metadata(comment=column.comment or None, **{CURRENT_DEFAULT: column.default})
+    field = field.with_metadata(
+        comment=column.comment or None, **{CURRENT_DEFAULT: column.default, GENERATION_EXPRESSION: column.generated}
+    )
     within = column.path[:-1]
     return _within(schema, within, lambda struct: _placed(struct.add(field), field.name, column.position, table), table)
 

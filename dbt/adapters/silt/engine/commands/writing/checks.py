@@ -31,6 +31,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     all_fields,
     nullable,
 )
+from dbt.adapters.silt.engine.sql.query.quotes import for_any_session
 
 Test = Callable[[Column], Column]
 
@@ -126,7 +127,7 @@ def _invariant_checks(schema: StructType, table: str) -> Iterator[Check]:
 
 def _not_true(condition: str) -> Column:
     # The line break ends a comment at the condition's end.
-    return F.expr(f"not (({condition}\n) <=> true)")
+    return F.expr(f"not (({for_any_session(condition)}\n) <=> true)")
 
 
 def _forbids_null(member: StructField) -> bool:

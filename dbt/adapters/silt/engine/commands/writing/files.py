@@ -19,7 +19,9 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.commit import discarded_on_error
 from dbt.adapters.silt.engine.commands.spark import errors, partitions, required_settings, stored_columns
+from dbt.adapters.silt.engine.commands.writing import partition_folders
 from dbt.adapters.silt.engine.commands.writing.checks import Check
+from dbt.adapters.silt.engine.commands.writing.partition_checks import partition_checks
 from dbt.adapters.silt.engine.kernel.errors import InternalError, SiltError
 from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED_TAG, from_footers
 from dbt.adapters.silt.engine.kernel.identifiers import quote
@@ -97,7 +99,7 @@ def write(
             table are brought together first.
 
     Raises:
-        DataRejectedError: rows break a check; the files are deleted again.
+        DataRejectedError: rows break a check, or no partition can have their values; the files are deleted again.
         DataFileMissingError, TableDamagedError: a file that `df` reads cannot be read.
         InvalidSettingError: a setting of the session would make wrong files.
         UnsupportedStatementError: columns have no type, in a way that files cannot leave out.
@@ -138,9 +140,10 @@ def _write(
     """Writes into a new folder, which goes again where that fails."""
     check_settings(arranged)
     check_voids(StructType.from_json(metadata.schema_string), log.name)
+    rules = (*checks, *partition_checks(metadata, log.name))
     with discarded_on_error(log, (Written(folder, (), 0),)):
-        observed = _run(arranged, f"{log.store.root}/{folder}", metadata, checks, metrics)
-        _raise_violation(checks, observed)
+        observed = _run(arranged, f"{log.store.root}/{folder}", metadata, rules, metrics)
+        _raise_violation(rules, observed)
         adds, rows = _collect(log, folder, metadata)
         if rows != observed[_ROWS]:
             raise InternalError(
@@ -161,13 +164,13 @@ def _run(
     """Runs the one job that writes the files; what was observed in its last stage."""
     schema = StructType.from_json(metadata.schema_string)
     stored = stored_schema(metadata)
-    copies = partitions.copy_names(stored, [schema.require(name) for name in metadata.partition_columns])
+    copies = partitions.copy_names(metadata)
     observation = Observation()
     observed = df.observe(observation, *_aggregates(checks, metrics))
     pairs = [(member, kept) for member, kept in zip(schema, stored, strict=True) if not is_void(member.type)]
     if copies or df.columns != [member.name for member, _ in pairs] or stored != schema:
         columns = (stored_columns.to_file_column(member, kept) for member, kept in pairs)
-        copied = (partitions.copy(schema.require(name)).alias(copy) for name, copy in copies.items())
+        copied = (partitions.copy(schema.require(name), copy).alias(copy) for name, copy in copies.items())
         observed = observed.select(*columns, *copied)
     writer = observed.write.options(**_WRITER_OPTIONS, compression=_codec(metadata))
     with errors.mapped():
@@ -203,29 +206,37 @@ def _collect(log: DeltaLog, folder: str, metadata: Metadata) -> tuple[tuple[AddF
     statistics = from_footers(
         log.store, [status.path for status in found], schema, properties, metadata.partition_columns
     )
-    partitioning = [schema.require(name) for name in metadata.partition_columns]
-    types = {member.physical_name: member.type for member in partitioning}
-    adds = []
     for status in found:
-        of_file = statistics[status.path]
-        if of_file.num_records == 0:
+        if statistics[status.path].num_records == 0:
             log.store.delete(status.path)
-            continue
-        adds.append(
-            AddFile(
-                path=log_path(status.path),
-                partition_values=partitions.values_of_folders(
-                    status.path.removeprefix(f"{folder}/").split("/")[:-1], types
-                ),
-                size=status.size,
-                modification_time=status.modified_ms,
-                stats=of_file.json,
-                tags={TRUSTED_TAG: "true"} | ({partitions.IN_FILE_TAG: "true"} if types else {}),
-            )
+    written = [status for status in found if statistics[status.path].num_records != 0]
+    values = _partition_values(folder, written, metadata)
+    paths = partition_folders.renamed(log.store, folder, values)
+    adds = [
+        AddFile(
+            path=log_path(paths[status.path]),
+            partition_values=values[status.path],
+            size=status.size,
+            modification_time=status.modified_ms,
+            stats=statistics[status.path].json,
+            tags={TRUSTED_TAG: "true"} | ({partitions.IN_FILE_TAG: "true"} if metadata.partition_columns else {}),
         )
+        for status in written
+    ]
     if not adds:
         _delete(log, folder)
     return tuple(adds), sum(of_file.num_records for of_file in statistics.values())
+
+
+def _partition_values(
+    folder: str, written: Sequence[FileStatus], metadata: Metadata
+) -> dict[str, dict[str, str | None]]:
+    """Each file's partition values by physical name, from the folders that Spark put it into, by its path."""
+    schema = StructType.from_json(metadata.schema_string)
+    partitioning = [schema.require(name) for name in metadata.partition_columns]
+    types = {member.physical_name: member.type for member in partitioning}
+    folders = {status.path: status.path.removeprefix(f"{folder}/").split("/")[:-1] for status in written}
+    return {path: partitions.values_of_folders(names, types) for path, names in folders.items()}
 
 
 def _data_files(log: DeltaLog, folder: str) -> Iterator[FileStatus]:

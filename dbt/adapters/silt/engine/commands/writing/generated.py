@@ -26,6 +26,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     nullable,
     nullable_schema,
 )
+from dbt.adapters.silt.engine.sql.query.quotes import for_any_session, without_quoted
 
 T = TypeVar("T")
 
@@ -47,7 +48,7 @@ def generated_columns(schema: StructType) -> tuple[StructField, ...]:
 def value(member: StructField) -> Column:
     """The value of a generated column, over the table's columns."""
     # The line break ends a comment at the expression's end.
-    return F.expr(f"cast(({member.generation_expression}\n) as {member.type.sql_name})")
+    return F.expr(f"cast(({for_any_session(str(member.generation_expression))}\n) as {member.type.sql_name})")
 
 
 def computed(rows: DataFrame, schema: StructType, when: Mapping[str, Column | None]) -> DataFrame:
@@ -117,16 +118,16 @@ def _check_expression(spark: SparkSession, base: StructType, member: StructField
             table=table,
         )
 
-    plain = _without_strings(text)
+    plain, text_to_run = without_quoted(text), for_any_session(text)
     found = _OF_THE_STATEMENT.search(plain)
     if found is not None:
         raise refused(f"{found.group()} differs from one statement to the next")
     if _QUERY.search(plain):
         raise refused("it holds a query")
     rows = _empty(spark, base)
-    given = _analysed(lambda: kernel_schema(rows.select(F.expr(f"({text}\n)")).schema).fields[0].type, refused)
+    given = _analysed(lambda: kernel_schema(rows.select(F.expr(f"({text_to_run}\n)")).schema).fields[0].type, refused)
     # No aggregate, window or random value can be in the condition of a join.
-    _analysed(lambda: rows.join(_empty(spark, StructType()), F.expr(f"({text}\n) is null")).schema, refused)
+    _analysed(lambda: rows.join(_empty(spark, StructType()), F.expr(f"({text_to_run}\n) is null")).schema, refused)
     if nullable(given) != nullable(member.type):
         raise TypeMismatchError(
             f"the column `{member.name}` of type {member.type.sql_name} cannot be generated as {text}, "
@@ -153,7 +154,3 @@ def _resolves(spark: SparkSession, schema: StructType, member: StructField) -> b
 
 def _empty(spark: SparkSession, schema: StructType) -> DataFrame:
     return spark.createDataFrame([], spark_schema(nullable_schema(schema)))
-
-
-def _without_strings(text: str) -> str:
-    return re.sub(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`", "''", text)

@@ -25,6 +25,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, StructField, StructType, nullable
 from dbt.adapters.silt.engine.sql.ast import Assignment, Name
+from dbt.adapters.silt.engine.sql.query.quotes import for_any_session
 
 _LOST = "__silt_lost_"
 
@@ -190,7 +191,7 @@ def _is_computed(assignment: AssignedColumn) -> bool:
 
 
 def _default(assignment: AssignedColumn) -> AssignedColumn:
-    return replace(assignment, value=assignment.place.default)
+    return replace(assignment, value=for_any_session(assignment.place.default))
 
 
 def _path(name: Name, schema: StructType, alias: str, table: str) -> tuple[StructField, ...]:

@@ -25,6 +25,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.identifiers import listed
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, StructField, StructType, nullable
+from dbt.adapters.silt.engine.sql.query.quotes import for_any_session
 
 _LOST = "__silt_lost_"
 _SOURCE = "__silt_source_"
@@ -169,7 +170,7 @@ def _converted(renamed: DataFrame, pairs: Sequence[_Pair], table: str, by_name: 
 
 def _column(pair: _Pair, table: str, by_name: bool) -> tuple[Column, Conversion | None]:
     if pair.source is None:
-        return F.expr(f"cast(({pair.target.default}) as {pair.target.type.sql_name})"), None
+        return F.expr(f"cast(({for_any_session(pair.target.default)}\n) as {pair.target.type.sql_name})"), None
     found = conversion(pair.source.type, pair.target.type, by_name)
     if found is None:
         raise TypeMismatchError(

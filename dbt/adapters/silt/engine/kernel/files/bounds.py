@@ -105,10 +105,8 @@ def _order(field: StructField) -> ValueOrder | None:
 
 def _partition_bounds(files: pa.Table, name: str, order: ValueOrder | None) -> Bounds:
     texts = pc.map_lookup(_whole(files["partition_values"]), pa.scalar(name), "first")
-    is_empty = pc.fill_null(pc.equal(texts, ""), False)
-    may_be_null = pc.or_(pc.is_null(texts), is_empty)
-    # An empty text means null, but some writers mean the empty string by it.
-    may_be_value = pc.is_valid(texts) if isinstance(order, Strings) else pc.invert(may_be_null)
+    texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)  # an empty text means null
+    may_be_null, may_be_value = pc.is_null(texts), pc.is_valid(texts)
     if order is None:
         return _without_values(len(texts), may_be_null, may_be_value)
     distinct = texts.dictionary_encode()

@@ -1,13 +1,23 @@
-"""Finds and copies data files: below the table's folder, or anywhere else, as those of a shallow clone."""
+"""Finds and copies data files: below the table's folder, or elsewhere, as those of a shallow clone.
+
+A log may name any file that the machine can read. Outside of the table's folder only those count that are in the
+folders which the store allows: the warehouse's, or all of them where its user said so.
+"""
 
 from __future__ import annotations
 
 import functools
+import os
 import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError, StorageError, UnsupportedFeatureError
+from dbt.adapters.silt.engine.kernel.errors import (
+    DataFileMissingError,
+    ExternalPathError,
+    StorageError,
+    UnsupportedFeatureError,
+)
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.paths import is_absolute
@@ -24,8 +34,10 @@ def located(store: Store, name: str) -> tuple[Store, str]:
         name: the file's plain name: relative to the table's folder, or absolute.
 
     Raises:
+        ExternalPathError: the file is where no file of a table may be.
         UnsupportedFeatureError: the file is in another storage.
     """
+    check_reach(store, name)
     folder = f"{store.root.rstrip('/')}/"
     if not is_absolute(name):
         return store, name
@@ -37,6 +49,38 @@ def located(store: Store, name: str) -> tuple[Store, str]:
     raise UnsupportedFeatureError(
         f"the file {name} is in another storage than the table", remedy="Copy the table with the engine that made it"
     )
+
+
+def check_reach(store: Store, name: str) -> None:
+    """Passes where the log of a table may name this file.
+
+    Args:
+        store: of the table.
+        name: the file's plain name: relative to the table's folder, or absolute.
+
+    Raises:
+        ExternalPathError: it is neither in the table's folder nor in one that the store allows.
+    """
+    if not isinstance(store, LocalStore) or store.allowed is None:
+        return
+    is_elsewhere = is_absolute(name)
+    if not is_elsewhere and ".." not in name.split("/"):
+        return
+    if not is_elsewhere or name.startswith("/"):
+        folder = _real(os.path.dirname(name if is_elsewhere else f"{store.root}/{name}"))
+        tops = (_real(top) for top in (store.root, *store.allowed))
+        if any(folder == top or folder.startswith(f"{top.rstrip('/')}/") for top in tops):
+            return
+    raise ExternalPathError(
+        f"the log names the file {name}, which is neither in the table's folder nor in the warehouse",
+        table=store.root,
+        details={"path": name},
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def _real(folder: str) -> str:
+    return os.path.realpath(folder)
 
 
 def missing(store: Store, names: Sequence[str]) -> list[str]:

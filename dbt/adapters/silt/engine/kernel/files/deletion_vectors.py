@@ -31,6 +31,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedFeatureError,
 )
 from dbt.adapters.silt.engine.kernel.files import stats_json
+from dbt.adapters.silt.engine.kernel.files.data_files import check_reach
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table import z85
@@ -83,6 +84,7 @@ def read_all(store: Store, files: pa.Table, table: str) -> dict[str, BitMap64]:
     Raises:
         CorruptDeletionVectorError: a vector cannot be read, or differs from its descriptor in the log.
         DataFileMissingError: a file of vectors is not there.
+        ExternalPathError: a file of vectors is where no file of the table may be.
         UnsupportedFeatureError: a file of vectors is in another storage than the table.
         StorageError: the storage failed.
     """
@@ -158,6 +160,7 @@ def words(bitmap: BitMap64) -> pa.Array:
 
 def _content(store: Store, name: str, table: str) -> bytes:
     root = store.root.rstrip("/") + "/"
+    check_reach(store, name)
     try:
         if name.startswith(root):
             return store.read(name[len(root) :])
@@ -186,8 +189,12 @@ def _data(vector: DeletionVector, content: bytes, table: str) -> bytes:
     start = max(vector.offset or 0, len(_FILE_VERSION)) + _LENGTH_BYTES
     end = start + vector.size_in_bytes
     length = int.from_bytes(content[start - _LENGTH_BYTES : start], "big")
-    if length != vector.size_in_bytes or end + _LENGTH_BYTES > len(content):
+    is_there = start <= len(content)
+    if is_there and length != vector.size_in_bytes:
         raise _damaged(vector, f"its file has {length} bytes where the log says {vector.size_in_bytes}", table)
+    if end + _LENGTH_BYTES > len(content):
+        what = f"its file ends after {len(content)} bytes, and it reaches to {end + _LENGTH_BYTES}"
+        raise _damaged(vector, what, table)
     data = content[start:end]
     if int.from_bytes(content[end : end + _LENGTH_BYTES], "big") != zlib.crc32(data):
         raise _damaged(vector, "its checksum is wrong", table)

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError, TableDamagedError
-from dbt.adapters.silt.engine.kernel.files import footers
+from dbt.adapters.silt.engine.kernel.files import data_files, footers
 from dbt.adapters.silt.engine.kernel.files.footers import ColumnChunks
 from dbt.adapters.silt.engine.kernel.files.stats_literals import string_literal, truncated_maximum, truncated_minimum
 from dbt.adapters.silt.engine.kernel.identifiers import split_name
@@ -115,8 +115,9 @@ def _leaves(
 
 
 def _footer(store: Store, path: str) -> pq.FileMetaData:
+    where, own = data_files.located(store, path)
     try:
-        with store.open_input(path) as source:
+        with where.open_input(own) as source:
             return pq.read_metadata(source)
     except (ObjectMissing, FileNotFoundError) as error:
         raise DataFileMissingError(f"the data file {path} is not there") from error

@@ -38,7 +38,7 @@ from dbt.adapters.silt.engine.kernel.table.active_files import (
     files_table,
     tombstones_table,
 )
-from dbt.adapters.silt.engine.kernel.table.paths import SIDECAR_FOLDER, decode_path
+from dbt.adapters.silt.engine.kernel.table.paths import SIDECAR_FOLDER, decode_path, is_absolute
 
 ArrowValues = TypeVar("ArrowValues", pa.Array, pa.ChunkedArray)
 
@@ -126,7 +126,15 @@ class _Found:
         return map(DomainMetadata.from_json, self.bodies.get(DomainMetadata.key, ()))
 
     def sidecars(self) -> tuple[str, ...]:
-        return tuple(f"{SIDECAR_FOLDER}/{decode_path(body['path'])}" for body in self.bodies.get("sidecar", ()))
+        return tuple(f"{SIDECAR_FOLDER}/{_in_folder(body['path'])}" for body in self.bodies.get("sidecar", ()))
+
+
+def _in_folder(path: str) -> str:
+    """The name of a sidecar, which is in the folder of sidecars and nowhere else."""
+    name = decode_path(path)
+    if is_absolute(name) or ".." in name.split("/"):
+        raise ValueError(f"its sidecar {path} is not in {SIDECAR_FOLDER}")
+    return name
 
 
 @contextlib.contextmanager

@@ -1,19 +1,28 @@
-"""Writes the version checksum: a small file next to a commit that sums up the table, for readers to check against.
+"""Writes the version checksum, a small file next to a commit that sums up the table, and compares tables with it.
 
+A commit that was cut at the end of a line, or that is gone, leaves a log that can be read: only the checksum of that
+version contradicts it.
 Source: the Delta specification, section "Version Checksum File".
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pyarrow.compute as pc
 
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, StorageError, UnsupportedFeatureError
+from dbt.adapters.silt.engine.kernel.log.replay import TableState
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.storage.store import PutResult, Store
-from dbt.adapters.silt.engine.kernel.table.actions import Json
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResult, Store
+from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata, Protocol
+from dbt.adapters.silt.engine.kernel.table.column_mapping import effective
 from dbt.adapters.silt.engine.kernel.table.features import has_feature
-from dbt.adapters.silt.engine.kernel.table.paths import checksum_path
+from dbt.adapters.silt.engine.kernel.table.paths import checksum_name, checksum_path, commit_path
+from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
 
 
 def write_checksum(store: Store, snapshot: Snapshot) -> PutResult:
@@ -24,6 +33,20 @@ def write_checksum(store: Store, snapshot: Snapshot) -> PutResult:
         StorageError: it cannot be written.
     """
     return snapshot.put_in_log(store, checksum_path(snapshot.version), checksum(snapshot))
+
+
+def checksum_of_commit(store: Store, snapshot: Snapshot, state: TableState) -> None:
+    """Writes the `.crc` of a version that was just committed, also in place of that of a commit that was lost there.
+
+    Raises:
+        ObjectMissing: the snapshot's log is gone.
+        StorageError: it cannot be written.
+    """
+    path = checksum_path(snapshot.version)
+    if write_checksum(store, snapshot) is PutResult.CREATED:
+        return
+    if next(differences(_parsed(store.read(path)), state), None) is not None:
+        store.put(path, checksum(snapshot))
 
 
 def checksum(snapshot: Snapshot) -> bytes:
@@ -45,3 +68,101 @@ def checksum(snapshot: Snapshot) -> bytes:
     if snapshot.properties.enable_in_commit_timestamps:
         body["inCommitTimestampOpt"] = snapshot.timestamp
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def contradiction(store: Store, version: int, state: TableState) -> str | None:
+    """What the checksum of a version says against the table.
+
+    None where it says nothing: a checksum is optional, and one that cannot be read says nothing either.
+    """
+    try:
+        found = next(differences(_parsed(store.read(checksum_path(version))), state), None)
+    except (ObjectMissing, StorageError):
+        return None
+    return None if found is None else f"the version checksum {checksum_name(version)} says {found}"
+
+
+def lost_commit(store: Store, version: int) -> str | None:
+    """What says that there was a commit of the version, although there is none; None where nothing does."""
+    try:
+        is_lost = is_orphan(store, version)
+    except StorageError:
+        return None
+    return f"{checksum_name(version)} is there and the commit that it sums up is not" if is_lost else None
+
+
+def is_orphan(store: Store, version: int) -> bool:
+    """Whether there is the checksum of a version that is gone: it is written after the commit, and never without it."""
+    return store.status(checksum_path(version)) is not None and store.status(commit_path(version)) is None
+
+
+def differences(body: Json, state: TableState) -> Iterator[str]:
+    """What a checksum says otherwise than the log, each as `numFiles 3, and the log comes to 2`.
+
+    Args:
+        body: the content of the file; what has another form than that of a checksum is left out.
+    """
+    if not isinstance(body, dict):
+        return
+    sums = {"numFiles": state.files.num_rows, "tableSizeBytes": pc.sum(state.files["size"]).as_py() or 0}
+    for name, value in sums.items():
+        stated = body.get(name)
+        if isinstance(stated, int) and stated != value:
+            yield f"{name} {stated}, and the log comes to {value}"
+    try:
+        yield from _other_definition(body, state)
+        yield from _other_transactions(body, state)
+        yield from _other_domains(body, state)
+    except (ValueError, KeyError, TypeError, AttributeError, CorruptLogError, UnsupportedFeatureError):
+        return  # written by an engine that spells them in another way
+
+
+def _parsed(content: bytes) -> Json:
+    """What the file says; nothing where it is no JSON."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+
+
+def comparable_metadata(metadata: Metadata) -> tuple[object, ...]:
+    """What of the metadata must be the same wherever a version is described."""
+    used = effective(metadata)
+    schema = StructType.from_json(used.schema_string)
+    return used.id, schema, used.partition_columns, dict(used.configuration)
+
+
+def comparable_protocol(protocol: Protocol) -> tuple[object, ...]:
+    """The protocol without the order of its features and without empty lists."""
+    features = (frozenset(each or ()) for each in (protocol.reader_features, protocol.writer_features))
+    return (protocol.min_reader_version, protocol.min_writer_version, *features)
+
+
+def _other_definition(body: Mapping[str, Any], state: TableState) -> Iterator[str]:
+    if isinstance(body.get("metadata"), dict):
+        if comparable_metadata(Metadata.from_json(body["metadata"])) != comparable_metadata(state.metadata):
+            yield "other metadata than the log"
+    if isinstance(body.get("protocol"), dict):
+        if comparable_protocol(Protocol.from_json(body["protocol"])) != comparable_protocol(state.protocol):
+            yield "another protocol than the log"
+
+
+def _other_transactions(body: Mapping[str, Any], state: TableState) -> Iterator[str]:
+    """Differences of transaction identifiers; where they expire, a checkpoint may have left some out since."""
+    may_expire = TableProperties(state.metadata.configuration).set_transaction_retention_ms is not None
+    for each in body.get("setTransactions") or ():
+        found = state.transactions.get(each["appId"])
+        if found is None and not may_expire:
+            yield f"version {each['version']} of the transaction identifier {each['appId']}, and the log has none"
+        if found is not None and found.version != each["version"]:
+            yield (
+                f"version {each['version']} of the transaction identifier {each['appId']}, and the log "
+                f"version {found.version}"
+            )
+
+
+def _other_domains(body: Mapping[str, Any], state: TableState) -> Iterator[str]:
+    if isinstance(body.get("domainMetadata"), list):
+        stated = {each["domain"]: each["configuration"] for each in body["domainMetadata"] if not each.get("removed")}
+        if stated != {name: domain.configuration for name, domain in state.domains.items()}:
+            yield "other domains of metadata than the log"

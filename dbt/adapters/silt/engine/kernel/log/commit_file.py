@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
 from dbt.adapters.silt.engine.kernel.log.log_segment import missing_version
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store, read_whole
-from dbt.adapters.silt.engine.kernel.table.actions import Action, parse
+from dbt.adapters.silt.engine.kernel.table.actions import Action, AddFile, Metadata, Protocol, RemoveFile, parse
+from dbt.adapters.silt.engine.kernel.table.active_files import KEY_SEPARATOR, file_key
 from dbt.adapters.silt.engine.kernel.table.paths import commit_name, commit_path
 
 
@@ -24,12 +27,15 @@ class CommitFile:
         Raises:
             CorruptLogError: names the file and the line that cannot be read.
         """
-        if not self.data:
+        if not self.data.strip():
             raise corrupt_commit(self.version, "it is empty", table)
         try:
-            return tuple(parse(self.data))
+            actions = tuple(parse(self.data))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise self._corrupt(table, error) from error
+        if problem := _contradiction(actions):
+            raise corrupt_commit(self.version, problem, table)
+        return actions
 
     def _corrupt(self, table: str, error: Exception) -> CorruptLogError:
         for number, line in enumerate(self.data.split(b"\n"), start=1):
@@ -38,6 +44,25 @@ class CommitFile:
             except (ValueError, KeyError, TypeError, AttributeError) as cause:
                 return corrupt_commit(self.version, f"line {number} cannot be read ({cause!r})", table)
         return corrupt_commit(self.version, f"it cannot be read ({error!r})", table)
+
+
+def _contradiction(actions: Sequence[Action]) -> str | None:
+    """What no commit can say: of these, a reader could only guess what counts (specification: "Action Reconciliation").
+
+    A file whose deletion vector changes is removed with the old one and added with the new one, which is no such case.
+    """
+    for kind in (Metadata, Protocol):
+        if sum(isinstance(action, kind) for action in actions) > 1:
+            return f"it has more than one `{kind.key}`"
+    adds = [action for action in actions if isinstance(action, AddFile)]
+    added = {file_key(add.path, add.deletion_vector) for add in adds}
+    paths = Counter(key.partition(KEY_SEPARATOR)[0] for key in added)
+    twice = next((path for path, times in paths.items() if times > 1), None)
+    if twice is not None:
+        return f"it adds {twice} with more than one deletion vector"
+    removes = [action for action in actions if isinstance(action, RemoveFile)] if adds else []
+    both = next((each.path for each in removes if file_key(each.path, each.deletion_vector) in added), None)
+    return None if both is None else f"it both adds and removes {both}"
 
 
 def corrupt_commit(version: int, what: str, table: str) -> CorruptLogError:

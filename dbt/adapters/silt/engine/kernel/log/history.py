@@ -8,16 +8,20 @@ Timestamps").
 from __future__ import annotations
 
 import bisect
-import datetime
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
+from dbt.adapters.silt.engine.kernel.clock import utc_text
 from dbt.adapters.silt.engine.kernel.errors import VersionNotFoundError
 from dbt.adapters.silt.engine.kernel.log.commit_file import read_commit
 from dbt.adapters.silt.engine.kernel.log.log_segment import LogListing
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, Store
 from dbt.adapters.silt.engine.kernel.table.actions import Action, CommitInfo
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
+
+_CLOCKS_DIFFER_MS: Final = 60_000
+"""Clocks of machines that write to one table may differ so much without a word."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,39 @@ def file_timestamps(files: Mapping[int, FileStatus]) -> dict[int, int]:
     return times
 
 
+@dataclass(frozen=True)
+class Future:
+    """Versions from `first` to `newest` carry times that have not come yet, the first of them `time_ms`."""
+
+    first: int
+    newest: int
+    time_ms: int
+
+    @property
+    def note(self) -> str:
+        """What that means for whoever asks for a time, as a clause."""
+        several = self.newest > self.first
+        which = f"versions {self.first} to {self.newest} carry" if several else f"version {self.first} carries"
+        until = f"until then `timestamp as of` gives version {self.first - 1}: ask for a version by its number"
+        times = f"times in the future, from {_utc(self.time_ms)} on" if several else f"the time {_utc(self.time_ms)}"
+        return f"{which} {times} (a clock ran ahead); {until}" if self.first else f"{which} {times} (a clock ran ahead)"
+
+
+def is_in_future(time_ms: int, now_ms: int) -> bool:
+    """Whether the time has not come yet, by more than clocks of machines may differ."""
+    return time_ms > now_ms + _CLOCKS_DIFFER_MS
+
+
+def future_of(times: Mapping[int, int], now_ms: int) -> Future | None:
+    """The versions in the future.
+
+    Args:
+        times: by version, in milliseconds since 1970-01-01 UTC; each is after the one before.
+    """
+    first = min((version for version, time in times.items() if is_in_future(time, now_ms)), default=None)
+    return None if first is None else Future(first, max(times), times[first])
+
+
 def version_at(
     store: Store,
     listing: LogListing,
@@ -137,4 +174,4 @@ def _may_be_at(version: int, timestamp_ms: int, properties: TableProperties) -> 
 
 
 def _utc(timestamp_ms: int) -> str:
-    return datetime.datetime.fromtimestamp(timestamp_ms / 1000, datetime.timezone.utc).isoformat(" ", "milliseconds")
+    return utc_text(timestamp_ms, "+00:00", "milliseconds")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import weakref
@@ -16,13 +17,15 @@ from dbt.adapters.silt.engine.kernel.errors import (
     CorruptCheckpointError,
     MissingLogVersionError,
     NotATableError,
+    SiltError,
     StorageError,
     TableDamagedError,
     VersionNotFoundError,
 )
+from dbt.adapters.silt.engine.kernel.files.file_guard import FileGuard
 from dbt.adapters.silt.engine.kernel.log import history
 from dbt.adapters.silt.engine.kernel.log.checkpoint import write_checkpoint
-from dbt.adapters.silt.engine.kernel.log.checksum import write_checksum
+from dbt.adapters.silt.engine.kernel.log.checksum import checksum_of_commit, contradiction, lost_commit
 from dbt.adapters.silt.engine.kernel.log.cleanup import clean_up, expiry
 from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile, read_commit
 from dbt.adapters.silt.engine.kernel.log.history import Commit
@@ -85,8 +88,10 @@ class DeltaLog:
         self.store = store
         self.name = name
         self.clock: Clock = clock or SystemClock()
+        self.guard = FileGuard()
         self._lock = threading.RLock()
         self._newest: _Loaded | None = None
+        self._compared: tuple[TableState, str | None] | None = None
         self._seen: tuple[str, int] = ("", -1)
         self._handed_out: Callable[[], Snapshot | None] = _nothing
 
@@ -109,6 +114,8 @@ class DeltaLog:
     def snapshot(self) -> Snapshot:
         """Reads the newest version; the state of an earlier call is kept, and only later commits are read.
 
+        A version that its checksum contradicts is read, with a warning; its `doubt` says what is wrong.
+
         Raises:
             NotATableError: there is no log.
             UnsupportedFeatureError: the table needs a feature to be read that this engine does not have.
@@ -120,7 +127,7 @@ class DeltaLog:
             handed_out = self._handed_out()
             if handed_out is not None and _is_same(handed_out, loaded.snapshot, folder):
                 return handed_out
-            return self._hand_out(loaded.snapshot, folder)
+            return self._hand_out(self._with_doubt(loaded, folder), folder)
 
     def snapshot_at(self, version: int) -> Snapshot:
         """Reads the table as it was at a version; raises as `snapshot`, and:
@@ -130,7 +137,7 @@ class DeltaLog:
         """
         with self._lock:
             loaded, folder = self._of_one_log(lambda: self._at(version))
-            return replace(loaded.snapshot, log_folder=folder)
+            return replace(self._with_doubt(loaded, folder, is_newest=False), log_folder=folder)
 
     def version_at(self, timestamp_ms: int, or_newest: bool = False) -> int:
         """The newest version committed at that time (milliseconds since 1970-01-01 UTC) or before.
@@ -143,7 +150,28 @@ class DeltaLog:
         """
         properties = self.snapshot().properties
         listing = complete_listing(self.store, self.name)
-        return history.version_at(self.store, listing, properties, timestamp_ms, self.name, or_newest)
+        found = history.version_at(self.store, listing, properties, timestamp_ms, self.name, or_newest)
+        if (future := self.in_future()) is not None and found >= future.first - 1:
+            _logger.warning("%s: %s", self.name, future.note)
+        return found
+
+    def in_future(self) -> history.Future | None:
+        """The newest versions whose times have not come yet, as after a clock that ran ahead; None without any."""
+        snapshot = self.snapshot()
+        now_ms = self.clock.now_ms()
+        if history.has_in_commit_timestamp(snapshot.version, snapshot.properties):
+            if not history.is_in_future(snapshot.timestamp, now_ms):
+                return None
+            times = {each.version: each.timestamp_ms for each in self._newest_in_future(now_ms)}
+        else:
+            times = history.file_timestamps(list_log(self.store, self.name).commits)
+        return history.future_of(times, now_ms)
+
+    def _newest_in_future(self, now_ms: int) -> Iterator[Commit]:
+        for commit in self.newest_commits():
+            if not history.is_in_future(commit.timestamp_ms, now_ms):
+                return
+            yield commit
 
     def version_from(self, timestamp_ms: int) -> int:
         """The oldest version committed at that time (milliseconds since 1970-01-01 UTC) or after it; the number after
@@ -178,17 +206,29 @@ class DeltaLog:
 
         The commit is valid whatever happens here, so a failure is only logged.
         """
-        try:
-            snapshot = self.snapshot()
+        with self._done_besides(version, "the state after the commit could not be read"), self._lock:
+            loaded, folder = self._of_one_log(self._refreshed)
+            snapshot = replace(loaded.snapshot, log_folder=folder)
             if snapshot.version == version:
-                write_checksum(self.store, snapshot)
+                self._compared = loaded.state, None
+                with self._done_besides(version, "its version checksum could not be written"):
+                    checksum_of_commit(self.store, snapshot, loaded.state)
             if version > 0 and version % snapshot.properties.checkpoint_interval == 0:
-                self.checkpoint(self.snapshot_at(version))
-                clean_up(self.store, snapshot, self.clock.now_ms())
-        except Exception:
+                with self._done_besides(version, "its checkpoint could not be written, or older files not deleted"):
+                    self.checkpoint(self.snapshot_at(version))
+                    clean_up(self.store, snapshot, self.clock.now_ms())
+
+    @contextlib.contextmanager
+    def _done_besides(self, version: int, what: str) -> Iterator[None]:
+        """Logs what failed after a commit, and that this is no reason to run anything again."""
+        try:
+            yield
+        except Exception as error:
+            problem = error.problem if isinstance(error, SiltError) else repr(error)
             _logger.warning(
-                "%s@v%s: checksum, checkpoint or clean-up after the commit failed", self.name, version, exc_info=True
+                "%s@v%s is committed and need not be run again, but %s: %s", self.name, version, what, problem
             )
+            _logger.debug("%s@v%s: %s", self.name, version, what, exc_info=True)
 
     def checkpoint(self, snapshot: Snapshot) -> None:
         """Writes the snapshot's checkpoint, into the log that the snapshot was read from.
@@ -225,6 +265,23 @@ class DeltaLog:
 
     def _gone(self, snapshot: Snapshot) -> NotATableError:
         return NotATableError("the table was dropped or re-created", table=self.name, version=snapshot.version)
+
+    def _with_doubt(self, loaded: _Loaded, folder: PinnedFolder, is_newest: bool = True) -> Snapshot:
+        """The snapshot with what checksums say against it, which are read once for each state."""
+        snapshot = loaded.snapshot
+        if is_newest and self._compared is not None and self._compared[0] is loaded.state:
+            return replace(snapshot, doubt=self._compared[1])
+        doubt = contradiction(self.store, snapshot.version, loaded.state)
+        if doubt is None and is_newest:
+            doubt = lost_commit(self.store, snapshot.version + 1)
+        if doubt is not None and not folder.is_current():
+            return snapshot  # the checksum is that of a table which has replaced this one
+        if is_newest:
+            self._compared = loaded.state, doubt
+        if doubt is not None:
+            what = "rows may be missing or too many, and nothing can be written; `silt check` says what is damaged"
+            _logger.warning("%s@v%s: %s: %s", self.name, snapshot.version, doubt, what)
+        return replace(snapshot, doubt=doubt)
 
     def _of_one_log(self, read: Callable[[], _Loaded]) -> tuple[_Loaded, PinnedFolder]:
         """Reads one incarnation of the log, although the table may be dropped and re-created meanwhile."""
@@ -336,10 +393,14 @@ class DeltaLog:
             if segment.checkpoint in failures:
                 continue
             try:
-                return read(segment)
+                found = read(segment)
             except CorruptCheckpointError as error:
-                _logger.warning("%s; an older one is used", error)
                 failures[segment.checkpoint] = error
+            else:
+                for failure in failures.values():
+                    older = "the commits are" if segment.checkpoint is None else f"{segment.checkpoint.name} is"
+                    _logger.warning("%s: %s; %s read instead", self.name, failure.problem, older)
+                return found
         for failure in failures.values():
             raise failure
         raise missing_version(listing.missing(version) or version, self.name)

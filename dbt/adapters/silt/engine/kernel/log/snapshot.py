@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
 from dbt.adapters.silt.engine.kernel.log.replay import TableState
 from dbt.adapters.silt.engine.kernel.storage.store import PinnedFolder, PutResult, Store
 from dbt.adapters.silt.engine.kernel.table import active_files
@@ -32,6 +33,8 @@ class Snapshot:
         domains: by name; removed ones are left out.
         log_folder: the incarnation of the log's folder that the snapshot was read from; a commit built on the snapshot
             goes into that one or fails. None where nothing is to be committed on it.
+        doubt: what a version checksum says against this state, as a clause; None where none says anything. Such a
+            version is read, and no commit is built on it.
     """
 
     table: str
@@ -43,6 +46,7 @@ class Snapshot:
     transactions: Mapping[str, SetTransaction]
     domains: Mapping[str, DomainMetadata]
     log_folder: PinnedFolder | None = field(default=None, repr=False)
+    doubt: str | None = None
 
     @classmethod
     def of(cls, state: TableState, table: str, version: int, timestamp: int, now_ms: int) -> Snapshot:
@@ -61,6 +65,21 @@ class Snapshot:
             _unexpired(state, now_ms),
             state.domains,
         )
+
+    def check_undoubted(self) -> None:
+        """Passes where no version checksum contradicts the log: what is written on a wrong state would hide it.
+
+        Raises:
+            CorruptLogError: one does.
+        """
+        if self.doubt is not None:
+            raise CorruptLogError(
+                f"{self.doubt}: commits were lost or cut, so nothing is written to the table",
+                remedy="Restore the commit files from a copy (`silt check` says which), or restore the table to an "
+                "earlier version; if the log is right, delete that checksum file",
+                table=self.table,
+                version=self.version,
+            )
 
     @property
     def schema(self) -> StructType:

@@ -21,9 +21,17 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
-from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError, TableDamagedError
-from dbt.adapters.silt.engine.kernel.files import data_files, deletion_vectors, footers, row_counts, stats_json
+from dbt.adapters.silt.engine.kernel.errors import ExternalPathError, StorageError, TableDamagedError
+from dbt.adapters.silt.engine.kernel.files import (
+    data_files,
+    deletion_vectors,
+    footers,
+    row_counts,
+    stats_json,
+    stats_literals,
+)
 from dbt.adapters.silt.engine.kernel.files.bounds import Bounds, column_bounds
+from dbt.adapters.silt.engine.kernel.files.file_guard import Expected, content_problem
 from dbt.adapters.silt.engine.kernel.files.footers import ColumnChunks
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance.problems import Problem, ProblemKind
@@ -41,10 +49,12 @@ _BATCH: Final = 1_000
 _MICROSECONDS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
 
 
-def check_files(store: Store, snapshot: Snapshot, tell: Tell) -> Iterator[Problem]:
+def check_files(store: Store, snapshot: Snapshot, tell: Tell, data: bool = False) -> Iterator[Problem]:
     """The problems of the files of a snapshot; empty where they are correct.
 
     Args:
+        data: whether every page of every file is read, its checksum compared where it has one, and every statistic
+            compared with the values; else only what the footers contradict is read.
         tell: called with the number of files that were checked since its last call.
 
     Raises:
@@ -55,7 +65,8 @@ def check_files(store: Store, snapshot: Snapshot, tell: Tell) -> Iterator[Proble
         for start in range(0, snapshot.num_files, _BATCH):
             files = snapshot.files.slice(start, _BATCH).combine_chunks()
             claims = _claims(files, snapshot, leaves)
-            for problems in pool.map(functools.partial(_check_file, store, snapshot.table, leaves), claims):
+            look = functools.partial(_check_file, store, snapshot, leaves, data=data)
+            for problems in pool.map(look, claims):
                 yield from problems
                 tell(1)
 
@@ -152,7 +163,7 @@ def _of_column(bounds: Bounds | None, nulls: pa.Array) -> list[_Claim]:
     return [_Claim(bounds.order, least, greatest, count) for least, greatest, count in ends]
 
 
-def _check_file(store: Store, table: str, leaves: Sequence[_Leaf], file: _File) -> list[Problem]:
+def _check_file(store: Store, snapshot: Snapshot, leaves: Sequence[_Leaf], file: _File, data: bool) -> list[Problem]:
     name = decode_path(file.path)
     try:
         where, own = data_files.located(store, name)
@@ -162,26 +173,46 @@ def _check_file(store: Store, table: str, leaves: Sequence[_Leaf], file: _File) 
         if status.size != file.size:
             what = f"the data file {name} has {status.size} bytes, and the log says {file.size}"
             return [Problem(ProblemKind.FILE_SIZE_DIFFERS, what, path=file.path)]
-        deleted, problems = _deleted_rows(store, table, file)
-        with where.open_input(own) as source, pq.ParquetFile(source) as parquet:
-            return [*problems, *_check_content(parquet, name, leaves, file, deleted)]
+        deleted, problems = _deleted_rows(store, snapshot.table, file)
+        with where.open_input(own) as source, pq.ParquetFile(source, page_checksum_verification=data) as parquet:
+            problems += _check_columns(parquet, name, file, snapshot)
+            if data:
+                _read_all(parquet)
+            return [*problems, *_check_content(parquet, name, leaves, file, deleted, data)]
+    except ExternalPathError as error:
+        return [Problem(ProblemKind.FILE_OUTSIDE, error.problem, path=file.path)]
     except (ObjectMissing, FileNotFoundError):
         return [Problem(ProblemKind.FILE_MISSING, f"the data file {name} is not there", path=file.path)]
-    except (pa.ArrowException, OSError) as error:
-        return [Problem(ProblemKind.FILE_UNREADABLE, f"the data file {name} cannot be read: {error}", path=file.path)]
+    except (pa.ArrowException, OSError, StorageError) as error:
+        why = error.problem if isinstance(error, StorageError) else str(error).partition("\n")[0]
+        return [Problem(ProblemKind.FILE_UNREADABLE, f"the data file {name} cannot be read: {why}", path=file.path)]
 
 
 def _deleted_rows(store: Store, table: str, file: _File) -> tuple[BitMap64 | None, list[Problem]]:
     """The rows that the file's deletion vector deletes; None where it has none that can be read."""
     try:
         found = deletion_vectors.read_all(store, file.row, table)
-    except (TableDamagedError, DataFileMissingError) as error:
+    except (TableDamagedError, ExternalPathError) as error:
         return None, [Problem(ProblemKind.DELETION_VECTOR_UNREADABLE, error.problem, path=file.path)]
     return found.get(file.path), []
 
 
+def _read_all(parquet: pq.ParquetFile) -> None:
+    """Reads every page of every column, a row group's part at a time."""
+    for _ in parquet.iter_batches():
+        pass
+
+
+def _check_columns(parquet: pq.ParquetFile, name: str, file: _File, snapshot: Snapshot) -> Iterator[Problem]:
+    """Columns that the file lacks, in which the log says that it has values."""
+    expected = Expected(name, file.size, 0, file.row["stats"][0].as_py())
+    what = content_problem(parquet.metadata, expected, snapshot.metadata)
+    if what is not None and (file.rows is None or file.rows == parquet.metadata.num_rows):
+        yield Problem(ProblemKind.STATISTICS_DIFFER, what, path=file.path)
+
+
 def _check_content(
-    parquet: pq.ParquetFile, name: str, leaves: Sequence[_Leaf], file: _File, deleted: BitMap64 | None
+    parquet: pq.ParquetFile, name: str, leaves: Sequence[_Leaf], file: _File, deleted: BitMap64 | None, data: bool
 ) -> Iterator[Problem]:
     held = parquet.metadata.num_rows
     if file.rows is not None and file.rows != held:
@@ -193,7 +224,7 @@ def _check_content(
     chunks = footers.read(parquet.metadata, [leaf.physical for leaf in leaves])
     for leaf in leaves:
         claim = file.columns[leaf.physical]
-        if leaf.physical in chunks and _may_be_wrong(claim, chunks[leaf.physical]):
+        if leaf.physical in chunks and (data or _may_be_wrong(claim, chunks[leaf.physical])):
             for what in _contradictions(parquet, leaf, claim, file, deleted):
                 text = f"the data file {name}: {what}"
                 yield Problem(ProblemKind.STATISTICS_DIFFER, text, path=file.path)
@@ -272,7 +303,8 @@ def _form(order: ValueOrder, kind: pa.DataType, raw: Any) -> Any:
     if isinstance(order, Strings):
         return raw.decode(errors="replace") if isinstance(raw, bytes) else None
     if isinstance(order, Decimals):
-        return Decimal(raw).scaleb(-kind.scale) if pa.types.is_decimal(kind) and isinstance(raw, int) else None
+        is_number = pa.types.is_decimal(kind) and isinstance(raw, int)
+        return Decimal(stats_literals.decimal_literal(raw, kind.scale)) if is_number else None
     if isinstance(order, Doubles):
         return float(raw) if isinstance(raw, int | float) else None
     return int(raw) if isinstance(raw, int) else None

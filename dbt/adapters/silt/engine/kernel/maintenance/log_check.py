@@ -1,8 +1,8 @@
-"""Checks that a log is complete: every commit exists and is readable, and checkpoints equal the commits before them.
+"""Checks that a log is complete: every commit exists and is readable, and what sums commits up equals them.
 
-The commits are replayed one after the other from the first version that can be rebuilt; at each checkpoint, its state
-is compared with the replayed one. A reader of a table uses only one of the two, so that a difference would show late,
-or to other engines first.
+The commits are replayed one after the other from the first version that can be rebuilt; each checkpoint and each
+version checksum is compared with the state at its version. A reader of a table uses only some of them, so that a
+difference would show late, or to other engines first.
 Source: the Delta specification, section "Action Reconciliation".
 """
 
@@ -14,9 +14,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.kernel.errors import CorruptCheckpointError, CorruptLogError, MissingLogVersionError
+from dbt.adapters.silt.engine.kernel.log.checksum import (
+    comparable_metadata,
+    comparable_protocol,
+    differences,
+    is_orphan,
+)
 from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile, read_commit
 from dbt.adapters.silt.engine.kernel.log.log_segment import (
     CheckpointFiles,
@@ -28,9 +33,15 @@ from dbt.adapters.silt.engine.kernel.log.log_segment import (
 from dbt.adapters.silt.engine.kernel.log.replay import TableState, advance, replay
 from dbt.adapters.silt.engine.kernel.maintenance.problems import Problem, ProblemKind
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
-from dbt.adapters.silt.engine.kernel.table.actions import Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.table.active_files import keys_of
-from dbt.adapters.silt.engine.kernel.table.paths import checksum_path, commit_name
+from dbt.adapters.silt.engine.kernel.table.paths import (
+    LAST_CHECKPOINT,
+    LOG_FOLDER,
+    LogFileKind,
+    checksum_path,
+    commit_name,
+    parse_log_name,
+)
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
 from dbt.adapters.silt.engine.kernel.table.value_order import value_order_of
@@ -51,11 +62,12 @@ def check_log(store: Store, table: str) -> Iterator[Problem]:
     if listing.earliest is None:
         yield Problem(ProblemKind.LOG_UNREADABLE, "the log has neither its first commit nor a whole checkpoint")
         return
-    walk = _Walk(store, table, listing)
+    walk = _Walk(store, table, listing, checksums=frozenset(_checksums(store)))
     yield from walk.problems()
     if walk.state is not None:
         yield from _way_of_readers(store, table, listing, walk.state)
-        yield from _checksum(store, listing.newest or 0, walk.state)
+    yield from _left_alone(store, listing.newest or 0)
+    yield from _folders(store)
 
 
 @dataclass
@@ -65,12 +77,14 @@ class _Walk:
     Attributes:
         state: the state after the commits so far; None before the first, and after one that is missing or cannot be
             read, until the next checkpoint.
+        checksums: the versions that have one.
     """
 
     store: Store
     table: str
     listing: LogListing
     state: TableState | None = None
+    checksums: frozenset[int] = frozenset()
     _pending: list[CommitFile] = field(default_factory=list)
     _broken: bool = False
     _gap: range = range(0)
@@ -84,10 +98,12 @@ class _Walk:
         for version in range(first, (self.listing.newest or 0) + 1):
             if begins_with_commit or version > first:
                 yield from self._commit(version) if version in self.listing.commits else self._missing(version)
-            if version in checkpoints:
+            if version in checkpoints or version in self.checksums:
                 yield from self._advance()
-                for checkpoint in checkpoints[version]:
+                for checkpoint in checkpoints.get(version, ()):
                     yield from self._checkpoint(checkpoint)
+                if self.state is not None:
+                    yield from _checksum(self.store, version, self.state)
         yield from self._advance()
 
     def _commit(self, version: int) -> Iterator[Problem]:
@@ -125,7 +141,8 @@ class _Walk:
             self.state = advance(self.state, pending, self.table)
         except CorruptLogError as error:
             self.state, self._broken = None, True
-            yield Problem(ProblemKind.COMMIT_UNREADABLE, error.problem, pending[-1].version)
+            version = pending[-1].version if error.version is None else error.version
+            yield Problem(ProblemKind.COMMIT_UNREADABLE, error.problem, version)
 
     def _checkpoint(self, checkpoint: CheckpointFiles) -> Iterator[Problem]:
         try:
@@ -136,7 +153,7 @@ class _Walk:
         if self.state is None:
             self.state = held
             return
-        for what in differences(held, self.state):
+        for what in state_differences(held, self.state):
             text = f"{checkpoint.name} is not what the commits come to: {what}"
             yield Problem(ProblemKind.CHECKPOINT_DIFFERS, text, checkpoint.version)
 
@@ -150,12 +167,12 @@ def _first(listing: LogListing) -> int:
     return min(usable, default=listing.earliest or 0)
 
 
-def differences(held: TableState, replayed: TableState) -> Iterator[str]:
+def state_differences(held: TableState, replayed: TableState) -> Iterator[str]:
     """The differences between a checkpoint and the replayed commits; what a writer may leave out is none."""
     yield from _file_differences(held, replayed)
-    if _normalized(held.protocol) != _normalized(replayed.protocol):
+    if comparable_protocol(held.protocol) != comparable_protocol(replayed.protocol):
         yield "another protocol"
-    if _compared(held.metadata) != _compared(replayed.metadata):
+    if comparable_metadata(held.metadata) != comparable_metadata(replayed.metadata):
         yield "other metadata"
     if {name: each.configuration for name, each in held.domains.items()} != {
         name: each.configuration for name, each in replayed.domains.items()
@@ -223,17 +240,6 @@ def _same_value(texts: list[str | None], field: StructField | None) -> bool:
     return first is not None and bool(first == second)
 
 
-def _compared(metadata: Metadata) -> tuple[object, ...]:
-    schema = StructType.from_json(metadata.schema_string)
-    return metadata.id, schema, metadata.partition_columns, dict(metadata.configuration)
-
-
-def _normalized(protocol: Protocol) -> tuple[object, ...]:
-    """The protocol without the order of its features and without empty lists."""
-    features = (frozenset(each or ()) for each in (protocol.reader_features, protocol.writer_features))
-    return (protocol.min_reader_version, protocol.min_writer_version, *features)
-
-
 def _way_of_readers(store: Store, table: str, listing: LogListing, state: TableState) -> Iterator[Problem]:
     """Compares the state that readers get, who may read a log compaction instead of commits."""
     newest = listing.newest or 0
@@ -241,7 +247,7 @@ def _way_of_readers(store: Store, table: str, listing: LogListing, state: TableS
     if segment is None or not segment.compactions:
         return
     read = replay(store, segment, table)
-    for what in differences(read, state):
+    for what in state_differences(read, state):
         yield Problem(ProblemKind.CHECKPOINT_DIFFERS, f"a log compaction is not what its commits come to: {what}")
 
 
@@ -254,12 +260,36 @@ def _checksum(store: Store, version: int, state: TableState) -> Iterator[Problem
     except ValueError as error:
         yield Problem(ProblemKind.CHECKSUM_DIFFERS, f"the version checksum cannot be read: {error}", version)
         return
-    found = {"numFiles": state.files.num_rows, "tableSizeBytes": pc.sum(state.files["size"]).as_py() or 0}
-    for name, value in found.items():
-        stated = body.get(name) if isinstance(body, dict) else None
-        if isinstance(stated, int) and stated != value:
-            text = f"the version checksum says {name} {stated}, and the log comes to {value}"
-            yield Problem(ProblemKind.CHECKSUM_DIFFERS, text, version)
+    for what in differences(body, state):
+        yield Problem(ProblemKind.CHECKSUM_DIFFERS, f"the version checksum says {what}", version)
+
+
+def _checksums(store: Store) -> Iterator[int]:
+    """The versions that have a checksum file."""
+    for file in store.list_from(LOG_FOLDER):
+        name = parse_log_name(file.name)
+        if name is not None and name.kind is LogFileKind.CHECKSUM:
+            yield name.version
+
+
+def _left_alone(store: Store, newest: int) -> Iterator[Problem]:
+    """Checksums of versions after the newest one: these commits were made, and are gone."""
+    lost = [version for version in sorted(_checksums(store)) if version > newest and is_orphan(store, version)]
+    if lost:
+        several = f"{commit_name(lost[0])} to {commit_name(lost[-1])} are" if len(lost) > 1 else ""
+        what = f"{several or f'{commit_name(lost[0])} is'} gone: the checksum is there, and the log ends before it"
+        yield Problem(ProblemKind.COMMIT_MISSING, what, lost[0])
+
+
+def _folders(store: Store) -> Iterator[Problem]:
+    """Folders that are named as files of the log: what they are in the place of cannot be written."""
+    for name in store.list_folders(LOG_FOLDER):
+        parsed = parse_log_name(name)
+        if parsed is not None or f"{LOG_FOLDER}/{name}" == LAST_CHECKPOINT:
+            is_commit = parsed is not None and parsed.kind is LogFileKind.COMMIT
+            ends = "nothing can be committed at that version" if is_commit else "that file cannot be written"
+            what = f"a folder is in the place of {LOG_FOLDER}/{name}: {ends}; move it away"
+            yield Problem(ProblemKind.NAME_TAKEN, what, None if parsed is None else parsed.version)
 
 
 def _listed(keys: set[str]) -> str:

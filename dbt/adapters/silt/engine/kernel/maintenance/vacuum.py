@@ -19,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import posixpath
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -113,7 +114,7 @@ def needed(log: DeltaLog, snapshot: Snapshot, cutoff_ms: int) -> Needed:
         for action in commit.actions:
             named.extend(_of_action(action))
     root = log.store.root.rstrip("/") + "/"
-    within = [path.removeprefix(root) for path in named]
+    within = [_normal(path.removeprefix(root)) for path in named]
     return Needed(
         frozenset(path for path in within if not is_absolute(path)),
         frozenset(path.rpartition("/")[2] for path in within if is_absolute(path)),
@@ -154,9 +155,15 @@ def named_by_log(log: DeltaLog, keep: Needed, cutoff_ms: int) -> Garbage:
     start = _first_unseen(log)
     named = (path for commit in log.commits(start, newest) for each in commit.actions for path in _of_action(each))
     root = log.store.root.rstrip("/") + "/"
-    within = sorted({path.removeprefix(root) for path in named})
-    found = (log.store.status(path) for path in within if not is_absolute(path) and not keep.holds(path))
+    within = sorted({_normal(path.removeprefix(root)) for path in named})
+    own = (path for path in within if not is_absolute(path) and not path.startswith(".."))
+    found = (log.store.status(path) for path in own if not keep.holds(path))
     return Garbage(tuple(status for status in found if status is not None and status.modified_ms < cutoff_ms))
+
+
+def _normal(path: str) -> str:
+    """The path without detours: what begins with `..` then is not in the table's folder, and never deleted."""
+    return path if is_absolute(path) or ".." not in path else posixpath.normpath(path)
 
 
 def running_since(log: DeltaLog) -> int | None:

@@ -125,7 +125,7 @@ def _as_extreme(order: ValueOrder, form: Any, snapshot: Snapshot, data_type: Any
         day = _EPOCH.toordinal() + form
         return Extreme(date.fromordinal(day)) if 1 <= day <= date.max.toordinal() else None
     if isinstance(order, Decimals) and isinstance(data_type, DecimalType):
-        return Extreme(Decimal(form).quantize(Decimal(1).scaleb(-data_type.scale)))
+        return Extreme(Decimal(order.text(form, data_type.scale)))
     return Extreme(int(form))
 
 

@@ -47,10 +47,12 @@ class LocalStore:
 
     Args:
         root: the folder; a relative one is resolved against the current working directory.
+        allowed: the folders outside of the root that the logs of its tables may name files in; None for any.
     """
 
-    def __init__(self, root: str | os.PathLike[str]) -> None:
+    def __init__(self, root: str | os.PathLike[str], allowed: Sequence[str] | None = None) -> None:
         self._root = os.path.abspath(os.fspath(root))
+        self.allowed = allowed
 
     def __repr__(self) -> str:
         return f"LocalStore({self._root!r})"
@@ -140,6 +142,10 @@ class LocalStore:
             raise
 
     def delete_folder(self, folder: str) -> None:
+        """Deletes the folder and all within; of a symbolic link to a folder, the link alone."""
+        if os.path.islink(self._at(folder)):
+            self.delete(folder)
+            return
         with contextlib.suppress(ObjectMissing), _writing("deleting the folder", self._at(folder)):
             shutil.rmtree(self._at(folder))
 
@@ -184,7 +190,7 @@ class LocalStore:
         return LocalFolder(self._at(folder))
 
     def child(self, folder: str) -> LocalStore:
-        return LocalStore(self._at(folder))
+        return LocalStore(self._at(folder), self.allowed)
 
     def local_path(self, path: str) -> str:
         return self._at(path)
@@ -237,18 +243,32 @@ class LocalFolder:
     def _link(self, temporary: str, name: str) -> PutResult:
         try:
             os.link(temporary, name, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
-        except FileExistsError:
-            return PutResult.EXISTS
+        except FileExistsError as error:
+            if self._is_file(name):
+                return PutResult.EXISTS
+            raise NotWrittenError(
+                f"{self._path}/{name} is no file, and is in the place of one",
+                remedy="Move it away, then run it again: nothing was written",
+            ) from error
         except FileNotFoundError as error:
             raise ObjectMissing(self._path) from error
         except OSError as error:
             if error.errno in _NO_LINKS:
                 raise NotWrittenError(
                     f"the file system of {self._path} has no hard links, which a safe commit needs",
-                    remedy="Use a warehouse on a local POSIX file system or on an object store",
+                    remedy="Put the warehouse on a file system that has them, such as ext4, xfs, btrfs, APFS or NFS",
                 ) from error
             raise os_errors.failure(f"linking {self._path}/{name}", error, is_write=True) from error
         return PutResult.CREATED
+
+    def _is_file(self, name: str) -> bool:
+        """Whether the name is that of a file, or of none any more."""
+        try:
+            return stat.S_ISREG(os.stat(name, dir_fd=self._descriptor).st_mode)
+        except FileNotFoundError:
+            return not os.path.islink(f"{self._path}/{name}")
+        except OSError:
+            return True  # whoever reads it says what is wrong
 
     def _settle(self, name: str) -> None:
         try:

@@ -55,7 +55,9 @@ TOMBSTONES: Final = pa.schema(
 _BATCH_ROWS = 65_536
 _FEW_BATCHES = 8
 _SMALL_BATCHES = 256
-_KEY_SEPARATOR = "\x00"
+KEY_SEPARATOR: Final = "\x00"
+"""Separates the path from the deletion vector in a `file_key`."""
+
 # Long enough to hold the number and the id in the names that Spark gives its files.
 _TAIL = 64
 
@@ -101,7 +103,7 @@ def camel(name: str) -> str:
 
 def file_key(path: str, vector: DeletionVector | None) -> str:
     """The key of a logical file (specification: "Action Reconciliation")."""
-    return decode_path(path) if vector is None else f"{decode_path(path)}{_KEY_SEPARATOR}{vector.unique_id}"
+    return decode_path(path) if vector is None else f"{decode_path(path)}{KEY_SEPARATOR}{vector.unique_id}"
 
 
 def without(table: pa.Table, keys: Collection[str]) -> pa.Table:
@@ -109,7 +111,7 @@ def without(table: pa.Table, keys: Collection[str]) -> pa.Table:
     if not keys or table.num_rows == 0:
         return table
     wanted = pa.array(sorted(keys), pa.string())
-    tails = pa.array(sorted({key.partition(_KEY_SEPARATOR)[0][-_TAIL:] for key in keys}), pa.string())
+    tails = pa.array(sorted({key.partition(KEY_SEPARATOR)[0][-_TAIL:] for key in keys}), pa.string())
     # Every append adds a small batch, and the work for a batch costs more than that for its rows.
     is_splintered = table["path"].num_chunks > _FEW_BATCHES and table.num_rows <= _BATCH_ROWS
     joined = table.combine_chunks() if is_splintered else table
@@ -138,7 +140,7 @@ def keys_of(batch: pa.RecordBatch | pa.Table) -> pa.Array | pa.ChunkedArray:
     unique = pc.binary_join_element_wise(
         part["storage_type"], part["path_or_inline_dv"], pc.coalesce(at, pa.scalar("")), ""
     )
-    with_vector = pc.binary_join_element_wise(keys, unique, _KEY_SEPARATOR)
+    with_vector = pc.binary_join_element_wise(keys, unique, KEY_SEPARATOR)
     return pc.if_else(pc.is_null(vectors), keys, with_vector)
 
 

@@ -151,6 +151,29 @@ def evaluate(expression: Expression, row: Mapping[str, Any]) -> Outcome:
             return None if found is None else bool(found.startswith(prefix))
 
 
+def may_be_true(expression: Expression, row: Mapping[str, Any]) -> bool:
+    """Whether the expression may be true for a row of which these values are known, and perhaps not all."""
+    known = {name.lower() for name in row}
+    match expression:
+        case Constant(possible):
+            return True in possible
+        case And(parts):
+            return all(may_be_true(part, row) for part in parts)
+        case Or(parts):
+            return any(may_be_true(part, row) for part in parts)
+        case Not(part):
+            is_known = not _holds_constant(part) and all(column.parts[0].lower() in known for column in columns(part))
+            return not is_known or evaluate(expression, row) is True
+        case _:
+            return expression.column.parts[0].lower() not in known or evaluate(expression, row) is True
+
+
+def _holds_constant(expression: Expression) -> bool:
+    if isinstance(expression, And | Or):
+        return any(map(_holds_constant, expression.parts))
+    return _holds_constant(expression.part) if isinstance(expression, Not) else isinstance(expression, Constant)
+
+
 def _value(column: Column, row: Mapping[str, Any]) -> Any:
     found: Any = row
     for part in column.parts:

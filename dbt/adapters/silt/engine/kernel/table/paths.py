@@ -109,9 +109,13 @@ def uuid_checkpoint_path(version: int, unique: str) -> str:
     return f"{LOG_FOLDER}/{version_prefix(version)}.checkpoint.{unique}.parquet"
 
 
+def checksum_name(version: int) -> str:
+    return f"{version_prefix(version)}.crc"
+
+
 def checksum_path(version: int) -> str:
     """The checksum file of a version, relative to the table's root."""
-    return f"{LOG_FOLDER}/{version_prefix(version)}.crc"
+    return f"{LOG_FOLDER}/{checksum_name(version)}"
 
 
 def encode_path(path: str) -> str:

@@ -30,6 +30,7 @@ DECIMAL_FORM: Final = pa.decimal256(76, 38)
 
 _INT64_LIMIT = 1 << 63
 _EPOCH = datetime(1970, 1, 1)
+_EPOCH_UTC = _EPOCH.replace(tzinfo=timezone.utc)
 _MOMENT = re.compile(
     r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})(?:[T ](?P<time>[0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(?:\.(?P<fraction>[0-9]+))?)?"
     r" ?(?P<zone>Z|(?P<sign>[+-])(?P<hours>[0-9]{2}):?(?P<minutes>[0-9]{2})(?::?(?P<seconds>[0-9]{2}))?)?"
@@ -170,6 +171,11 @@ class Decimals(ValueOrder):
     def from_json(self, value: Any) -> Any:
         return self.encode(value)
 
+    @staticmethod
+    def text(form: Decimal, scale: int) -> str:
+        """A form with the digits of its type. Arithmetic of Python's decimals would round them to 28."""
+        return format(form, f".{scale}f")
+
     def _parsed(self, text: str) -> Any:
         try:
             return self.encode(Decimal(text))
@@ -222,8 +228,8 @@ class Timestamps(ValueOrder):
     def encode(self, value: Any) -> Any:
         if not isinstance(value, datetime) or (value.tzinfo is not None) != self.zoned:
             return None
-        wall_clock = value.astimezone(timezone.utc).replace(tzinfo=None) if self.zoned else value
-        return (wall_clock - _EPOCH) // timedelta(microseconds=1)
+        # A difference: in UTC the first and the last hours of all years have no datetime.
+        return (value - (_EPOCH_UTC if self.zoned else _EPOCH)) // timedelta(microseconds=1)
 
     def from_json(self, value: Any) -> Any:
         return value if isinstance(value, str) else None

@@ -31,6 +31,9 @@ DROP_OPERATION: Final = "DROP TABLE"
 RESTORE_OPERATION: Final = "RESTORE"
 """The operation of a version that puts a table back to an earlier one."""
 
+RESTORED_VERSION: Final = "restoredVersion"
+"""The parameter of a RESTORE that names a time: the version that it found. Other engines write none."""
+
 NOT_DONE: Final = -1
 """The version of a forgotten transaction identifier: its unit of work is not done, so a rerun does it again."""
 

@@ -112,6 +112,7 @@ def commit(
         CommitAttemptsExhaustedError: other commits came first in every attempt.
         CommitStateUnknownError: the changes may or may not be committed. After any other error they certainly are
             not.
+        CorruptLogError: a version checksum contradicts the base.
         StorageError: the storage failed before the commit, or refused it.
         DataFileMissingError: a data file to be added is not there.
         The errors of `validation.check_changes`.
@@ -133,6 +134,8 @@ def commit(
     """
     check_changes(changes, base, log.name)
     _check_not_recorded(changes, base)
+    if base is not None:
+        base.check_undoubted()
     folder = _log_folder(log, base)
     _make_durable(log, changes, folder)
     pending = _stamped(log, changes)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from dbt.adapters.silt.engine.kernel.clock import utc_text
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.actions import Action, AddFile, CommitInfo, RemoveFile
@@ -100,11 +100,7 @@ def _title(winner: WinningCommit) -> str:
 
 
 def _utc(timestamp_ms: int) -> str:
-    try:
-        moment = datetime.datetime.fromtimestamp(timestamp_ms / 1000, datetime.timezone.utc)
-    except (OverflowError, OSError, ValueError):
-        return f"{timestamp_ms} ms"
-    return moment.strftime("%Y-%m-%d %H:%M:%S UTC")
+    return utc_text(timestamp_ms)
 
 
 def _listed(files: Sequence[AddFile | RemoveFile], partitions: Sequence[str]) -> str:

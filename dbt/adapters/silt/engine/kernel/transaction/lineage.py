@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Generic, Protocol, TypeVar
 
 from dbt.adapters.silt.engine.kernel.errors import TableDamagedError, UnsupportedFeatureError, VersionNotFoundError
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, DomainMetadata, Metadata, RemoveFile
 from dbt.adapters.silt.engine.kernel.table.clustering import CLUSTERING_DOMAIN
-from dbt.adapters.silt.engine.kernel.transaction.changes import ENGINE_INFO, RESTORE_OPERATION
+from dbt.adapters.silt.engine.kernel.transaction.changes import ENGINE_INFO, RESTORE_OPERATION, RESTORED_VERSION
 
 _ENGINE = ENGINE_INFO.partition("/")[0]
+
+
+class _Versioned(Protocol):
+    @property
+    def version(self) -> int: ...
+
+
+C = TypeVar("C", bound=_Versioned)
 
 
 @dataclass(frozen=True)
@@ -35,16 +44,47 @@ def ancestors(log: DeltaLog, version: int, in_scope: Callable[[Commit], bool]) -
     Args:
         in_scope: whether a commit is to be undone itself; a RESTORE in scope then counts as a change like any other.
     """
-    left = version
-    for commit in log.newest_commits():
-        if commit.version > version:
+
+    def back_to(commit: Commit) -> int | None:
+        return None if in_scope(commit) else restored_version(log, commit.version, commit.info)
+
+    commits = (commit for commit in log.newest_commits() if commit.version <= version)
+    for step in undoing(commits, back_to):
+        yield Ancestor(step.commit, step.undone_by is not None or step.back_to is not None)
+
+
+@dataclass(frozen=True)
+class Undoing(Generic[C]):
+    """One commit among those of a table.
+
+    Attributes:
+        undone_by: the RESTORE that undid it; None where it still counts.
+        back_to: the version that it put the table back to, where it is a RESTORE that still counts.
+    """
+
+    commit: C
+    undone_by: C | None
+    back_to: int | None
+
+
+def undoing(commits: Iterable[C], back_to: Callable[[C], int | None]) -> Iterator[Undoing[C]]:
+    """Yields each commit with the RESTORE that undid it: this is what a RESTORE means to whoever reads a history.
+
+    Args:
+        commits: the newest first.
+        back_to: the version that a commit put the table back to; None where it is no RESTORE. Only asked of commits
+            that no RESTORE undid.
+    """
+    restore: C | None = None
+    left: int | None = None
+    for commit in commits:
+        if left is not None and commit.version > left:
+            yield Undoing(commit, restore, None)
             continue
-        back_to = None
-        if commit.version <= left and not in_scope(commit):
-            back_to = restored_version(log, commit.version, commit.info)
-        yield Ancestor(commit, commit.version > left or back_to is not None)
-        if back_to is not None:
-            left = back_to
+        to = back_to(commit)
+        yield Undoing(commit, None, to)
+        if to is not None:
+            restore, left = commit, to
 
 
 def restored_version(log: DeltaLog, version: int, info: CommitInfo) -> int | None:
@@ -54,14 +94,17 @@ def restored_version(log: DeltaLog, version: int, info: CommitInfo) -> int | Non
     other.
 
     Args:
-        log: the table's; it resolves a time to a version.
+        log: the table's; it resolves a time to a version, where the commit has only that.
         version: the commit's.
         info: the commit's.
     """
     if info.operation != RESTORE_OPERATION or not (info.engine_info or "").startswith(f"{_ENGINE}/"):
         return None
-    named, timestamp = (info.operation_parameters.get(name) for name in ("version", "timestamp"))
-    found = named if isinstance(named, int) else _version_at(log, timestamp)
+    names = ("version", RESTORED_VERSION, "timestamp")
+    named, resolved, timestamp = (info.operation_parameters.get(name) for name in names)
+    found = next((each for each in (named, resolved) if isinstance(each, int)), None)
+    if found is None:
+        found = _version_at(log, timestamp)
     return None if found is None else min(found, version - 1)
 
 

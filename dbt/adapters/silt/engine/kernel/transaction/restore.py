@@ -23,7 +23,7 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance import vacuum
 from dbt.adapters.silt.engine.kernel.table import active_files
-from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DomainMetadata, Metadata, SetTransaction
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DomainMetadata, Json, Metadata, SetTransaction
 from dbt.adapters.silt.engine.kernel.table.clustering import CLUSTERING_DOMAIN
 from dbt.adapters.silt.engine.kernel.table.column_mapping import MAX_COLUMN_ID, max_column_id
 from dbt.adapters.silt.engine.kernel.table.features import check_writable, merged
@@ -35,6 +35,7 @@ from dbt.adapters.silt.engine.kernel.transaction import commit as transaction
 from dbt.adapters.silt.engine.kernel.transaction.changes import (
     NOT_DONE,
     RESTORE_OPERATION,
+    RESTORED_VERSION,
     Changes,
     Operation,
     ReadSet,
@@ -86,6 +87,8 @@ def prepare(log: DeltaLog, base: Snapshot, point: RestorePoint) -> Restoration:
     Raises:
         VersionNotFoundError: the log does not have the version.
         DataFileMissingError: data files of the version are gone.
+        DataFileChangedError: a data file is another one than the log names.
+        CorruptLogError: a version checksum contradicts the version.
         UnsupportedStatementError: the restored table is append-only, and rows would be removed.
         UnsupportedFeatureError: the table needs a feature to be written that this engine does not have.
         ConcurrentModificationError: a VACUUM is running, and files to be restored were removed longer ago than the
@@ -93,6 +96,9 @@ def prepare(log: DeltaLog, base: Snapshot, point: RestorePoint) -> Restoration:
     """
     check_writable(base.protocol, base.table, base.metadata)
     then = log.snapshot_at(point.version)
+    then.check_undoubted()
+    # The restored version does not rest on what the newest one lost, so this is a way out of the damage.
+    base = replace(base, doubt=None)
     back = then.files.filter(pc.invert(_is_among(then.files, base.files)))
     gone = base.files.filter(pc.invert(_is_among(base.files, then.files)))
     adds = tuple(replace(add, data_change=True) for add in then.add_files(back))
@@ -195,6 +201,7 @@ def _check_there(log: DeltaLog, base: Snapshot, then: Snapshot, adds: Sequence[A
             version=base.version,
             details={"version": then.version, "files": tuple(missing[:_FILES_NAMED]), "missing": len(missing)},
         )
+    log.guard.check(log.store, active_files.files_table(adds), then.metadata, base.table, then.version)
 
 
 def _expired(log: DeltaLog, base: Snapshot, back: pa.Table) -> bool:
@@ -245,5 +252,11 @@ def _operation(point: RestorePoint, then: Snapshot, back: pa.Table, gone: pa.Tab
         "removedFilesSize": active_files.size(gone),
         "restoredFilesSize": active_files.size(back),
     }
-    named = {"version": point.version if point.timestamp is None else None, "timestamp": point.timestamp}
+    named: dict[str, Json] = {
+        "version": point.version if point.timestamp is None else None,
+        "timestamp": point.timestamp,
+    }
+    if point.timestamp is not None:
+        # What a time means to the log may change, when commits are cleaned up or files are copied.
+        named[RESTORED_VERSION] = point.version
     return Operation(RESTORE_OPERATION, named, as_strings(metrics))

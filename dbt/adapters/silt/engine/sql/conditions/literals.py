@@ -154,9 +154,19 @@ _SHORT_DECIMAL: Final = 18
 _MAX_PRECISION: Final = 38
 
 
+def _as_decimal(text: str) -> Decimal | None:
+    """The number; None where its exponent is beyond what Python holds."""
+    try:
+        return Decimal(text)
+    except ArithmeticError:
+        return None
+
+
 def _exact(text: str) -> Decimal | None:
     """The number that a decimal or double literal is, where an integer compares with it exactly."""
-    number = Decimal(text)
+    number = _as_decimal(text)
+    if number is None:
+        return None
     is_short = len(number.as_tuple().digits) <= _SHORT_DECIMAL and abs(number.adjusted()) <= _SHORT_DECIMAL
     return number if is_short and abs(number) < _EXACT_DOUBLES else None
 
@@ -175,10 +185,11 @@ def _integral(text: str, column: DataType, time_zone: str) -> Value | None:
 
 def _decimal(text: str, column: DataType, _time_zone: str) -> Value | None:
     """Exact where one decimal type holds all values of the column and the literal."""
-    number = Decimal(text)
-    _, digits, exponent = number.as_tuple()
-    if not isinstance(column, DecimalType) or not isinstance(exponent, int):
+    number = _as_decimal(text)
+    if number is None or not isinstance(column, DecimalType):
         return None
+    _, digits, exponent = number.as_tuple()
+    assert isinstance(exponent, int)
     scale = max(0, -exponent)
     whole = max(len(digits) + exponent, 0)
     if "." not in text:

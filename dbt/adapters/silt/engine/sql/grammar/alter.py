@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.sql.ast import (
     AddColumns,
     AddConstraint,
@@ -99,11 +100,30 @@ def _new_column(cursor: Cursor) -> NewColumn:
             column = replace(column, comment=cursor.string())
         elif cursor.take("DEFAULT"):
             column = replace(column, default=cursor.until(",", "COMMENT", "FIRST", "AFTER", what="a default value"))
+        elif cursor.take("GENERATED"):
+            column = replace(column, generated=_generated(cursor))
         elif cursor.at_any("FIRST", "AFTER"):
             column = replace(column, position=_position(cursor))
         elif not cursor.take("NULL"):
-            raise cursor.expected("a comma, NOT NULL, COMMENT, FIRST or AFTER")
+            raise cursor.expected("a comma, NOT NULL, COMMENT, DEFAULT, GENERATED, FIRST or AFTER")
     return column
+
+
+def _generated(cursor: Cursor) -> str:
+    """What follows GENERATED: ALWAYS AS (expression).
+
+    Raises:
+        UnsupportedStatementError: it is an identity column.
+    """
+    first = cursor.at_token
+    if (cursor.take("ALWAYS") or cursor.take("BY", "DEFAULT")) and cursor.at("AS", "IDENTITY"):
+        raise UnsupportedStatementError(
+            "an identity column cannot be added to a table: its rows have no numbers",
+            remedy="Re-create the table with `create or replace table ... as select`",
+        )
+    cursor.at_token = first
+    cursor.expect("ALWAYS", "AS")
+    return cursor.group().strip()
 
 
 def _position(cursor: Cursor) -> Position:
@@ -167,6 +187,11 @@ def _change_column(cursor: Cursor, table: Name) -> Statement:
         cursor.at_token -= 2 * len(path) - 1
         return _alter_columns(cursor, table)
     column = _new_column(cursor)
+    if column.generated is not None:
+        raise UnsupportedStatementError(
+            f"the column `{'.'.join(path)}` is there, and cannot become a generated one",
+            remedy="Add a generated column under another name",
+        )
     new_name = None if column.path[-1] == path[-1] else column.path[-1]
     change = ColumnChange(path, new_name, column.type, column.comment, None, column.position)
     return AlterColumns(text=cursor.statement, table=table, changes=(change,))

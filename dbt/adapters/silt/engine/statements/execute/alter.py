@@ -12,7 +12,7 @@ from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.table.keys import constraint_names
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import ObjectKind, OnObject, OnTable
-from dbt.adapters.silt.engine.statements.execute.constraints import named
+from dbt.adapters.silt.engine.statements.execute.constraints import kept, named
 from dbt.adapters.silt.engine.statements.execute.functions import refuse_calls
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseView
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
@@ -24,7 +24,15 @@ def add_columns(context: Context, statement: ast.AddColumns) -> Result:
     """ALTER TABLE ... ADD COLUMNS."""
     for column in statement.columns:
         refuse_calls(context, column.default, "a column's default", ".".join(statement.table))
-    columns = tuple(replace(column, default=_default(column.default)) for column in statement.columns)
+        refuse_calls(context, column.generated, f"the generated column `{column.path[-1]}`", ".".join(statement.table))
+    columns = tuple(
+        replace(
+            column,
+            default=_default(context, column.default),
+            generated=None if column.generated is None else context.kept(column.generated),
+        )
+        for column in statement.columns
+    )
     return _altered(
         context,
         statement,
@@ -49,10 +57,14 @@ def alter_columns_(context: Context, statement: ast.AlterColumns) -> Result:
     """ALTER TABLE ... ALTER | CHANGE | RENAME COLUMN."""
     for change in statement.changes:
         refuse_calls(context, change.default, "a column's default", ".".join(statement.table))
+    changes = tuple(
+        replace(change, default=None if change.default is None else context.kept(change.default))
+        for change in statement.changes
+    )
     return _altered(
         context,
         statement,
-        lambda target: alter_columns.change_columns(context.spark, target, statement.changes, context.settings),
+        lambda target: alter_columns.change_columns(context.spark, target, changes, context.settings),
     )
 
 
@@ -87,7 +99,7 @@ def add_constraint(context: Context, statement: ast.AddConstraint) -> Result:
 
     def add(target: Target) -> Outcome:
         taken = constraint_names(target.snapshot.metadata.configuration)
-        found = named((statement.constraint,), context.namespace, target.name, taken)
+        found = named(kept(context, (statement.constraint,)), context.namespace, target.name, taken)
         if found.keys:
             return alter.add_keys(target, found.keys, context.settings)
         [(name, condition)] = found.checks.items()
@@ -152,6 +164,6 @@ def _altered(context: Context, statement: OnTable | OnObject, command: Callable[
     )
 
 
-def _default(text: str | None) -> str | None:
+def _default(context: Context, text: str | None) -> str | None:
     """The default of a column; null is none."""
-    return None if text is None or text.strip().lower() == "null" else text
+    return None if text is None or text.strip().lower() == "null" else context.kept(text)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.table.keys import Key, KeyKind
 from dbt.adapters.silt.engine.sql.ast import Constraint, ConstraintKind, Name
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
+from dbt.adapters.silt.engine.statements.steps.context import Context
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,14 @@ class Constraints:
 
     checks: dict[str, str]
     keys: dict[str, Key]
+
+
+def kept(context: Context, constraints: Iterable[Constraint]) -> list[Constraint]:
+    """The constraints, their conditions as the table keeps them."""
+    return [
+        each if each.condition is None else replace(each, condition=context.kept(each.condition))
+        for each in constraints
+    ]
 
 
 def named(

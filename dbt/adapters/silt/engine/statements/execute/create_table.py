@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
@@ -12,7 +13,7 @@ from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.sql import ast
-from dbt.adapters.silt.engine.statements.execute.constraints import named
+from dbt.adapters.silt.engine.statements.execute.constraints import kept, named
 from dbt.adapters.silt.engine.statements.execute.functions import refuse_calls
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
@@ -114,10 +115,16 @@ def _refuse_functions(context: Context, statement: ast.CreateTable, table: str) 
         refuse_calls(context, constraint.condition, "a check constraint", table)
 
 
+def _kept(context: Context, column: ast.ColumnDefinition) -> ast.ColumnDefinition:
+    default = None if column.default is None else context.kept(column.default)
+    generated = None if column.generated is None else context.kept(column.generated)
+    return replace(column, default=default, generated=generated)
+
+
 def _definition(context: Context, statement: ast.CreateTable, table: str) -> Definition:
-    constraints = named(statement.constraints, context.namespace, table)
+    constraints = named(kept(context, statement.constraints), context.namespace, table)
     return Definition(
-        columns=statement.columns,
+        columns=tuple(_kept(context, column) for column in statement.columns),
         partition_columns=statement.partitioned_by,
         comment=statement.comment,
         properties=statement.properties,

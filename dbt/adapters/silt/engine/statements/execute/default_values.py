@@ -1,19 +1,24 @@
-"""Replaces the word DEFAULT among the values of an INSERT."""
+"""Replaces the word DEFAULT among the values of an INSERT, and in the list of its SELECT."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
 from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
 from dbt.adapters.silt.engine.sql.cursor import Cursor
+from dbt.adapters.silt.engine.sql.grammar.ctes import take_ctes
+from dbt.adapters.silt.engine.sql.query.edits import Edit, edited
+from dbt.adapters.silt.engine.sql.query.quotes import for_any_session
+from dbt.adapters.silt.engine.sql.spans import Tokens
 from dbt.adapters.silt.engine.sql.tokens import tokenize
 
 _DEFAULT = "DEFAULT"
 
 
 def with_defaults(query: str, columns: Sequence[str], schema: StructType, table: str) -> tuple[str, tuple[str, ...]]:
-    """VALUES with each DEFAULT written out, and the columns that its values are then for.
+    """VALUES or SELECT with each DEFAULT written out, and the columns that its values are then for.
 
     The values of a generated column are left out, so that they are computed. A query of another kind stays as it is.
 
@@ -21,10 +26,13 @@ def with_defaults(query: str, columns: Sequence[str], schema: StructType, table:
         columns: the table's columns that the query's are for.
 
     Raises:
-        InvalidStatementError: a generated column is DEFAULT in some rows and has a value in others.
+        InvalidStatementError: a generated column is DEFAULT in some rows and has a value in others; or which column a
+            DEFAULT of a SELECT is for cannot be said.
     """
     rows = _rows(query)
-    if rows is None or not any(_is_default(value) for row in rows for value in row):
+    if rows is None:
+        return _with_defaults_in_list(query, columns, schema, table)
+    if not any(_is_default(value) for row in rows for value in row):
         return query, tuple(columns)
     if any(len(row) != len(columns) for row in rows):
         return query, tuple(columns)
@@ -32,6 +40,111 @@ def with_defaults(query: str, columns: Sequence[str], schema: StructType, table:
     kept = [place for place, field in enumerate(fields) if not _is_computed(field, [row[place] for row in rows], table)]
     texts = (", ".join(_written(row[place], fields[place]) for place in kept) for row in rows)
     return "VALUES " + ", ".join(f"({text})" for text in texts), tuple(columns[place] for place in kept)
+
+
+def with_named_defaults(query: str, schema: StructType, table: str) -> str:
+    """As `with_defaults`, for a SELECT whose own names say which columns its values are for.
+
+    Raises:
+        InvalidStatementError: a DEFAULT has no name.
+    """
+    edits = []
+    items = _list(query)
+    for place, item in enumerate(items):
+        if item.is_default:
+            if item.alias is None:
+                raise _not_placed("a DEFAULT has no name", table)
+            field = schema.require(item.alias, table)
+            generated = field.generation_expression is not None
+            edits.append(_left_out(items, place) if generated else Edit(item.start, item.value_end, _default_of(field)))
+    return edited(query, edits)
+
+
+def _with_defaults_in_list(
+    query: str, columns: Sequence[str], schema: StructType, table: str
+) -> tuple[str, tuple[str, ...]]:
+    items = _list(query)
+    edits, kept = [], list(columns)
+    for place, item in reversed(list(enumerate(items))):
+        if not item.is_default:
+            continue
+        if any(before.is_star for before in items[:place]):
+            raise _not_placed("there is a star before DEFAULT", table)
+        if place >= len(columns):
+            return query, tuple(columns)
+        field = schema.require(columns[place], table)
+        if field.generation_expression is None:
+            edits.append(Edit(item.start, item.value_end, _default_of(field)))
+        else:
+            edits.append(_left_out(items, place))
+            del kept[place]
+    return edited(query, edits), tuple(kept)
+
+
+@dataclass(frozen=True)
+class _Item:
+    """One item of a SELECT list: its span, and where its value ends, behind which its alias stands."""
+
+    start: int
+    end: int
+    value_end: int
+    is_default: bool
+    is_star: bool
+    alias: str | None
+
+
+def _list(query: str) -> list[_Item]:
+    """The items of a SELECT's list; none for any other query."""
+    cursor = Cursor(query, tokenize(query))
+    if cursor.at("WITH"):
+        take_ctes(cursor)
+    items: list[_Item] = []
+    if not cursor.take("SELECT"):
+        return items
+    cursor.take_any("ALL", "DISTINCT")
+    while not cursor.at_end:
+        first = cursor.at_token
+        cursor.until(",", *_AFTER_LIST, what="a value")
+        items.append(_item(cursor.tokens[first : cursor.at_token]))
+        if not cursor.take(","):
+            break
+    return items
+
+
+def _item(tokens: Tokens) -> _Item:
+    first, last = tokens[0], tokens[-1]
+    words = [token.word for token in tokens]
+    is_default = words[0] == _DEFAULT and (len(tokens) == 1 or (last.is_identifier and words[1:-1] in ([], ["AS"])))
+    alias = last.identifier if is_default and len(tokens) > 1 else None
+    value_end = first.end if is_default else last.end
+    is_star = words[0] == "*" or ("." in words and "*" in words[words.index(".") + 1 :][:1])
+    return _Item(first.start, last.end, value_end, is_default, is_star, alias)
+
+
+def _left_out(items: Sequence[_Item], place: int) -> Edit:
+    """Takes an item out of the list, with the comma next to it."""
+    item = items[place]
+    if place + 1 < len(items):
+        return Edit(item.start, items[place + 1].start, "")
+    return Edit(items[place - 1].end if place else item.start, item.end, "")
+
+
+def _not_placed(problem: str, table: str) -> InvalidStatementError:
+    return InvalidStatementError(
+        f"{problem}, so that nothing says which column it is for",
+        remedy="Name the columns, or leave out of the INSERT those that are to have their defaults",
+        table=table,
+    )
+
+
+def _default_of(field: StructField) -> str:
+    return f"cast(({for_any_session(field.default)}\n) as {field.type.sql_name})"
+
+
+_AFTER_LIST = (
+    "FROM WHERE GROUP HAVING ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET WINDOW QUALIFY LATERAL UNION INTERSECT EXCEPT "
+    "MINUS |>"
+).split()
 
 
 def _rows(query: str) -> list[tuple[str, ...]] | None:
@@ -73,4 +186,4 @@ def _is_computed(field: StructField, values: Sequence[str], table: str) -> bool:
 
 
 def _written(value: str, field: StructField) -> str:
-    return f"cast(({field.default}) as {field.type.sql_name})" if _is_default(value) else value
+    return _default_of(field) if _is_default(value) else value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.commands.tables import describe
 from dbt.adapters.silt.engine.commands.tables.describe import Answer
@@ -76,16 +75,7 @@ def schema_of(context: Context, name: Name, meaning: Meaning) -> StructType:
         return meaning.log.snapshot().schema
     written = ".".join(quote(part) for part in name)
     schema = kernel_schema(context.dataframe(f"select * from {written}").schema)
-    return _commented(schema, meaning.view) if isinstance(meaning, WarehouseView) else schema
-
-
-def _commented(schema: StructType, view: View) -> StructType:
-    comments = {column.name.lower(): column.comment for column in view.columns if column.comment is not None}
-    fields = (
-        field.with_metadata(comment=comments[field.name.lower()]) if field.name.lower() in comments else field
-        for field in schema
-    )
-    return StructType(tuple(fields))
+    return meaning.view.commented(schema) if isinstance(meaning, WarehouseView) else schema
 
 
 def _column(context: Context, statement: ast.DescribeTable, schema: StructType) -> Result:

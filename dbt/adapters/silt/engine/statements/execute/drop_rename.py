@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dbt.adapters.silt.engine.kernel.errors import (
+    InvalidStatementError,
     RelationNotFoundError,
     UnsupportedStatementError,
 )
 from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.statements.execute.views import drop_temporary
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.pass_to_spark import pass_to_spark
 
@@ -14,7 +16,9 @@ _NOTHING = Result()
 
 
 def drop_table(context: Context, statement: ast.DropTable) -> Result:
-    """DROP TABLE: the log ends, the folder goes."""
+    """DROP TABLE: the log ends, the folder goes. A temporary view of that name goes first, as in Spark."""
+    if drop_temporary(context, statement.table):
+        return _NOTHING
     if ast.is_path(statement.table):
         raise UnsupportedStatementError(
             "a table that is named by its path cannot be dropped",
@@ -30,6 +34,8 @@ def drop_table(context: Context, statement: ast.DropTable) -> Result:
 
 def rename(context: Context, statement: ast.Rename) -> Result:
     """ALTER TABLE | VIEW ... RENAME TO; a new name without a schema stays in the old one's."""
+    if context.namespace.is_temporary(statement.name):
+        return _rename_temporary(context, statement)
     old = context.namespace.name_in_warehouse(statement.name)
     if old is None:
         return pass_to_spark(context, statement)
@@ -43,4 +49,20 @@ def rename(context: Context, statement: ast.Rename) -> Result:
     if entry is None or entry.kind.value != statement.kind.value:
         raise RelationNotFoundError(f"there is no such {statement.kind.value}", table=str(old))
     context.catalog.rename(old, target)
+    return _NOTHING
+
+
+def _rename_temporary(context: Context, statement: ast.Rename) -> Result:
+    """A temporary view that is kept here is renamed here; Spark renames its own."""
+    kept = context.namespace.temporary.get(statement.name[0].lower())
+    if kept is None:
+        return pass_to_spark(context, statement)
+    new = statement.new_name
+    if len(new) != 1 or context.namespace.is_temporary(new):
+        raise InvalidStatementError(
+            f"a temporary view cannot be renamed to `{'.'.join(new)}`",
+            table=statement.name[0],
+            remedy="Give a name without a schema, which no other temporary view has",
+        )
+    context.namespace.temporary[new[0].lower()] = context.namespace.temporary.pop(statement.name[0].lower())
     return _NOTHING

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dbt.adapters.silt.engine.catalog.documents import Function, PythonHandler
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.spark import python_function
@@ -108,8 +110,8 @@ def _function(context: Context, name: RelationName, statement: ast.CreateFunctio
         )
     return Function(
         name=name,
-        parameters=statement.parameters,
-        body=statement.body,
+        parameters=tuple(_kept(context, parameter) for parameter in statement.parameters),
+        body=statement.body if language.name == "PYTHON" else context.kept(statement.body),
         returns=statement.returns,
         deterministic=statement.deterministic,
         python=_handler(name, statement),
@@ -117,6 +119,11 @@ def _function(context: Context, name: RelationName, statement: ast.CreateFunctio
         current_database=context.namespace.database,
         current_schema=context.namespace.schema,
     )
+
+
+def _kept(context: Context, parameter: ast.Parameter) -> ast.Parameter:
+    default = None if parameter.default is None else context.kept(parameter.default)
+    return replace(parameter, default=default)
 
 
 def _handler(name: RelationName, statement: ast.CreateFunction) -> PythonHandler | None:

@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import InsertMode
-from dbt.adapters.silt.engine.statements.execute.default_values import with_defaults
+from dbt.adapters.silt.engine.statements.execute.default_values import with_defaults, with_named_defaults
 from dbt.adapters.silt.engine.statements.resolve.merge_keys import MergeSides, merge_keys
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
@@ -117,7 +117,7 @@ def _placement(statement: ast.Insert) -> Placement:
 def _with_defaults(query: str, placement: Placement, target: Target) -> tuple[str, Placement]:
     """The query with DEFAULT written out, and the columns that it is then for."""
     if placement.by_name:
-        return query, placement
+        return with_named_defaults(query, target.snapshot.schema, target.name), placement
     constants = {name.lower() for name in placement.constants}
     schema = target.snapshot.schema
     columns = placement.columns or tuple(name for name in schema.names if name.lower() not in constants)

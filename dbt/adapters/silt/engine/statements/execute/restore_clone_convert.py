@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timezone
 
 from dbt.adapters.silt.engine.commands.maintenance import restore as restoring
 from dbt.adapters.silt.engine.commands.spark.types import column_type
@@ -12,6 +11,7 @@ from dbt.adapters.silt.engine.commands.tables import convert as converting
 from dbt.adapters.silt.engine.commands.tables.clone import CloneOptions, CloneSource
 from dbt.adapters.silt.engine.commands.tables.table_location import TableLocation
 from dbt.adapters.silt.engine.commands.target import Outcome
+from dbt.adapters.silt.engine.kernel.clock import utc_text
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -116,5 +116,5 @@ def _restore_point(context: Context, log: DeltaLog, to: TimeTravel) -> RestorePo
     if to.timestamp is None:
         return RestorePoint(time_travel.version_of(context.namespace, log, to))
     moment_ms = time_travel.moment(context.namespace, to.timestamp)
-    text = datetime.fromtimestamp(moment_ms / 1000, timezone.utc).isoformat(" ", "milliseconds")
+    text = utc_text(moment_ms, "+00:00", "milliseconds")
     return RestorePoint(log.version_at(moment_ms, or_newest=True), text)

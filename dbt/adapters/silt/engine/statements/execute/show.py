@@ -134,8 +134,8 @@ def _partitions(context: Context, statement: ast.Show) -> Answer | None:
 
 
 def _or_null(partition_value: str | None) -> str:
-    """As Spark shows it."""
-    return "null" if partition_value is None else partition_value
+    """As Spark shows it; an empty text means null."""
+    return partition_value or "null"
 
 
 def _functions(context: Context, statement: ast.Show) -> Answer | None:

@@ -12,7 +12,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedStatementError,
 )
 from dbt.adapters.silt.engine.sql import ast
-from dbt.adapters.silt.engine.sql.ast import CreateMode, ViewScope
+from dbt.adapters.silt.engine.sql.ast import CreateMode, Name, ViewScope
 from dbt.adapters.silt.engine.sql.query.references import table_references
 from dbt.adapters.silt.engine.statements.resolve.namespace import TemporaryView
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
@@ -50,10 +50,10 @@ def alter_view_query(context: Context, statement: ast.AlterViewQuery) -> Result:
     if name is None:
         return pass_with_query(context, statement, statement.query)
     view = context.catalog.view(name)
-    _columns_of(context, name, statement.query)
+    _check_columns(str(name), (), _columns_of(context, name, statement.query))
     changed = replace(
         view,
-        text=statement.query,
+        text=context.kept(statement.query),
         columns=(),
         current_database=context.namespace.database,
         current_schema=context.namespace.schema,
@@ -64,13 +64,21 @@ def alter_view_query(context: Context, statement: ast.AlterViewQuery) -> Result:
 
 def drop_view(context: Context, statement: ast.DropView) -> Result:
     """DROP VIEW: a temporary one of that name first."""
-    if len(statement.name) == 1 and context.namespace.temporary.pop(statement.name[0].lower(), None) is not None:
+    if drop_temporary(context, statement.name):
         return _NOTHING
     name = context.namespace.name_in_warehouse(statement.name)
-    if name is None or context.namespace.is_temporary(statement.name):
+    if name is None:
         return pass_to_spark(context, statement)
     context.catalog.drop_view(name, if_exists=statement.if_exists)
     return _NOTHING
+
+
+def drop_temporary(context: Context, name: Name) -> bool:
+    """Drops the temporary view of that name; returns whether there was one. A relation that stays is then not meant."""
+    if len(name) != 1:
+        return False
+    kept = context.namespace.temporary.pop(name[0].lower(), None)
+    return kept is not None or context.spark.catalog.dropTempView(name[0])
 
 
 def _create_temporary_view(context: Context, statement: ast.CreateView) -> Result:
@@ -89,9 +97,9 @@ def _create_temporary_view(context: Context, statement: ast.CreateView) -> Resul
     if statement.mode is CreateMode.CREATE and context.namespace.is_temporary(statement.name):
         raise RelationExistsError("there is a temporary view of that name", table=statement.name[0])
     columns = tuple(column.name for column in statement.columns)
-    _check_column_count(statement.name[0], columns, context.spark.sql(resolved.texts[0]).columns)
+    _check_columns(statement.name[0], columns, context.spark.sql(resolved.texts[0]).columns)
     context.spark.catalog.dropTempView(statement.name[0])
-    context.namespace.temporary[statement.name[0].lower()] = TemporaryView(statement.query, columns)
+    context.namespace.temporary[statement.name[0].lower()] = TemporaryView(context.kept(statement.query), columns)
     return _NOTHING
 
 
@@ -106,7 +114,7 @@ def _check_view_query(context: Context, name: RelationName, statement: ast.Creat
                 remedy="Create a temporary view, or a table",
             )
     columns = tuple(column.name for column in statement.columns)
-    _check_column_count(str(name), columns, _columns_of(context, name, statement.query))
+    _check_columns(str(name), columns, _columns_of(context, name, statement.query))
 
 
 def _columns_of(context: Context, name: RelationName, query: str) -> list[str]:
@@ -114,17 +122,27 @@ def _columns_of(context: Context, name: RelationName, query: str) -> list[str]:
     return context.frame(context.resolver.query(query, name)).columns
 
 
-def _check_column_count(name: str, columns: tuple[str, ...], found: list[str]) -> None:
+def _check_columns(name: str, columns: tuple[str, ...], found: list[str]) -> None:
     if columns and len(columns) != len(found):
         raise InvalidStatementError(
             f"the view names {len(columns)} columns and its query gives {len(found)}", table=name
         )
+    seen: dict[str, str] = {}
+    for column in columns or found:
+        if column.lower() in seen:
+            both = " and ".join(f"`{each}`" for each in dict.fromkeys((seen[column.lower()], column)))
+            raise InvalidStatementError(
+                f"two columns of the view have the name {both}: names are the same in any case",
+                remedy="Give one of them another name, by AS or in the view's list of columns",
+                table=name,
+            )
+        seen[column.lower()] = column
 
 
 def _view(context: Context, name: RelationName, statement: ast.CreateView) -> View:
     return View(
         name=name,
-        text=statement.query,
+        text=context.kept(statement.query),
         columns=statement.columns,
         comment=statement.comment,
         properties=statement.properties,

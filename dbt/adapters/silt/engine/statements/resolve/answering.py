@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType
+from dbt.adapters.silt.engine.kernel.table.schema import DataType, PrimitiveType
 from dbt.adapters.silt.engine.statements.resolve import metadata_answers
 from dbt.adapters.silt.engine.statements.resolve.expansion import ExpandedQuery, Table, View
 from dbt.adapters.silt.engine.statements.resolve.metadata_answers import Answer
@@ -67,11 +68,17 @@ class Answering:
             return answer
         spark = self.session.spark
         (member,) = kernel_schema(spark.sql(f"select {answer.sql} as value").schema)
-        if member.type == PrimitiveType("timestamp"):
-            # As a Python value it would go through the machine's time zone.
-            value = constant(self.session, f"unix_micros({answer.sql})", "bigint")
-            value = _EPOCH + timedelta(microseconds=value) if isinstance(value, int) else None
-        else:
-            value = spark.sql(f"select {answer.sql}").collect()[0][0]
+        try:
+            value = self._value(answer.sql, member.type)
+        except (OverflowError, ValueError):  # a time outside the years 1 to 9999
+            return answer
         text = metadata_answers.literal(value, member.type)
         return answer if text is None else replace(answer, sql=text)
+
+    def _value(self, sql: str, data_type: DataType) -> Any:
+        """The value of an expression of literals."""
+        if data_type != PrimitiveType("timestamp"):
+            return self.session.spark.sql(f"select {sql}").collect()[0][0]
+        # As a Python value it would go through the machine's time zone.
+        value = constant(self.session, f"unix_micros({sql})", "bigint")
+        return _EPOCH + timedelta(microseconds=value) if isinstance(value, int) else None

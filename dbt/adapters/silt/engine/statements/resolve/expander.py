@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from dbt.adapters.silt.engine.catalog.documents import Function
 from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
+from dbt.adapters.silt.engine.commands.spark.session_quotes import quotes_for
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
 from dbt.adapters.silt.engine.sql.ast import TimeTravel
+from dbt.adapters.silt.engine.sql.query.quotes import for_session
 from dbt.adapters.silt.engine.sql.query.scans import Reference
 from dbt.adapters.silt.engine.statements.resolve import table_changes_function, time_travel
 from dbt.adapters.silt.engine.statements.resolve.expansion import (
@@ -87,7 +89,7 @@ class Expander:
                 remedy="Set `python_functions: true` in the profile to allow them; "
                 "all who can write the warehouse can then run code",
             )
-        body = function.body if function.python is None else ""
+        body = self._at_rest(function.body) if function.python is None else ""
         return FunctionCall(self.query(SqlFragment(body), scope, (*inside, key)), function)
 
     def _reference(self, reference: Reference, namespace: Namespace, inside: tuple[str, ...]) -> Child | None:
@@ -133,11 +135,15 @@ class Expander:
 
     def _view(self, meaning: WarehouseView | TemporaryView, namespace: Namespace, inside: tuple[str, ...]) -> View:
         if isinstance(meaning, TemporaryView):
-            return View(self._inner(meaning.text, meaning.text, namespace, inside), (), meaning.columns)
+            return View(self._inner(self._at_rest(meaning.text), meaning.text, namespace, inside), (), meaning.columns)
         view = meaning.view
         scope = namespace.within(view.current_database, view.current_schema)
         columns = tuple(column.name for column in view.columns)
-        return View(self._inner(view.text, str(view.name), scope, inside), full_name(view.name), columns)
+        return View(self._inner(self._at_rest(view.text), str(view.name), scope, inside), full_name(view.name), columns)
+
+    def _at_rest(self, text: str) -> str:
+        """A text that the catalog keeps, as the session reads it."""
+        return for_session(text, quotes_for(self.session.spark, text))
 
     def _inner(self, text: str, key: str, namespace: Namespace, inside: tuple[str, ...]) -> ExpandedQuery:
         """The text of a view, expanded; `key` tells the view from those that it is in."""

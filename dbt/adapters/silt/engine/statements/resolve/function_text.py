@@ -8,6 +8,7 @@ from dbt.adapters.silt.engine.catalog.documents import Function, PythonHandler
 from dbt.adapters.silt.engine.commands.spark.python_function import PythonCode
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql.ast import Parameter
+from dbt.adapters.silt.engine.sql.query.quotes import for_any_session
 from dbt.adapters.silt.engine.sql.query.references import rewrite
 from dbt.adapters.silt.engine.sql.query.scanned_text import ScannedText, scanned
 
@@ -85,5 +86,5 @@ def _parameter_line(parameter: Parameter) -> str:
 
 
 def _parameter(parameter: Parameter) -> str:
-    default = "" if parameter.default is None else f" DEFAULT {parameter.default}"
+    default = "" if parameter.default is None else f" DEFAULT {for_any_session(parameter.default)}"
     return f"{quote(parameter.name)} {parameter.type}{default}"

@@ -1,22 +1,58 @@
 """The schema `information_schema` of each database of the warehouse: the catalog as rows that a query can read.
 
-It has the relations `tables`, `views` and `schemata` of the SQL standard, with the columns that say what there is.
-A schema of the warehouse that really has this name comes first.
+It has the relations `tables`, `views`, `columns` and `schemata` of the SQL standard, with the columns that say what
+there is. A schema of the warehouse that really has this name comes first.
+
+What costs a look into a table's log, or an analysis of a view's query, is looked up for those relations only that the
+query's own conditions leave, and for those columns only that it may use.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationKind
-from dbt.adapters.silt.engine.kernel.errors import RelationNotFoundError
+from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationEntry, RelationKind
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.commands.spark.types import text_length
+from dbt.adapters.silt.engine.kernel.errors import NotATableError, RelationNotFoundError, TableDamagedError
+from dbt.adapters.silt.engine.kernel.files.row_counts import row_count
+from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression, may_be_true
+from dbt.adapters.silt.engine.kernel.table.schema import (
+    CURRENT_DEFAULT,
+    DecimalType,
+    PrimitiveType,
+    StructField,
+    StructType,
+)
 from dbt.adapters.silt.engine.sql.ast import Name
+from dbt.adapters.silt.engine.sql.spans import Tokens
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 
 SCHEMA = "information_schema"
+
+ViewColumns = Callable[[RelationName], StructType | None]
+"""Gives the columns of a view; None where its query cannot be analysed."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a query asks of a relation.
+
+    Attributes:
+        predicate: what a row must fulfil to have a part in the query's result.
+        row_count: whether the query may use the column `row_count`.
+    """
+
+    predicate: Expression = TRUE
+    row_count: bool = True
+
+    def of(self, **row: str) -> bool:
+        """Whether a row with these values, among others, may be asked for."""
+        return may_be_true(self.predicate, row)
 
 
 @dataclass(frozen=True)
@@ -26,11 +62,20 @@ class Listing:
     database: str
     relation: str
 
-    def rows(self, catalog: Catalog) -> pa.Table:
-        """What the catalog holds now."""
+    @property
+    def schema(self) -> StructType:
+        names = _RELATIONS[self.relation][0]
+        return StructType(tuple(StructField(name, PrimitiveType(_KINDS.get(name, "string"))) for name in names))
+
+    def rows(self, catalog: Catalog, asked: Asked, view_columns: ViewColumns) -> pa.Table:
+        """What the catalog holds now, of what is asked for at least.
+
+        Raises:
+            SiltError: the log of a table whose columns are asked for cannot be read.
+        """
         columns, found = _RELATIONS[self.relation]
-        rows = list(found(catalog, self.database))
-        schema = pa.schema([(name, pa.string()) for name in columns])
+        rows = found(_Source(catalog, self.database, asked, view_columns))
+        schema = pa.schema([(name, _ARROW[_KINDS.get(name, "string")]) for name in columns])
         return pa.Table.from_pylist([dict(zip(columns, row, strict=True)) for row in rows], schema)
 
 
@@ -53,27 +98,133 @@ def listing(name: Name, namespace: Namespace) -> Listing | None:
     return Listing(database, relation)
 
 
-def _tables(catalog: Catalog, database: str) -> Iterator[tuple[str, ...]]:
+def asked(text: Tokens, predicate: Expression) -> Asked:
+    """What the text asks of a relation that it names.
+
+    Args:
+        predicate: what a row must fulfil to have a part in its result.
+    """
+    words = {token.identifier.lower() for token in text if token.is_identifier}
+    # Without a star, all columns are still used by position where a query begins with FROM, or is TABLE.
+    by_position = any(
+        token.word == "TABLE" or (token.word == "FROM" and (not index or text[index - 1].word == "("))
+        for index, token in enumerate(text)
+    )
+    return Asked(predicate, "row_count" in words or by_position or any(token.word == "*" for token in text))
+
+
+@dataclass(frozen=True)
+class _Source:
+    catalog: Catalog
+    database: str
+    asked: Asked
+    view_columns: ViewColumns
+
+    def relations(self) -> Iterator[RelationEntry]:
+        """The tables and views that are asked for."""
+        for each in self.catalog.all_relations(self.database):
+            if self.asked.of(**dict(zip(_NAME, _parts(each.name), strict=True))):
+                yield each
+
+    def columns(self, entry: RelationEntry) -> StructType:
+        """The columns of a relation; none where it is gone by now, or is a view that cannot be read."""
+        if entry.kind is RelationKind.VIEW:
+            return self.catalog.view(entry.name).commented(self.view_columns(entry.name) or StructType())
+        with contextlib.suppress(RelationNotFoundError, NotATableError):
+            return self.catalog.table(entry.name).snapshot().schema
+        return StructType()
+
+    def row_count(self, entry: RelationEntry) -> int | None:
+        if entry.kind is not RelationKind.TABLE or not self.asked.row_count:
+            return None
+        with contextlib.suppress(RelationNotFoundError, TableDamagedError):
+            return row_count(self.catalog.table(entry.name).snapshot().files)
+        return None
+
+
+_Row = tuple[str | int | None, ...]
+
+
+def _tables(source: _Source) -> Iterator[_Row]:
     kinds = {RelationKind.TABLE: "BASE TABLE", RelationKind.VIEW: "VIEW"}
-    for each in catalog.all_relations(database):
-        yield each.name.database, each.name.schema, each.name.identifier, kinds[each.kind]
+    for each in source.relations():
+        if source.asked.of(table_type=kinds[each.kind]):
+            yield (*_parts(each.name), kinds[each.kind], source.row_count(each))
 
 
-def _views(catalog: Catalog, database: str) -> Iterator[tuple[str, ...]]:
-    for each in catalog.all_relations(database):
+def _views(source: _Source) -> Iterator[_Row]:
+    for each in source.relations():
         if each.kind is RelationKind.VIEW:
-            yield each.name.database, each.name.schema, each.name.identifier, catalog.view(each.name).text
+            yield (*_parts(each.name), source.catalog.view(each.name).text)
 
 
-def _schemata(catalog: Catalog, database: str) -> Iterator[tuple[str, ...]]:
-    for schema in catalog.schemas(database):
-        yield database, schema
+def _columns(source: _Source) -> Iterator[_Row]:
+    for each in source.relations():
+        for position, member in enumerate(source.columns(each), 1):
+            yield (*_parts(each.name), member.name, position, *_facts(member))
 
 
-_Rows = Callable[[Catalog, str], Iterator[tuple[str, ...]]]
+def _schemata(source: _Source) -> Iterator[_Row]:
+    for schema in source.catalog.schemas(source.database):
+        yield source.database, schema
 
-_RELATIONS: Mapping[str, tuple[tuple[str, ...], _Rows]] = {
-    "tables": (("table_catalog", "table_schema", "table_name", "table_type"), _tables),
-    "views": (("table_catalog", "table_schema", "table_name", "view_definition"), _views),
+
+def _parts(name: RelationName) -> tuple[str, str, str]:
+    return name.database, name.schema, name.identifier
+
+
+def _facts(member: StructField) -> _Row:
+    default = member.default if CURRENT_DEFAULT in member.metadata else None
+    limit = text_length(member)
+    number = member.type if isinstance(member.type, DecimalType) else None
+    digits = (number.precision, number.scale) if number else _DIGITS.get(member.type.sql_name)
+    return (
+        default,
+        "YES" if member.nullable else "NO",
+        member.sql_type,
+        member.sql_type,
+        None if limit is None else limit[1],
+        *(digits or (None, None)),
+        "NEVER" if member.generation_expression is None else "ALWAYS",
+        member.generation_expression,
+        member.comment,
+    )
+
+
+_DIGITS: Mapping[str, tuple[int, int]] = {"tinyint": (3, 0), "smallint": (5, 0), "int": (10, 0), "bigint": (19, 0)}
+"""Decimal digits of the exact types, and how many of them stand behind the point."""
+
+_NAME = ("table_catalog", "table_schema", "table_name")
+_RELATIONS: Mapping[str, tuple[tuple[str, ...], Callable[[_Source], Iterator[_Row]]]] = {
+    "tables": ((*_NAME, "table_type", "row_count"), _tables),
+    "views": ((*_NAME, "view_definition"), _views),
+    "columns": (
+        (
+            *_NAME,
+            "column_name",
+            "ordinal_position",
+            "column_default",
+            "is_nullable",
+            "data_type",
+            "full_data_type",
+            "character_maximum_length",
+            "numeric_precision",
+            "numeric_scale",
+            "is_generated",
+            "generation_expression",
+            "comment",
+        ),
+        _columns,
+    ),
     "schemata": (("catalog_name", "schema_name"), _schemata),
 }
+_KINDS: Mapping[str, str] = {
+    "row_count": "long",
+    "ordinal_position": "integer",
+    "character_maximum_length": "integer",
+    "numeric_precision": "integer",
+    "numeric_scale": "integer",
+}
+"""The types of the columns that are no strings."""
+
+_ARROW: Mapping[str, pa.DataType] = {"string": pa.string(), "integer": pa.int32(), "long": pa.int64()}

@@ -12,9 +12,12 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression
+from dbt.adapters.silt.engine.sql.conditions.predicates import Relation
 from dbt.adapters.silt.engine.sql.conditions.pruning import pruning_predicates
 from dbt.adapters.silt.engine.sql.query.references import Replacement, rewrite
-from dbt.adapters.silt.engine.statements.resolve import table_changes_function
+from dbt.adapters.silt.engine.sql.query.scans import Reference
+from dbt.adapters.silt.engine.sql.spans import Tokens
+from dbt.adapters.silt.engine.statements.resolve import information_schema, table_changes_function
 from dbt.adapters.silt.engine.statements.resolve.expansion import (
     ChangeFeedScan,
     Child,
@@ -25,7 +28,7 @@ from dbt.adapters.silt.engine.statements.resolve.expansion import (
     VirtualRelation,
     full_name,
 )
-from dbt.adapters.silt.engine.statements.resolve.information_schema import Listing
+from dbt.adapters.silt.engine.statements.resolve.information_schema import SCHEMA, Listing, ViewColumns
 from dbt.adapters.silt.engine.statements.resolve.reads import Read
 from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
 
@@ -38,6 +41,7 @@ class Renderer:
         snapshot_views: the session's views and functions.
         catalog: what the information schema lists.
         time_zone: the session's, for literals without one.
+        view_columns: analyses a view that the information schema lists.
         cut: the newest snapshot of each table.
         reads: what the texts read is added here.
     """
@@ -45,15 +49,17 @@ class Renderer:
     snapshot_views: SnapshotViews
     catalog: Catalog
     time_zone: str
+    view_columns: ViewColumns
     cut: Mapping[DeltaLog, Snapshot]
     reads: list[Read]
 
     def query(self, node: ExpandedQuery) -> str:
         """The text, less the files of its tables that its own predicates rule out."""
         text = node.text.text
-        predicates = pruning_predicates(text, node.relations(self.cut), self.time_zone)
+        relations = {**node.relations(self.cut), **_listed(node)}
+        predicates = pruning_predicates(text, relations, self.time_zone)
         replacements = {
-            reference: self._replacement(child, predicates.get(reference, TRUE))
+            reference: self._replacement(child, predicates.get(reference, TRUE), text.tokens)
             for reference, child in node.children.items()
         }
         distinct = {called.function.name: called for called in node.calls.values()}
@@ -66,11 +72,11 @@ class Renderer:
         body = called.function.body if called.function.python else self.query(called.query)
         return self.snapshot_views.function(called.function, body)
 
-    def _replacement(self, child: Child, predicate: Expression) -> Replacement:
+    def _replacement(self, child: Child, predicate: Expression, text: Tokens) -> Replacement:
         if isinstance(child, View):
             return Replacement(self._view(child), child.name)
         if isinstance(child, VirtualRelation):
-            return Replacement(self._virtual(child.source))
+            return Replacement(self._virtual(child.source, predicate, text))
         if isinstance(child, ChangeFeedScan):
             return self._changes(child)
         read = self._read(child, predicate)
@@ -90,10 +96,11 @@ class Renderer:
         self.reads.append(Read(child.log, latest, latest.files.slice(0, 0), TRUE, is_latest=True))
         return Replacement(self.snapshot_views.changes(child.log, found), full_name(child.meaning.name))
 
-    def _virtual(self, source: FileSource | Listing) -> str:
+    def _virtual(self, source: FileSource | Listing, predicate: Expression, text: Tokens) -> str:
         if isinstance(source, FileSource):
             return self.snapshot_views.files(source)
-        return self.snapshot_views.rows(source.rows(self.catalog))
+        rows = source.rows(self.catalog, information_schema.asked(text, predicate), self.view_columns)
+        return self.snapshot_views.rows(rows)
 
     def _view(self, view: View) -> str:
         inner = self.query(view.query)
@@ -101,3 +108,12 @@ class Renderer:
             return f"({inner}\n)"
         columns = ", ".join(quote(column) for column in view.columns)
         return f"(select * from ({inner}\n) as __silt_view({columns}))"
+
+
+def _listed(node: ExpandedQuery) -> Mapping[Reference, Relation]:
+    """The relations of the information schema that the text names, as conditions see them."""
+    return {
+        reference: Relation(child.source.schema, (child.source.database, SCHEMA, child.source.relation))
+        for reference, child in node.children.items()
+        if isinstance(child, VirtualRelation) and isinstance(child.source, Listing)
+    }

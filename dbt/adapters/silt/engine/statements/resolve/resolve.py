@@ -7,15 +7,19 @@ pinned files, less those that the text's own predicates rule out, and with the n
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dbt.adapters.silt.engine.catalog.documents import Function
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.commit import merged
+from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan.consistent_cut import consistent_cut
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
 from dbt.adapters.silt.engine.statements.resolve.answering import Answering
 from dbt.adapters.silt.engine.statements.resolve.expander import Expander
@@ -24,6 +28,8 @@ from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 from dbt.adapters.silt.engine.statements.resolve.reads import Read, ReadHistory, Resolved, read_set, versions_of
 from dbt.adapters.silt.engine.statements.resolve.render import Renderer
 from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,7 @@ class Resolver:
         time_zone: the session's, for literals without one.
         read_history: what earlier statements of the same unit have read; None where each statement is on its own.
         python_functions: whether functions in Python may be called.
+        lists_views: whether the information schema lists the columns of views, which are analysed for it.
     """
 
     namespace: Namespace
@@ -43,6 +50,7 @@ class Resolver:
     time_zone: str
     read_history: ReadHistory | None = None
     python_functions: bool = False
+    lists_views: bool = True
 
     def resolve(
         self, texts: Sequence[SqlFragment], target: DeltaLog | None = None, view: RelationName | None = None
@@ -101,7 +109,20 @@ class Resolver:
         return Expander(self.namespace, self.python_functions)
 
     def _renderer(self, cut: Mapping[DeltaLog, Snapshot], reads: list[Read]) -> Renderer:
-        return Renderer(self.snapshot_views, self.namespace.catalog, self.time_zone, cut, reads)
+        catalog = self.namespace.catalog
+        return Renderer(self.snapshot_views, catalog, self.time_zone, self._columns_of_view, cut, reads)
+
+    def _columns_of_view(self, view: RelationName) -> StructType | None:
+        """The columns of a view, analysed now; None where that fails, or is what this resolver is at work on."""
+        if not self.lists_views:
+            return None
+        name = ".".join(map(quote, (view.database, view.schema, view.identifier)))
+        alone = replace(self, read_history=None, lists_views=False)
+        try:
+            return self.snapshot_views.schema(alone.query(f"select * from {name}").texts[0])
+        except InvalidStatementError as error:
+            _logger.warning("information_schema has no columns of the view %s: %s", view, error)
+            return None
 
     def _earlier(self, target: DeltaLog | None, cut: dict[DeltaLog, Snapshot]) -> ReadSet:
         """What the same unit read of the target before; the target is then pinned to the version that it saw."""

@@ -14,16 +14,20 @@ from typing import TypeAlias
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.catalog.documents import Function
 from dbt.adapters.silt.engine.commands.reading import change_feed, scan
 from dbt.adapters.silt.engine.commands.spark import file_source, python_function
+from dbt.adapters.silt.engine.commands.spark.causes import first_line
 from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
+from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
+from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.statements.resolve.function_text import (
     python_call,
     python_code,
@@ -101,6 +105,17 @@ class SnapshotViews:
             self.spark.createDataFrame(rows).createOrReplaceTempView(quote(label))
             self._keep(label)
             return quote(label)
+
+    def schema(self, query: str) -> StructType:
+        """The columns of a query over session views, which is analysed and not run.
+
+        Raises:
+            InvalidStatementError: it cannot be.
+        """
+        try:
+            return kernel_schema(self.spark.sql(query).schema)
+        except AnalysisException as error:
+            raise InvalidStatementError(first_line(error)) from error
 
     def function(self, function: Function, body: str) -> str:
         """The identifier of a session function that does what the function does.

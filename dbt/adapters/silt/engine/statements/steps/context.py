@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.commands.spark.session_quotes import quotes_for
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
+from dbt.adapters.silt.engine.sql.query.quotes import at_rest
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
 from dbt.adapters.silt.engine.statements.resolve.resolve import Resolver
@@ -54,6 +56,10 @@ class Context:
         """The first of the texts, a query."""
         frame = self.spark.sql(resolved.texts[0])
         return frame.toDF(*map(resolved.shown, frame.columns)) if resolved.functions else frame
+
+    def kept(self, text: str) -> str:
+        """A text of the statement as a table or the catalog keeps it."""
+        return at_rest(text, quotes_for(self.spark, text))
 
     def rows(self, rows: Sequence[Sequence[object]], schema: str) -> Result:
         """An answer that the engine itself has; `schema` is in Spark's DDL form."""

@@ -26,11 +26,13 @@ from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.sql.ast import Statement
 from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry, variables_text
 from dbt.adapters.silt.records.units import RunContext
-from dbt.adapters.silt.runs import termination
-from dbt.adapters.silt.runs.dbt_command import RETRY, DbtCommand
-from dbt.adapters.silt.runs.interrupted_results import advice, enter_unfinished
-from dbt.adapters.silt.runs.retry import PreviousResults, Retry
-from dbt.adapters.silt.runs.run_id import LogicalRun, Origin, RunSources, choose_run, parse_duration, resumable
+from dbt.adapters.silt.runs.logical_run import termination
+from dbt.adapters.silt.runs.logical_run.announcement import Announcement
+from dbt.adapters.silt.runs.logical_run.dbt_command import RETRY, DbtCommand
+from dbt.adapters.silt.runs.logical_run.interrupted_results import advice, enter_unfinished
+from dbt.adapters.silt.runs.logical_run.resume import ResumeRule, resumable
+from dbt.adapters.silt.runs.logical_run.retry import PreviousResults, Retry
+from dbt.adapters.silt.runs.logical_run.run_id import LogicalRun, RunSources, choose_run
 
 logger = AdapterLogger("Silt")
 
@@ -167,7 +169,11 @@ class Invocation:
             entry = self._entry(self.run.run_id)
             self._registry.enter(entry)
             self._entered = entry.invocation_id
-        for line in self._announcement(self.run):
+        # Read after it is entered: of two runs that start at once, at least one then sees the other.
+        announcement = self._announcement(entry)
+        for warning in announcement.warnings():
+            logger.warning(warning)
+        for line in announcement.lines():
             logger.info(line)
 
     def finish(self) -> None:
@@ -227,8 +233,9 @@ class Invocation:
         retried, unfinished = None, None
         if self._retry is not None:
             retried = partial(self._retry.run_id, self._known_entries(), self._of_commits)
-        elif credentials.resume and self.writes:
-            unfinished = resumable(self._registry.entries(), self._entry(""), parse_duration(credentials.resume))
+        elif self.writes:
+            rule = ResumeRule.of(credentials.resume, self._typed.by_a_person)
+            unfinished = resumable(self._registry.entries(), self._entry(""), rule)
         return RunSources(self.id, self._variables(), retried, credentials.run_id, unfinished)
 
     def _known_entries(self) -> tuple[RunEntry, ...]:
@@ -236,17 +243,9 @@ class Invocation:
         of_state = () if self._state is None else RunRegistry(self._state).entries()
         return (*of_state, *self._registry.entries())
 
-    def _announcement(self, run: LogicalRun) -> list[str]:
-        lines = []
-        if run.continued is not None:
-            lines.append(
-                f"Continuing `{run.continued.command}`, started at {run.continued.started_at}, which did not finish: "
-                "what it committed is skipped"
-            )
-        profile = self._config.credentials.run_id
-        unused = run.origin is Origin.RETRY and profile and profile != run.run_id
-        note = f"; the profile's run_id {profile} is not that run's" if unused else ""
-        return [*lines, f"Run id {run.run_id} ({run.origin.value}{note})"]
+    def _announcement(self, entry: RunEntry) -> Announcement:
+        credentials = self._config.credentials
+        return Announcement(self.run, entry, self._registry.entries(), credentials.run_id, credentials.resume)
 
     def _entry(self, run_id: str) -> RunEntry:
         """This command as it is entered: a retry has the command line of the run that it retries."""

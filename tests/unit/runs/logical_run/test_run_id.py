@@ -1,34 +1,23 @@
-"""Which run id a dbt command works under, and which run `resume` continues."""
+"""Which run id a dbt command works under."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import date, datetime, timedelta, timezone
+from datetime import date, datetime, timezone
 from typing import Any
 
 import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.records.run_registry import RunEntry
-from dbt.adapters.silt.runs.run_id import (
+from dbt.adapters.silt.runs.logical_run.run_id import (
     LogicalRun,
     Origin,
     RunSources,
     choose_run,
-    parse_duration,
-    resumable,
     run_id_text,
 )
 
-NOW = datetime(2026, 3, 1, 12, 0, tzinfo=timezone.utc)
-
-
-def entry(invocation: str, run: str, minutes_ago: int = 10, **fields: Any) -> RunEntry:
-    started = (NOW - timedelta(minutes=minutes_ago)).isoformat()
-    return replace(RunEntry(invocation, run, "dbt run", "/shop", started), **fields)
-
-
-OWN = entry("I9", "", minutes_ago=0)
+KILLED = RunEntry("I1", "R1", "dbt run", "/shop", "2026-03-01T12:00:00+00:00")
 
 
 def chosen(**fields: Any) -> LogicalRun:
@@ -48,41 +37,13 @@ class TestChoice:
         assert chosen(profile_run_id=unset) == LogicalRun("I9", Origin.INVOCATION)
 
     def test_the_profiles_id_comes_before_an_unfinished_run(self) -> None:
-        assert chosen(profile_run_id="P", unfinished=entry("I1", "R1")) == LogicalRun("P", Origin.PROFILE)
+        assert chosen(profile_run_id="P", unfinished=KILLED) == LogicalRun("P", Origin.PROFILE)
 
     def test_an_unfinished_run_is_continued_where_there_is_one(self) -> None:
-        killed = entry("I1", "R1")
-        assert chosen(unfinished=killed) == LogicalRun("R1", Origin.RESUME, killed)
+        assert chosen(unfinished=KILLED) == LogicalRun("R1", Origin.RESUME, KILLED)
 
     def test_every_other_run_is_new_work(self) -> None:
         assert chosen() == LogicalRun("I9", Origin.INVOCATION)
-
-
-class TestResume:
-    def test_continues_the_same_command_that_did_not_finish(self) -> None:
-        killed = entry("I1", "R1", variables="{day: 2026-01-01, silt_run_id: R1}")
-        assert resumable((killed,), replace(OWN, variables="{day: 2026-01-01}"), timedelta(hours=2)) == killed
-
-    @pytest.mark.parametrize(
-        "found",
-        [
-            entry("I1", "R1", minutes_ago=121),
-            entry("I1", "R1", finished=True),
-            entry("I1", "R1", running=True),
-            entry("I9", "R9"),
-            entry("I1", "R1", command="dbt seed"),
-            entry("I1", "R1", variables="{day: 2026-01-01}"),
-            entry("I1", "R1", target="prod"),
-        ],
-        ids=["too old", "finished", "running", "itself", "another command", "other variables", "another target"],
-    )
-    def test_a_run_is_not_continued(self, found: RunEntry) -> None:
-        assert resumable((found,), OWN, timedelta(hours=2)) is None
-
-    def test_only_the_newest_run_of_the_command_counts(self) -> None:
-        killed, whole = entry("I1", "R1", minutes_ago=20), entry("I2", "R2", finished=True)
-        assert resumable((killed, whole), OWN, timedelta(hours=2)) is None
-        assert resumable((killed, replace(whole, command="dbt seed")), OWN, timedelta(hours=2)) == killed
 
 
 class TestRunIdText:
@@ -118,16 +79,3 @@ class TestRunIdText:
         with pytest.raises(InvalidSettingError, match=problem) as refusal:
             run_id_text(given, "the variable `silt_run_id`")
         assert "the variable `silt_run_id`" in str(refusal.value)
-
-
-@pytest.mark.parametrize(
-    ("text", "length"),
-    [
-        ("2 hours", timedelta(hours=2)),
-        ("1 day", timedelta(days=1)),
-        ("90 minutes", timedelta(minutes=90)),
-        ("30 Seconds", timedelta(seconds=30)),
-    ],
-)
-def test_durations_are_written_in_words(text: str, length: timedelta) -> None:
-    assert parse_duration(text) == length

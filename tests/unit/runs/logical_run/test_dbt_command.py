@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import sys
 from argparse import Namespace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 
-from dbt.adapters.silt.runs.dbt_command import DbtCommand, command_line, dbt_program, retry_line
+from dbt.adapters.silt.runs.logical_run.dbt_command import DbtCommand, command_line, dbt_program, retry_line
 
 
 @pytest.mark.parametrize(
@@ -70,3 +73,37 @@ def test_a_retry_is_known_with_its_own_state() -> None:
         typed = DbtCommand.current("build")
     assert (typed.name, typed.state) == ("retry", Path("old"))
     assert typed.line.endswith("dbt retry --state old")
+
+
+@contextlib.contextmanager
+def terminal(monkeypatch: pytest.MonkeyPatch, **others: Any) -> Iterator[None]:
+    """A terminal as input and output of this process, but for the streams that are given."""
+    screen, device = os.openpty()
+    with monkeypatch.context() as patch, open(device) as keys, open(device, "w", closefd=False) as shown:
+        for name, stream in {"stdin": keys, "stdout": shown, **others}.items():
+            patch.setattr(sys, name, stream)
+        yield
+    os.close(screen)
+
+
+def typed(**seen: Any) -> DbtCommand:
+    with click.Context(click.Command("run"), info_name="run", obj={"flags": Namespace(STATE=None), **seen}):
+        return DbtCommand.current("run")
+
+
+def test_a_command_is_a_persons_where_it_was_started_on_a_terminal_and_not_by_a_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with terminal(monkeypatch):
+        of_shell, of_program, of_nobody = typed(), typed(dbt_runner_command_args=["run"]), DbtCommand.current("run")
+    assert [each.by_a_person for each in (of_shell, of_program, of_nobody)] == [True, False, False]
+
+
+@pytest.mark.parametrize("name", ["stdin", "stdout"])
+@pytest.mark.parametrize("elsewhere", [None, io.StringIO()], ids=["closed", "a pipe"])
+def test_a_command_whose_input_or_output_is_elsewhere_is_no_persons(
+    name: str, elsewhere: io.StringIO | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with terminal(monkeypatch, **{name: elsewhere}):
+        piped = typed()
+    assert not piped.by_a_person

@@ -5,20 +5,17 @@ The id is the first of these that there is:
 1. the variable `silt_run_id` (`--vars`), which dbt records and `dbt retry` repeats by itself;
 2. for `dbt retry`, the id of the run that is retried (see `retry`);
 3. the profile's field `run_id`;
-4. with the profile's field `resume`, the id of the same command's last run, if it did not finish within that time;
+4. the id of the same command's last run, if that did not finish and is to be continued (see `resume`);
 5. dbt's invocation id: no unit of work is done yet.
 """
 
 from __future__ import annotations
 
 import enum
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import Any
-
-from dbt_common.dataclass_schema import ValidationError
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.records.run_registry import RUN_ID_VARIABLE, RunEntry
@@ -55,7 +52,7 @@ class RunSources:
         variables: this command's `--vars`.
         retried: for `dbt retry`, finds the id of the run that is retried; None for any other command.
         profile_run_id: the profile's `run_id`.
-        unfinished: the run that the profile's `resume` continues.
+        unfinished: the run that this command continues.
     """
 
     invocation_id: str
@@ -84,26 +81,6 @@ def choose_run(sources: RunSources) -> LogicalRun:
     return LogicalRun(sources.invocation_id, Origin.INVOCATION)
 
 
-def resumable(entries: Sequence[RunEntry], own: RunEntry, resume: timedelta) -> RunEntry | None:
-    """The last run of the same command, if it started within `resume`, did not finish, and no longer runs.
-
-    Another command, other variables or another target ask for something else: under the id of the unfinished run, what
-    that one committed would be skipped.
-
-    Args:
-        entries: the runs so far.
-        own: this command, with any run id.
-        resume: how long before `own` the run may have started.
-    """
-    others = [each for each in entries if each.invocation_id != own.invocation_id and each.work == own.work]
-    if not others:
-        return None
-    newest = max(others, key=lambda each: each.started)
-    if newest.finished or newest.running or own.started - newest.started > resume:
-        return None
-    return newest
-
-
 def run_id_text(value: Any, source: str) -> str:
     """A run id as text; empty for none, which an unset environment variable gives too.
 
@@ -130,22 +107,3 @@ def run_id_text(value: Any, source: str) -> str:
             f"{source} holds characters that cannot be seen: {text!r}", remedy="Give an id without them"
         )
     return text
-
-
-_UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
-_DURATION = re.compile(r"\s*(\d+)\s*(second|minute|hour|day)s?\s*", re.IGNORECASE)
-
-
-def parse_duration(text: str) -> timedelta:
-    """The length of time that "90 minutes", "2 hours" or "1 day" means.
-
-    Raises:
-        ValidationError: the text is no such length of time.
-    """
-    found = _DURATION.fullmatch(str(text))
-    if not found:
-        raise ValidationError(f"`resume` is a length of time such as `2 hours` or `30 minutes`, not `{text}`")
-    try:
-        return timedelta(seconds=int(found[1]) * _UNITS[found[2].lower()])
-    except OverflowError as error:
-        raise ValidationError(f"`resume` is too long: `{text}`") from error

@@ -22,7 +22,7 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.sql.tokens import identifiers
 from dbt.adapters.silt.records.commit_facts import find_run_id
 from dbt.adapters.silt.records.run_registry import REGISTRY_FILE, RUN_ID_VARIABLE, RunEntry, parse_time
-from dbt.adapters.silt.runs.run_id import run_id_text
+from dbt.adapters.silt.runs.logical_run.run_id import run_id_text
 
 RESULTS_FILE = "run_results.json"
 _CLOCKS_DIFFER_BY = timedelta(hours=1)

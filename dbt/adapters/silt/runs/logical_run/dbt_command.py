@@ -26,6 +26,8 @@ class DbtCommand:
         state: the folder whose results a retry repeats, relative to the project, if one is named.
         announces_end: whether dbt fires `CommandCompleted` when it is over, its results written: not where a program
             uses the adapter by itself.
+        by_a_person: whether dbt was started on a terminal, not by a program, and neither its input nor its output is
+            somewhere else.
     """
 
     name: str
@@ -33,6 +35,7 @@ class DbtCommand:
     directory: str
     state: Path | None = None
     announces_end: bool = False
+    by_a_person: bool = False
 
     @classmethod
     def current(cls, which: str) -> DbtCommand:
@@ -44,11 +47,13 @@ class DbtCommand:
         context = click.get_current_context(silent=True)
         seen = {} if context is None else context.obj or {}
         name = RETRY if context is not None and context.info_name == RETRY else which
+        given = seen.get("dbt_runner_command_args")
         # A program may give its runner numbers, too.
-        arguments = [str(each) for each in seen.get("dbt_runner_command_args", sys.argv[1:])]
+        arguments = sys.argv[1:] if given is None else [str(each) for each in given]
         state = getattr(seen.get("flags"), "STATE", None) if name == RETRY else None
         line = command_line(name, dbt_program(), arguments)
-        return cls(name, line, os.getcwd(), state, announces_end="flags" in seen)
+        by_a_person = context is not None and given is None and _on_terminal()
+        return cls(name, line, os.getcwd(), state, announces_end="flags" in seen, by_a_person=by_a_person)
 
 
 _WHERE = ("--project-dir", "--profiles-dir", "--profile", "--target", "-t", "--target-path")
@@ -93,3 +98,9 @@ def dbt_program() -> str:
     if not own.exists() or (found is not None and Path(found).resolve() == own.resolve()):
         return "dbt"
     return str(own.absolute())
+
+
+def _on_terminal() -> bool:
+    """Whether input and output of this process are a terminal's."""
+    streams = (sys.stdin, sys.stdout)
+    return all(each is not None and not each.closed and each.isatty() for each in streams)

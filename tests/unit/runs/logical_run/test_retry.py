@@ -12,7 +12,7 @@ import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.records.run_registry import RunEntry
-from dbt.adapters.silt.runs.retry import PreviousResults, Retry
+from dbt.adapters.silt.runs.logical_run.retry import PreviousResults, Retry
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=timezone.utc)
 

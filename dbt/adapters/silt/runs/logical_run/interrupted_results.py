@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from dbt.adapters.silt.records.run_registry import RunEntry
-from dbt.adapters.silt.runs.dbt_command import retry_line
-from dbt.adapters.silt.runs.retry import RESULTS_FILE
+from dbt.adapters.silt.runs.logical_run.dbt_command import retry_line
+from dbt.adapters.silt.runs.logical_run.retry import RESULTS_FILE
 
 
 def enter_unfinished(folder: Path, invocation_id: str, selected: Iterable[str]) -> bool:

@@ -21,7 +21,7 @@ from dbt_common.invocation import get_invocation_id, reset_invocation_id
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry
-from dbt.adapters.silt.runs.invocation import Invocation
+from dbt.adapters.silt.runs.logical_run.invocation import Invocation
 
 LONG_AGO = "2020-01-01T00:00:00+00:00"
 KILLED = "2020-01-02T00:00:00+00:00"
@@ -86,7 +86,7 @@ def enter(project: Path, invocation_id: str, run_id: str, command: str, started_
 def info(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The lines that are shown."""
     lines: list[str] = []
-    monkeypatch.setattr("dbt.adapters.silt.runs.invocation.logger.info", lines.append)
+    monkeypatch.setattr("dbt.adapters.silt.runs.logical_run.invocation.logger.info", lines.append)
     return lines
 
 
@@ -150,7 +150,7 @@ def test_a_run_within_a_programs_own_error_handling_is_finished(tmp_path: Path) 
 
 def test_a_run_whose_end_cannot_be_marked_fails_no_more_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     warnings: list[str] = []
-    monkeypatch.setattr("dbt.adapters.silt.runs.invocation.logger.warning", warnings.append)
+    monkeypatch.setattr("dbt.adapters.silt.runs.logical_run.invocation.logger.warning", warnings.append)
     run = invocation(config(tmp_path))
     run.start()
     (tmp_path / "target" / "silt_runs.json").write_text("{")
@@ -203,6 +203,29 @@ def test_a_plain_rerun_says_first_what_it_continues(tmp_path: Path, info: list[s
     assert info[1] == f"Run id {first} (a run that did not finish)"
 
 
+def test_a_plain_rerun_of_a_killed_run_says_so_first_with_the_line_to_type(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    for level in ("warning", "info"):
+        monkeypatch.setattr(f"dbt.adapters.silt.runs.logical_run.invocation.logger.{level}", said.append)
+    killed = invocation(config(tmp_path))
+    killed.start()
+    killed._registry.end(killed.id, finished=False)  # its process is gone
+    first = killed.id
+    reset_invocation_id()
+    said.clear()
+    again = invocation(config(tmp_path))
+    again.start()
+    assert again.run_id != first
+    assert said[0].startswith("The last run of this command, ") and f"{{silt_run_id: {first}}}" in said[0]
+    assert said[1] == f"Run id {again.run_id} (dbt's invocation id)"
+    reset_invocation_id()
+    said.clear()
+    invocation(config(tmp_path)).start()
+    assert said[0].startswith("Another run of this project is at work: ") and str(again.run_id) in said[0]
+
+
 @pytest.mark.usefixtures("retry")
 def test_a_retry_works_under_the_id_of_what_it_repeats_and_says_that_the_profiles_is_not_taken(
     tmp_path: Path, info: list[str]
@@ -238,7 +261,7 @@ def test_a_retry_from_a_state_folder_takes_the_id_that_is_noted_there(tmp_path: 
 def test_a_profile_without_a_project_is_enough_to_connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     # dbt's flags are the process's: those of the last command that ran in it.
-    monkeypatch.setattr("dbt.adapters.silt.runs.invocation.get_flags", Namespace)
+    monkeypatch.setattr("dbt.adapters.silt.runs.logical_run.invocation.get_flags", Namespace)
     run = invocation(SimpleNamespace(credentials=SiltCredentials()))
     assert run.project_root == tmp_path
     assert not run.writes

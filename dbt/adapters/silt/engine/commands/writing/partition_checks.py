@@ -1,0 +1,42 @@
+"""Checks that partition columns hold what the log and the names of folders can hold.
+
+An empty text would come back as null, from this engine and from every other reader; a text that no folder's name holds
+would end the job with an error of the file system (decision 0044).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.commands.spark import partitions
+from dbt.adapters.silt.engine.commands.writing.checks import Check, counted, shown
+from dbt.adapters.silt.engine.kernel.errors import PartitionValueError, SiltError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.table.actions import Metadata
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
+
+
+def partition_checks(metadata: Metadata, table: str) -> tuple[Check, ...]:
+    """One for each kind of value that a partition column cannot have, raising a PartitionValueError."""
+    schema = StructType.from_json(metadata.schema_string)
+    return tuple(
+        Check(is_unfit, F.col(quote(name)).cast("string"), _error(schema.require(name).name, what, table))
+        for name, copy in partitions.copy_names(metadata).items()
+        for what, is_unfit in partitions.unfit(schema.require(name), copy).items()
+    )
+
+
+def _error(name: str, what: str, table: str) -> Callable[[int, str | None], SiltError]:
+    def error(count: int, example: str | None) -> SiltError:
+        rows = counted(count, "have", "has")
+        return PartitionValueError(
+            f"{rows} {what}, in the partition column `{name}`{shown(example)}",
+            remedy="Nothing was written: give such rows another value in the query, such as null, or partition by"
+            " another column",
+            table=table,
+            details={"column": name, "rows": count},
+        )
+
+    return error

@@ -1,0 +1,193 @@
+"""Refuses data files that are not those that the log names, before a row of them counts.
+
+Spark leaves a file without bytes out, and gives nulls for the columns that a file lacks: rows and values would be lost
+without an error. Where asking costs nothing (a local file system) the size of each file is compared with the log each
+time that it is to be read. A file that was modified after the time in the log has its footer compared as well, once: it
+may be another file of that size, or a copy, as after `cp -r`.
+Source: the Delta specification, sections "Add File and Remove File" and "Per-file Statistics".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError
+from dbt.adapters.silt.engine.kernel.files.data_files import check_reach, located
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.table.actions import Metadata
+from dbt.adapters.silt.engine.kernel.table.column_mapping import PARQUET_FIELD_ID, is_mapped, stored_schema
+from dbt.adapters.silt.engine.kernel.table.paths import absolute_name, decode_path
+
+_READERS: Final = 8
+_MOST_KNOWN: Final = 100_000
+_FIELD_ID: Final = b"PARQUET:field_id"
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the log says of a file.
+
+    Args:
+        name: plain, relative to the table's folder or absolute.
+        size: bytes; 0 where the log does not say.
+        modified_ms: milliseconds since 1970-01-01 UTC.
+        stats: the JSON text, or None.
+    """
+
+    name: str
+    size: int
+    modified_ms: int
+    stats: str | None
+
+
+class FileGuard:
+    """Compares files with the log, and remembers those whose footers were found to be right. Thread-safe.
+
+    One belongs to one table.
+    """
+
+    def __init__(self) -> None:
+        self._known: set[tuple[str, int, int]] = set()
+
+    def check(self, store: Store, files: pa.Table, metadata: Metadata, table: str, version: int) -> None:
+        """Passes where each file is the one that the log names, as far as sizes and footers tell.
+
+        A file that is not there, or cannot be opened, is left to its reader.
+
+        Args:
+            store: the table's folder; files of other storages than the local file system are not looked at.
+            files: rows of `Snapshot.files`.
+            metadata: of the table at that version.
+
+        Raises:
+            DataFileChangedError: a file has another size, other rows, or lacks columns that have values in it.
+            ExternalPathError: a file is where no file of the table may be.
+            StorageError: the storage failed.
+        """
+        if not isinstance(store, LocalStore):
+            return
+        doubtful = []
+        for expected in _expected(files):
+            found = _status(store, expected.name)
+            if found is None:
+                continue
+            if problem := size_problem(expected, found.size):
+                raise changed(problem, absolute_name(store.root, expected.name), table, version)
+            key = (expected.name, found.size, found.modified_ms)
+            if found.modified_ms != expected.modified_ms and key not in self._known:
+                doubtful.append((expected, key))
+        if doubtful:
+            for expected, problem in _footer_problems(store, [each for each, _ in doubtful], metadata):
+                raise changed(problem, absolute_name(store.root, expected.name), table, version)
+            if len(self._known) + len(doubtful) > _MOST_KNOWN:
+                self._known.clear()
+            self._known.update(key for _, key in doubtful)
+
+
+def first_changed(
+    store: Store, files: pa.Table, metadata: Metadata, table: str, version: int
+) -> DataFileChangedError | None:
+    """The error for the first of the files whose footer contradicts the log; reads all their footers, anywhere."""
+    for expected, problem in _footer_problems(store, list(_expected(files)), metadata):
+        return changed(problem, absolute_name(store.root, expected.name), table, version)
+    return None
+
+
+def changed(problem: str, path: str, table: str, version: int | None) -> DataFileChangedError:
+    """The error for a file that is another one than the log names."""
+    return DataFileChangedError(problem, table=table, version=version, details={"path": path})
+
+
+def size_problem(expected: Expected, size: int) -> str | None:
+    """What is wrong with the size of a file; None where nothing is. A data file is never empty."""
+    if size == expected.size or (expected.size == 0 and size > 0):
+        return None
+    return f"the data file {expected.name} has {size} bytes, and the log says {expected.size}"
+
+
+def content_problem(footer: pq.FileMetaData, expected: Expected, metadata: Metadata) -> str | None:
+    """What contradicts the log in the footer of a file: its rows, or columns that it lacks; None where nothing does."""
+    columns = stored_schema(metadata)
+    stats = _parsed(expected.stats)
+    rows = stats.get("numRecords")
+    if isinstance(rows, int) and rows != footer.num_rows:
+        return f"the data file {expected.name} has {footer.num_rows} rows, and the log says {rows}"
+    names, ids = _held(footer)
+    absent = {c.name for c in columns if c.name.lower() not in names and c.metadata.get(PARQUET_FIELD_ID) not in ids}
+    lacking = sorted(absent.intersection(_with_values(stats, footer.num_rows)))
+    if lacking:
+        shown = ", ".join(f"`{name}`" for name in lacking)
+        return f"the data file {expected.name} lacks {shown}, in which the log says that it has values"
+    # Of a table that maps its columns, all that a file was written with may have been dropped.
+    if absent and len(absent) == len(columns) and not is_mapped(metadata.configuration):
+        return f"the data file {expected.name} has none of the table's columns"
+    return None
+
+
+def _expected(files: pa.Table) -> Iterator[Expected]:
+    columns = (files[name].to_pylist() for name in ("path", "size", "modification_time", "stats"))
+    for path, size, modified_ms, stats in zip(*columns, strict=True):
+        yield Expected(decode_path(path), size or 0, modified_ms or 0, stats)
+
+
+def _status(store: LocalStore, name: str) -> FileStatus | None:
+    check_reach(store, name)
+    where, own = (None, "") if "://" in name else located(store, name)
+    return None if where is None else where.status(own)
+
+
+def _footer_problems(store: Store, doubtful: Sequence[Expected], metadata: Metadata) -> Iterator[tuple[Expected, str]]:
+    def problem(expected: Expected) -> str | None:
+        where, own = located(store, expected.name)
+        try:
+            status = where.status(own)
+            if status is None or (problem := size_problem(expected, status.size)) is not None:
+                return None if status is None else problem
+            with where.open_input(own) as source:
+                return content_problem(pq.read_metadata(source), expected, metadata)
+        except (ObjectMissing, pa.ArrowException, OSError):
+            return None  # whoever reads it says what is wrong with it
+
+    with ThreadPoolExecutor(_READERS) as pool:
+        for expected, found in zip(doubtful, pool.map(problem, doubtful), strict=True):
+            if found is not None:
+                yield expected, found
+
+
+def _held(footer: pq.FileMetaData) -> tuple[Collection[str], Collection[int]]:
+    """The names, in lower case, and the ids of the file's columns."""
+    fields = list(footer.schema.to_arrow_schema())
+    ids = {int(field.metadata[_FIELD_ID]) for field in fields if _FIELD_ID in (field.metadata or {})}
+    return {field.name.lower() for field in fields}, ids
+
+
+def _with_values(stats: dict[str, Any], rows: int) -> Iterator[str]:
+    """The columns that are not null in every row, as far as statistics tell."""
+    yield from (name for name, value in _members(stats.get("minValues")) if value is not None)
+    yield from (name for name, nulls in _members(stats.get("nullCount")) if _is_below(nulls, rows))
+
+
+def _is_below(nulls: Any, rows: int) -> bool:
+    if isinstance(nulls, dict):
+        return any(_is_below(each, rows) for each in nulls.values())
+    return isinstance(nulls, int) and nulls < rows
+
+
+def _members(values: Any) -> Collection[tuple[str, Any]]:
+    return values.items() if isinstance(values, dict) else ()
+
+
+def _parsed(stats: str | None) -> dict[str, Any]:
+    try:
+        found = json.loads(stats or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,51 @@
+"""Says which version a damaged file came with, so that an error about it can name a way out."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from dbt.adapters.silt.engine.kernel.errors import SiltError, TableDamagedError
+from dbt.adapters.silt.engine.kernel.log.history import Commit
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile
+from dbt.adapters.silt.engine.kernel.table.paths import decode_path
+
+Damaged = TypeVar("Damaged", bound=TableDamagedError)
+
+
+def with_origin(log: DeltaLog, snapshot: Snapshot, error: Damaged) -> Damaged:
+    """The error about a data file, with the statement that takes the table back to before the file.
+
+    The error as it is where that is not known, or no help: the file is of an earlier version than the newest, of the
+    first one, or of another table.
+
+    Args:
+        error: its details have the file as `path`.
+    """
+    name = decode_path(str(error.details.get("path", ""))).rpartition("/")[2]
+    commit = _commit_of(log, snapshot, name) if name and error.action == type(error).remedy else None
+    if commit is None or commit.version == 0:
+        return error
+    came = f"The file came with version {commit.version} ({commit.info.operation or 'an unnamed operation'})"
+    remedy = (
+        f"{came}: restore it from a copy, or `restore table {log.name} to version as of {commit.version - 1}` and run "
+        "again what came after; `silt check` finds what else is damaged"
+    )
+    return type(error)(error.problem, remedy=remedy, table=error.table, version=error.version, details=error.details)
+
+
+def _commit_of(log: DeltaLog, snapshot: Snapshot, name: str) -> Commit | None:
+    """The commit of the newest version's history that added a file of that name; None where none is found."""
+    try:
+        if log.snapshot().version != snapshot.version:
+            return None
+        return next((each for each in log.newest_commits() if _adds(each, name)), None)
+    except SiltError:
+        return None  # the error about the file is what counts
+
+
+def _adds(commit: Commit, name: str) -> bool:
+    return any(
+        isinstance(action, AddFile) and decode_path(action.path).rpartition("/")[2] == name for action in commit.actions
+    )

@@ -1,0 +1,69 @@
+"""Finds misspelt names of configs: dbt passes every name on, so a typing error would change what is written."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
+from typing import Any
+
+from dbt.artifacts.resources.v1.function import FunctionConfig
+from dbt.artifacts.resources.v1.model import ModelConfig
+from dbt.artifacts.resources.v1.seed import SeedConfig
+from dbt.artifacts.resources.v1.snapshot import SnapshotConfig
+
+from dbt.adapters.silt.materializations.unused_configs import UNUSED
+
+_DBT = (ModelConfig, SeedConfig, SnapshotConfig, FunctionConfig)
+_OF_DBT_BY_NAME = frozenset(
+    (
+        "config_keys_defaults",
+        "config_keys_used",
+        "hard_deletes",
+        "invalidate_hard_deletes",
+        "meta_keys_defaults",
+        "meta_keys_used",
+        "predicates",
+        "snapshot_table_column_names",
+        "sql_header",
+    )
+)
+"""The configs that dbt reads, or writes for a python model, and has no field for."""
+
+_LIKE_ENOUGH = 0.85
+
+
+class ConfigNames:
+    """The names that a config of a node may have.
+
+    Args:
+        own: the adapter's class of configs.
+    """
+
+    def __init__(self, own: type) -> None:
+        given = {name for each in (own, *_DBT) for name in _names(each)}
+        self._with_effect = sorted((given | _OF_DBT_BY_NAME) - {"_extra"} - UNUSED.keys())
+        self._known = {*self._with_effect, *UNUSED}
+
+    def misspelt(self, config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """Yields each name that is unknown and nearly one that has an effect, with that one.
+
+        Names that are like none are those of a project's or a package's own macros.
+        """
+        for name, value in config.items():
+            if value in (None, "") or name in self._known:
+                continue
+            nearest = closest(name, self._with_effect)
+            if nearest is not None:
+                yield name, nearest
+
+
+def closest(name: str, names: Iterable[str]) -> str | None:
+    """The one of the names that a name is most like, in any case; None where it is like none."""
+    found = difflib.get_close_matches(name.lower(), list(names), 1, _LIKE_ENOUGH)
+    return found[0] if found else None
+
+
+def _names(configs: type) -> Iterator[str]:
+    for each in fields(configs):
+        yield from {each.name, each.metadata.get("alias") or each.name}

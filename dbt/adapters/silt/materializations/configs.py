@@ -1,0 +1,66 @@
+"""Checks the configuration of a node of any materialization, before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from dbt_common.exceptions import CompilationError
+
+from dbt.adapters.silt.materializations import unused_configs
+from dbt.adapters.silt.materializations.config_names import ConfigNames
+from dbt.adapters.silt.materializations.incremental.config import named_twice
+from dbt.adapters.silt.materializations.incremental.config import problems as incremental_problems
+from dbt.adapters.silt.runs.once import first_time
+
+Node = Mapping[str, Any]
+
+_OWN_NAMES = "a config of your own belongs into `meta`"
+
+
+def check_configs(node: Node, names: ConfigNames, project: str, others: Collection[Node]) -> list[str]:
+    """Passes where the configuration of a node can be used.
+
+    Args:
+        node: the node that is about to run.
+        names: the names of configs.
+        project: the name of the project; a misspelt config in a package, which its user cannot change, is a warning.
+        others: all nodes of the run; a warning names those that it is about, too.
+
+    Returns:
+        Warnings about configs without effect, each once in a run.
+
+    Raises:
+        CompilationError: the configuration cannot be used; the message lists all problems.
+        DbtRuntimeError: a config has a value that no table can be made with.
+    """
+    config = node["config"]
+    misspelt = dict(names.misspelt(config))
+    is_own = node.get("package_name", project) == project
+    found = [_unknown(name, nearest) for name, nearest in misspelt.items()] if is_own else []
+    if config.get("materialized") == "incremental":
+        found += incremental_problems(config)
+    elif node.get("resource_type") == "snapshot":
+        found += named_twice(config)
+    if found:
+        listed = "\n".join(f"  - {each}" for each in found)
+        raise CompilationError(f"The configuration of this {_kind(node)} cannot be used:\n{listed}")
+    return [*_of_a_package({} if is_own else misspelt, node), *unused_configs.warnings(node, others)]
+
+
+def _unknown(name: str, nearest: str) -> str:
+    return f"`{name}` is unknown: do you mean `{nearest}`? If not, {_OWN_NAMES}"
+
+
+def _kind(node: Node) -> str:
+    config, kind = node["config"], node.get("resource_type", "model")
+    return f"{config['materialized']} model" if kind == "model" and config.get("materialized") else str(kind)
+
+
+def _of_a_package(misspelt: Mapping[str, str], node: Node) -> Iterator[str]:
+    for name, nearest in misspelt.items():
+        if first_time(f"the config {name} of {node['package_name']} is unknown"):
+            yield (
+                f"The config `{name}` is unknown and has no effect; `{nearest}` is a config "
+                f"({node['name']} of the package {node['package_name']})"
+            )

@@ -1,0 +1,105 @@
+"""Compares a table with what its model says of it, and writes what ALTER TABLE has to change.
+
+A table model makes its table again in each run. An incremental model and a snapshot keep theirs, so that what was
+changed in the project since must be brought to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
+from dbt.adapters.silt.engine.kernel.table.properties import TableProperties, checked
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
+from dbt.adapters.silt.engine.sql.ast import Constraint, ConstraintKind, CreateTable
+from dbt.adapters.silt.engine.sql.grammar.parse import parse
+from dbt.adapters.silt.engine.sql.query.column_names import column_names
+from dbt.adapters.silt.engine.sql.tokens import tokenize
+
+_NOT_COMPARED = re.compile(r"delta\.(feature\..*|min(reader|writer)version)|comment", re.IGNORECASE)
+"""The properties that ask for something, and are not kept as they are written."""
+
+_NUMBERED = re.compile(r"check_\d+", re.IGNORECASE)
+"""The name of a check that was given none."""
+
+
+def alterations(
+    schema: StructType, configuration: Mapping[str, str], properties: Mapping[str, Any], elements: Sequence[str]
+) -> list[str]:
+    """Returns what follows `alter table t` in each statement that brings a table to its definition.
+
+    Args:
+        schema, configuration: the table's columns and properties, as they are.
+        properties: the config `tblproperties`.
+        elements: the columns and constraints of the model's contract, as CREATE TABLE takes them; none without one.
+
+    Raises:
+        InvalidPropertyError: a property cannot be set.
+        StatementSyntaxError: a constraint is none.
+    """
+    found = list(_of_properties(properties, configuration))
+    if elements:
+        contract = parse(f"create table contract ({', '.join(elements)})")
+        assert isinstance(contract, CreateTable), contract
+        later = {each.name.lower() for each in contract.columns} - {name.lower() for name in schema.names}
+        checks = [each for each in contract.constraints if not _names_any(each.condition, later)]
+        found += _of_checks(checks, TableProperties(configuration).constraints)
+        found += _of_columns({each.name.lower(): each.nullable for each in contract.columns}, schema)
+    return found
+
+
+def _of_properties(properties: Mapping[str, Any], there: Mapping[str, str]) -> Iterator[str]:
+    wanted = checked({name: str(value) for name, value in properties.items()})
+    changed = {
+        name: value
+        for name, value in wanted.items()
+        if not _NOT_COMPARED.fullmatch(name) and not _is_same(there.get(name), value)
+    }
+    if changed:
+        pairs = (f"{string_literal(name)} = {string_literal(value)}" for name, value in changed.items())
+        yield f"set tblproperties ({', '.join(pairs)})"
+
+
+def _is_same(there: str | None, value: str) -> bool:
+    """Whether two values are equal; YAML's `true` is written `True` in a model's statement."""
+    return there == value or (there is not None and there.lower() == value.lower() in ("true", "false"))
+
+
+def _of_checks(wanted: Iterable[Constraint], there: Mapping[str, str]) -> Iterator[str]:
+    """Yields the checks to drop, then those to add.
+
+    A check without a name is known by its condition. A named one that the model does not have may be somebody else's,
+    and stays.
+    """
+    checks = [each for each in wanted if each.kind is ConstraintKind.CHECK]
+    left = {name.lower(): _plain(condition) for name, condition in there.items()}
+    named = {each.name.lower(): _plain(each.condition) for each in checks if each.name}
+    conditions = {_plain(each.condition) for each in checks if not each.name}
+    for name, condition in list(left.items()):
+        replaced = name in named and named[name] != condition
+        if replaced or (name not in named and _NUMBERED.fullmatch(name) and condition not in conditions):
+            del left[name]
+            yield f"drop constraint {quote(name)}"
+    for each in checks:
+        if each.name and each.name.lower() not in left:
+            yield f"add constraint {quote(each.name)} check ({each.condition}\n)"
+        elif not each.name and _plain(each.condition) not in left.values():
+            yield f"add check ({each.condition}\n)"
+
+
+def _of_columns(wanted: Mapping[str, bool], schema: StructType) -> Iterator[str]:
+    """Yields the columns whose NOT NULL is another one in the contract."""
+    for column in schema:
+        if wanted.get(column.name.lower(), column.nullable) != column.nullable:
+            yield f"alter column {quote(column.name)} {'set' if column.nullable else 'drop'} not null"
+
+
+def _names_any(condition: str | None, columns: Collection[str]) -> bool:
+    """Whether a condition names a column that the table does not have yet: the write that follows adds it."""
+    return any(each.parts[0].lower() in columns for each in column_names(tokenize(condition or "")))
+
+
+def _plain(condition: str | None) -> str:
+    return " ".join((condition or "").split())

@@ -1,0 +1,83 @@
+"""Finds what a project or a package has in the place of dbt's own materializations and of the macros that they call.
+
+dbt takes an adapter's materialization before a project's `default`. dbt-spark, which this adapter follows, declares
+fewer of them: what dbt would take with dbt-spark is taken here, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+FOLLOWED = "spark"
+
+
+class Macro(Protocol):
+    """A macro as dbt has read it."""
+
+    unique_id: str
+    name: str
+    package_name: str
+    depends_on: Any
+
+
+class Macros(Protocol):
+    """dbt's manifest, of which only macros are read."""
+
+    macros: Mapping[str, Macro]
+
+    def find_materialization_macro_by_name(
+        self, project_name: str, materialization_name: str, adapter_type: str
+    ) -> Macro | None:
+        """The materialization that dbt takes."""
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """The overrides in one project.
+
+    Args:
+        manifest: all macros.
+        project: the name of the project that is run.
+        internal: the packages of dbt and its adapters.
+    """
+
+    manifest: Macros
+    project: str
+    internal: Collection[str]
+
+    def materialization(self, name: str) -> Macro | None:
+        """The materialization that is in the place of dbt's own; None if there is none."""
+        found = self._followed(name)
+        return None if found is None or found.package_name in self.internal else found
+
+    def unused_macros(self, name: str, own: str) -> Iterator[Macro]:
+        """Yields what overrides a macro that dbt's materialization of that name calls and this adapter's does not.
+
+        Args:
+            name: of the materialization.
+            own: the unique id of this adapter's.
+        """
+        followed = self._followed(name)
+        if followed is None:
+            return
+        used = self._reached(own)
+        for unique_id in sorted(self._reached(followed.unique_id) - used):
+            macro = self.manifest.macros[unique_id]
+            if macro.package_name not in self.internal:
+                yield macro
+
+    def _followed(self, name: str) -> Macro | None:
+        return self.manifest.find_materialization_macro_by_name(self.project, name, FOLLOWED)
+
+    def _reached(self, unique_id: str) -> set[str]:
+        """The macro, and all that it calls, directly or not, as far as dbt has found the calls in their texts."""
+        reached: set[str] = set()
+        waiting = [unique_id]
+        while waiting:
+            macro = self.manifest.macros.get(waiting.pop())
+            if macro is not None and macro.unique_id not in reached:
+                reached.add(macro.unique_id)
+                waiting.extend(macro.depends_on.macros)
+        return reached

@@ -1,0 +1,125 @@
+"""Reads `partition_by` in the forms that other adapters have for it: names, BigQuery's mapping, and transforms.
+
+A table is partitioned by columns alone. What says more than a column leaves the table without that partition; rows
+depend on it only where partitions are replaced (`insert_overwrite`), and there it is an expression, or refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dbt_common.exceptions import CompilationError
+
+from dbt.adapters.silt.engine.kernel.identifiers import quote, unquote
+
+_NAME = r"(?:\w+|`(?:[^`]|``)+`)"
+_NAMES = re.compile(rf"\s*{_NAME}(\s*,\s*{_NAME})+\s*")
+_CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)
+_PERIODS = {f"{part}{end}": part for part in ("year", "month", "day", "hour") for end in ("", "s")}
+_PERIODS |= {"date": "day", "date_hour": "hour"}
+_BUCKETS = ("bucket", "truncate")
+
+
+@dataclass(frozen=True)
+class Partitioning:
+    """What a config `partition_by` says.
+
+    Attributes:
+        columns: those that the table is partitioned by.
+        keys: columns and expressions whose values tell the partitions that `insert_overwrite` replaces.
+        left_out: the parts that are no partition of the table, as they are written.
+        without_key: of these, the ones that no expression stands for.
+    """
+
+    columns: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    without_key: tuple[str, ...] = ()
+
+    def replaced_by(self) -> tuple[str, ...]:
+        """The keys of `insert_overwrite`.
+
+        Raises:
+            CompilationError: a part has no expression, so that other rows would be replaced than are meant.
+        """
+        if self.without_key:
+            raise CompilationError(
+                f"`insert_overwrite` cannot tell the partitions of `partition_by: {', '.join(self.without_key)}`: name "
+                "columns, or expressions of Spark SQL over columns"
+            )
+        return self.keys
+
+
+def partitioning(config: Any) -> Partitioning:
+    """Reads the config, whatever form it has; never fails."""
+    parts = [_part(each) for each in _items(config)]
+    return Partitioning(
+        columns=tuple(part.column for part in parts if part.column is not None),
+        keys=tuple(part.key for part in parts if part.key is not None),
+        left_out=tuple(part.written for part in parts if part.column is None),
+        without_key=tuple(part.written for part in parts if part.key is None),
+    )
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One part of the config: as it is written, its column and its key, each None where there is none."""
+
+    written: str
+    column: str | None = None
+    key: str | None = None
+
+
+def _items(config: Any) -> Iterable[Any]:
+    if isinstance(config, str):
+        # dbt-spark writes the text into its statement as it is: several names work there.
+        return config.split(",") if _NAMES.fullmatch(config) else [config] if config.strip() else []
+    if isinstance(config, list | tuple):
+        return [item for each in config for item in (_items(each) if isinstance(each, str) else [each])]
+    return [config] if config else []
+
+
+def _part(item: Any) -> _Part:
+    if isinstance(item, Mapping):
+        return _mapping(item)
+    written = str(item).strip()
+    call = _CALL.fullmatch(written)
+    if call is None:
+        name = unquote(written)
+        return _Part(written, name, name)
+    function, argument = call[1].lower(), call[2].strip()
+    if function in _PERIODS and re.fullmatch(_NAME, argument):
+        return _Part(written, key=_period(_PERIODS[function], unquote(argument)))
+    return _Part(written, key=None if function in _BUCKETS else written)
+
+
+def _mapping(item: Mapping[str, Any]) -> _Part:
+    """BigQuery's: `field`, `data_type` (a date by default), and `granularity` (a day by default) or `range`."""
+    written = ", ".join(f"{name}: {value}" for name, value in item.items())
+    column = item.get("field")
+    kind = str(item.get("data_type") or "date").lower()
+    part = str(item.get("granularity") or "day").lower()
+    if not column or item.get("time_ingestion_partitioning"):
+        return _Part(written)
+    if kind == "date" and part == "day":
+        return _Part(written, str(column), str(column))
+    if kind in ("date", "timestamp", "datetime") and part in _PERIODS:
+        return _Part(written, key=_period(_PERIODS[part], str(column)))
+    return _Part(written, key=_range_key(str(column), item.get("range")))
+
+
+def _period(part: str, column: str) -> str:
+    return f"date_trunc('{part}', {quote(column)})"
+
+
+def _range_key(column: str, given: Any) -> str | None:
+    """The number of a value's range; those outside of all ranges are one partition, and null is another."""
+    try:
+        start, end, step = (int(given[name]) for name in ("start", "end", "interval"))
+    except (TypeError, KeyError, ValueError):
+        return None
+    name = quote(column)
+    return f"if({name} >= {start} and {name} < {end}, floor(({name} - {start}) / {step}), {name} * 0 - 1)"

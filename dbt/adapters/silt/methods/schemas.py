@@ -1,0 +1,85 @@
+"""The schemas of a run: lists and makes them, so that a bad one fails the nodes in it and no others."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from dbt.adapters.base.meta import AdapterMeta
+from dbt.adapters.base.relation import BaseRelation
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.silt.connections import SiltConnectionManager
+from dbt.adapters.silt.engine.catalog.names import RelationName, normalize
+from dbt.adapters.silt.engine.kernel.errors import (
+    InvalidNameError,
+    InvalidStatementError,
+    SchemaNotFoundError,
+    StorageError,
+)
+from dbt.adapters.silt.engine.kernel.identifiers import unquote
+
+
+class SchemaMethods(metaclass=AdapterMeta):
+    """The part of the adapter that knows schemas.
+
+    dbt makes the schemas of all nodes before the first of them runs, and looks into them. An error there would end the
+    run without the name of a node.
+    """
+
+    connections: SiltConnectionManager
+
+    @property
+    @abstractmethod
+    def _own_database(self) -> str:
+        """The database that a relation is in which names none."""
+
+    def list_schemas(self, database: str) -> list[str]:
+        """The names of a database's schemas; none where there definitely is no such database."""
+        with self.connections.exception_handler(f"list the schemas of {database}"):
+            try:
+                # dbt gives the name in its quotes.
+                return self.connections.catalog.schemas(unquote(database or self._own_database))
+            except (SchemaNotFoundError, InvalidNameError):
+                return []
+
+    def check_schema_exists(self, database: str, schema: str) -> bool:
+        with self.connections.exception_handler(f"look for {database}.{schema}"):
+            return self.connections.catalog.has_schema(database or self._own_database, schema)
+
+    def create_schema(self, relation: BaseRelation) -> None:
+        """Makes a schema; one that dbt cannot make before a run is refused again by each node in it."""
+        try:
+            super().create_schema(relation)  # type: ignore[misc]
+        except DbtRuntimeError as error:
+            if not (self._prepares_run(relation) and isinstance(error.__cause__, InvalidStatementError | StorageError)):
+                raise
+            self._unmade[self._place(relation.database, relation.schema)] = error
+
+    def check_place(self, node: Mapping[str, Any]) -> None:
+        """Passes where the node's table or view can be in its database and schema.
+
+        Raises:
+            DbtRuntimeError: it cannot.
+        """
+        name = (node.get("database") or self._own_database, node["schema"], node.get("alias") or node["name"])
+        with self.connections.exception_handler(f"look at the place of {node['name']}"):
+            self.connections.catalog.check_database(RelationName(*name).database)
+        error = self._unmade.get(self._place(*name[:2]))
+        if error is not None:
+            raise error
+
+    @property
+    def _unmade(self) -> dict[tuple[str, str], DbtRuntimeError]:
+        """The schemas that could not be made for this run, by database and schema, with the reason."""
+        unmade: dict[tuple[str, str], DbtRuntimeError] = self.__dict__.setdefault("_unmade_schemas", {})
+        return unmade
+
+    def _place(self, database: str | None, schema: str | None) -> tuple[str, str]:
+        return normalize(database or self._own_database), normalize(schema or "")
+
+    def _prepares_run(self, relation: BaseRelation) -> bool:
+        """Whether dbt itself makes the schemas of a run, by the name that it gives its connection for that."""
+        name = self.connections.get_thread_connection().name
+        return bool(name == f"create_{relation.database or ''}_{relation.schema}")

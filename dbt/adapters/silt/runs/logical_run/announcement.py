@@ -1,0 +1,92 @@
+"""Says, before the first node, under which run id a command works, what it continues, and which runs it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dbt.adapters.silt.records.run_registry import RunEntry
+from dbt.adapters.silt.runs.logical_run.resume import OFF, last_of_work
+from dbt.adapters.silt.runs.logical_run.run_id import LogicalRun, Origin
+
+_AGAIN = "what both write by an append is then there twice"
+
+
+@dataclass(frozen=True)
+class Announcement:
+    """What a command that starts as a run says first.
+
+    Attributes:
+        run: its logical run.
+        own: its entry.
+        entries: the project's commands, as they are now.
+        profile_run_id: the profile's `run_id`.
+        resume: the profile's `resume`.
+    """
+
+    run: LogicalRun
+    own: RunEntry
+    entries: Sequence[RunEntry]
+    profile_run_id: str | None = None
+    resume: str | None = None
+
+    def warnings(self) -> Iterator[str]:
+        """Yields what may apply a model twice: an unfinished run that is not continued, and other runs at work."""
+        unfinished = self._unfinished()
+        if unfinished is not None:
+            yield self._of_unfinished(unfinished)
+        running = [each for each in self._others() if each.running]
+        if running:
+            yield self._of_running(running)
+
+    def lines(self) -> Iterator[str]:
+        """Yields the run that is continued, and the run id."""
+        continued = self.run.continued
+        if continued is not None:
+            yield (
+                f"Continuing `{continued.command}`, started at {continued.started_at}, which did not finish: "
+                "what it committed is skipped. To do everything again, type the command once more after this run"
+            )
+        unused = self.run.origin is Origin.RETRY and self.profile_run_id not in (None, "", self.run.run_id)
+        note = f"; the profile's run_id {self.profile_run_id} is not that run's" if unused else ""
+        yield f"Run id {self.run.run_id} ({self.run.origin.value}{note})"
+
+    def _others(self) -> list[RunEntry]:
+        return [each for each in self.entries if each.invocation_id != self.own.invocation_id]
+
+    def _unfinished(self) -> RunEntry | None:
+        """The last run of this command, or else of this target, that did not finish, where this one is a new run."""
+        if self.run.origin is not Origin.INVOCATION:
+            return None
+        of_target = [each for each in self._others() if each.target == self.own.target]
+        newest = max(of_target, key=lambda each: each.started, default=None)
+        found = (last_of_work(self.entries, self.own), newest)
+        return next((each for each in found if each is not None and each.is_unfinished), None)
+
+    def _of_unfinished(self, last: RunEntry) -> str:
+        same = last.work == self.own.work
+        which = "The last run of this command" if same else f"The last run here, `{last.command}`"
+        how = "was stopped" if last.has_results else "was killed or broken off"
+        return (
+            f"{which}, started at {last.started_at}, {how}; this is a new run, and {_AGAIN}. To continue that one "
+            f"instead, stop this run and type `{last.continuing_command(self.own.directory)}`{self._advice(same)}"
+        )
+
+    def _advice(self, same: bool) -> str:
+        """What `resume` does for the next time; nothing where it says that nothing is continued."""
+        if not same or self.resume == OFF:
+            return ""
+        if self.resume:
+            return f". It started longer ago than the profile's `resume`, {self.resume}"
+        return ". With `resume: 2 hours` in the profile the same command, typed again, continues such a run"
+
+    def _of_running(self, running: Sequence[RunEntry]) -> str:
+        newest = max(running, key=lambda each: each.started)
+        more = f", and {len(running) - 1} more" if len(running) > 1 else ""
+        other = f"`{newest.command}`, started at {newest.started_at} (process {newest.process} of {newest.host}){more}"
+        if newest.run_id == self.run.run_id:
+            return f"Another run of this project is at work under the same run id: {other}. One of them does each write"
+        return (
+            f"Another run of this project is at work: {other}; {_AGAIN}. If the two are to be one run, stop this one "
+            f"and type `{newest.continuing_command(self.own.directory)}`: what one of them commits, the other skips"
+        )

@@ -1,0 +1,110 @@
+"""Decides whether a command continues the last run of the same command, which did not finish.
+
+A run that a person stopped (Ctrl-C) has left results, and is continued only where the profile's `resume` says so. One
+that was killed has left none; it is continued on a terminal, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from dbt_common.dataclass_schema import ValidationError
+
+from dbt.adapters.silt.records.run_registry import RunEntry
+
+OFF = "off"
+"""The value of `resume` that continues nothing, in whatever case; YAML reads it as false."""
+
+ON_A_TERMINAL = timedelta(hours=12)
+"""How long after its start a killed run is continued by whoever types the command again."""
+
+
+@dataclass(frozen=True)
+class ResumeRule:
+    """How long after its start a run is continued; None: it is not.
+
+    Attributes:
+        stopped: one that was stopped, and has left results.
+        killed: one that was killed, or that an error broke off.
+    """
+
+    stopped: timedelta | None = None
+    killed: timedelta | None = None
+
+    @classmethod
+    def of(cls, field: str | None, is_typed: bool) -> ResumeRule:
+        """The rule of a command.
+
+        Args:
+            field: the profile's `resume`.
+            is_typed: whether a person has typed the command on a terminal.
+
+        Raises:
+            ValidationError: the field is no length of time.
+        """
+        given = parse_resume(field)
+        if is_off(field) or not is_typed:
+            return cls(given, given)
+        return cls(given, max(given or ON_A_TERMINAL, ON_A_TERMINAL))
+
+    def limit(self, entry: RunEntry) -> timedelta | None:
+        return self.stopped if entry.has_results else self.killed
+
+
+def resumable(entries: Sequence[RunEntry], own: RunEntry, rule: ResumeRule) -> RunEntry | None:
+    """The last run of the same command, if it started within the rule's time, did not finish, and no longer runs.
+
+    Another command, other variables or another target ask for something else: under the id of the unfinished run, what
+    that one committed would be skipped.
+
+    Args:
+        entries: the runs so far.
+        own: this command, with any run id.
+    """
+    newest = last_of_work(entries, own)
+    if newest is None or not newest.is_unfinished:
+        return None
+    limit = rule.limit(newest)
+    return newest if limit is not None and own.started - newest.started <= limit else None
+
+
+def last_of_work(entries: Sequence[RunEntry], own: RunEntry) -> RunEntry | None:
+    """The newest run of the same command line, variables and target."""
+    others = [each for each in entries if each.invocation_id != own.invocation_id and each.work == own.work]
+    return max(others, key=lambda each: each.started, default=None)
+
+
+_UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
+_DURATION = re.compile(r"\s*(\d+)\s*(second|minute|hour|day)s?\s*", re.IGNORECASE)
+
+
+def is_off(field: str | None) -> bool:
+    """Whether `resume` says that nothing is continued."""
+    return field is not None and field.strip().lower() in (OFF, "no", "false", "never")
+
+
+def parse_resume(field: str | None) -> timedelta | None:
+    """The length of time in `resume`; None where it is not set, or off.
+
+    Raises:
+        ValidationError: it is no length of time.
+    """
+    return None if not field or is_off(field) else parse_duration(field)
+
+
+def parse_duration(text: str) -> timedelta:
+    """The length of time that "90 minutes", "2 hours" or "1 day" means.
+
+    Raises:
+        ValidationError: the text is no such length of time.
+    """
+    found = _DURATION.fullmatch(str(text))
+    if not found:
+        raise ValidationError(f"`resume` is a length of time such as `2 hours` or `30 minutes`, or `off`, not `{text}`")
+    try:
+        return timedelta(seconds=int(found[1]) * _UNITS[found[2].lower()])
+    except OverflowError as error:
+        raise ValidationError(f"`resume` is too long: `{text}`") from error

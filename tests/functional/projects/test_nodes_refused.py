@@ -1,0 +1,95 @@
+"""A node that cannot be built as it is configured fails alone, before anything is written, and says why."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt, run_dbt_and_capture
+
+
+def model(materialized: str, config: str = "", query: str = "select 1 as id") -> str:
+    return "{{ config(materialized='" + materialized + "', " + config + ") }} " + query
+
+
+REFUSED = {
+    "bad_schema": (model("table", "schema='a/b'"), "cannot be the name of a schema: "),
+    "bad_view_schema": (model("view", "schema='a/b'"), "cannot be the name of a schema: "),
+    "bad_database": (model("incremental", "database='nowhere'"), "nowhere: there is no such database. Use one of silt"),
+    "bad_alias": (model("table", "alias='a/b'"), "cannot be the name of a table or view: "),
+    "misspelt": (model("table", "partion_by='id'"), "`partion_by` is unknown: do you mean `partition_by`?"),
+    "misspelt_view": (model("view", "persist_doc={}"), "`persist_doc` is unknown: do you mean `persist_docs`?"),
+    "unknown_strategy": (
+        model("incremental", "incremental_strategy='mergee'"),
+        "`incremental_strategy: mergee` is unknown: do you mean `merge`?",
+    ),
+    "unknown_change": (
+        model("incremental", "on_schema_change='sync_columns'"),
+        "`on_schema_change` must be one of `ignore`, `fail`, `append_new_columns`, `sync_all_columns`",
+    ),
+    "key_of_nothing": (
+        model("incremental", "unique_key='key'"),
+        "`unique_key` names key, which is not one of ",
+    ),
+    "key_twice": (model("incremental", "unique_key=['id', 'ID']"), "`unique_key` names `id` twice"),
+    "batches": (
+        model(
+            "incremental",
+            "incremental_strategy='microbatch', event_time='at', batch_size='day', begin='2026-03-01', lookbak=1",
+            "select timestamp'2026-03-01' as at",
+        ),
+        "`lookbak` is unknown: do you mean `lookback`?",
+    ),
+}
+"""Model -> its text, and what is said of it."""
+
+BUILT = {
+    "good": model("table"),
+    "with_header": model(
+        "incremental",
+        "unique_key='id', sql_header='create or replace temporary view of_header as select 1 as id'",
+        "select id from of_header",
+    ),
+}
+SNAPSHOT = (
+    "{% snapshot kept %}{{ config(unique_key=['id', 'id'], strategy='check', check_cols='all', target_schema=schema) }}"
+    " select 1 as id {% endsnapshot %}"
+)
+
+
+class TestNodesThatCannotBeBuilt:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        texts = {**{name: text for name, (text, _) in REFUSED.items()}, **BUILT}
+        return {f"{name}.sql": text for name, text in texts.items()}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        return {"kept.sql": SNAPSHOT}
+
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        return {"sown.csv": "id\n1\n"}
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        return {"seeds": {"+column_type": {"id": "int"}}}
+
+    def test_each_fails_alone_with_the_reason_in_the_summary_and_in_dbts_results(self, project: Any) -> None:
+        _, output = run_dbt_and_capture(["build"], expect_pass=False)
+        summary = output[output.index("Completed with ") :]
+        document = json.loads((Path(project.project_root) / "target" / "run_results.json").read_text())
+        messages = {each["unique_id"].split(".")[-1]: each["message"] or "" for each in document["results"]}
+        expected = {name: said for name, (_, said) in REFUSED.items()}
+        expected |= {"kept": "`unique_key` names `id` twice", "sown": "do you mean `column_types`?"}
+        for name, said in expected.items():
+            assert said in messages[name], name
+            assert said in summary, name
+        statuses = {each["unique_id"].split(".")[-1]: each["status"] for each in document["results"]}
+        assert {name for name, status in statuses.items() if status == "success"} == BUILT.keys()
+        assert project.get_tables_in_schema() == {"good": "table", "with_header": "table"}
+
+    def test_a_node_that_is_not_selected_is_in_nobodys_way(self, project: Any) -> None:
+        assert len(run_dbt(["run", "--select", "good with_header"])) == 2

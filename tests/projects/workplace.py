@@ -1,0 +1,108 @@
+"""Makes a project ready to be built in a folder of its own, with its packages next to it: nothing is fetched."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.projects.cases import Case
+
+ASKED = ("packages.yml", "dependencies.yml", "package-lock.yml")
+LEFT_OUT = (".git", "target", "logs", "dbt_packages")
+
+
+class MissingError(Exception):
+    """Something is not in the folder of all projects."""
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """The folder of all projects, and one for what is built.
+
+    Args:
+        projects: in which each project is a folder.
+        scratch: in which each case gets a folder.
+    """
+
+    projects: Path
+    scratch: Path
+
+    def make(self, case: Case) -> Path:
+        """Returns the folder of a copy of the project, with its packages, the files of the case and a profile.
+
+        Raises:
+            MissingError: the project, or a package that it needs, is not there.
+        """
+        source = self.projects / case.folder
+        if not (source / "dbt_project.yml").is_file():
+            raise MissingError(case.folder)
+        packages = {name: self._folder_of(name) for name in case.packages}
+        for folder in [source, *packages.values()]:
+            packages |= dict(self._asked_for(folder))
+        place = self.scratch / case.name.replace(" ", "-").replace(",", "")
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(source, place, ignore=_not_copied)
+        for name in ASKED:
+            (place / name).unlink(missing_ok=True)
+        for name, folder in packages.items():
+            shutil.copytree(folder, place / "dbt_packages" / name, ignore=_not_copied)
+        self._configure(case, place)
+        return place
+
+    def unknown(self, known: set[str]) -> Iterator[str]:
+        """The projects of the folder that no case is about."""
+        for folder in sorted(self.projects.iterdir()):
+            if (folder / "dbt_project.yml").is_file() and folder.name not in known:
+                yield folder.name
+
+    def _configure(self, case: Case, place: Path) -> None:
+        project = yaml.safe_load((place / "dbt_project.yml").read_text())
+        merged = {**project, **{key: {**(project.get(key) or {}), **value} for key, value in case.config.items()}}
+        (place / "dbt_project.yml").write_text(yaml.safe_dump(merged, sort_keys=False))
+        files = {**case.files, "profiles.yml": yaml.safe_dump(_profile(project.get("profile", project["name"]), case))}
+        for name, text in files.items():
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            (place / name).write_text(text)
+
+    def _asked_for(self, project: Path) -> Iterator[tuple[str, Path]]:
+        """The packages that a project asks for, and those that these ask for: name -> folder."""
+        for name in ASKED[:2]:
+            file = project / name
+            for entry in (yaml.safe_load(file.read_text()) or {}).get("packages", []) if file.is_file() else []:
+                folder = self._package(project, entry)
+                yield yaml.safe_load((folder / "dbt_project.yml").read_text())["name"], folder
+                yield from self._asked_for(folder)
+
+    def _package(self, project: Path, entry: Mapping[str, Any]) -> Path:
+        if "local" in entry:
+            return (project / entry["local"]).resolve()
+        if "package" in entry:
+            return self._folder_of(entry["package"].rpartition("/")[2])
+        return self._folder_of(entry["git"].rpartition("/")[2].removesuffix(".git"))
+
+    def _folder_of(self, package: str) -> Path:
+        """The project of the folder that has this name, as dbt calls it or as its folder is called."""
+        for file in sorted(self.projects.glob("*/dbt_project.yml")):
+            if package in (file.parent.name, yaml.safe_load(file.read_text()).get("name")):
+                return file.parent
+        raise MissingError(package)
+
+
+def _not_copied(folder: str, names: list[str]) -> list[str]:
+    """What dbt leaves behind, and projects within a project."""
+    return [name for name in names if name in LEFT_OUT or Path(folder, name, "dbt_project.yml").is_file()]
+
+
+def _profile(name: str, case: Case) -> dict[str, Any]:
+    target = {
+        "type": "silt",
+        "threads": 4,
+        "spark_conf": {"spark.sql.shuffle.partitions": "4", "spark.sql.session.timeZone": "UTC"},
+        **case.profile,
+    }
+    return {name: {"target": "dev", "outputs": {"dev": target}}}

@@ -1,0 +1,150 @@
+"""What a log says of itself where something surprising happened: after a commit, in time, in damaged files."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.silt.engine.kernel.errors import (
+    CorruptCheckpointError,
+    CorruptDeletionVectorError,
+    DataFileChangedError,
+    NotWrittenError,
+)
+from dbt.adapters.silt.engine.kernel.files import deletion_vectors
+from dbt.adapters.silt.engine.kernel.log import origins
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
+from dbt.adapters.silt.engine.kernel.table.paths import checkpoint_path, checksum_path, commit_path
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
+from tests.unit.cli.house import House, rows
+from tests.unit.engine.kernel.log_builder import reopened
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path / "house")
+
+
+@pytest.fixture
+def orders(house: House) -> DeltaLog:
+    """A table of twelve versions, with a checkpoint of version 10."""
+    log = house.create("main.orders", rows(0, 5))
+    for number in range(1, 12):
+        house.append(log, rows(number * 5, 5))
+    return log
+
+
+def path_of(log: DeltaLog, name: str) -> Path:
+    return Path(log.store.root) / name
+
+
+def append(log: DeltaLog, number: int = 1) -> int:
+    changes = Changes(Operation("WRITE"), transactions=(SetTransaction("other", number),))
+    return commit(log, log.snapshot(), changes, ReadSet(), CommitSettings()).version
+
+
+def test_a_commit_whose_checksum_cannot_be_written_stands_and_says_so(
+    orders: DeltaLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    path_of(orders, checksum_path(12)).mkdir()
+    with caplog.at_level(logging.WARNING):
+        assert append(orders) == 12
+    (message,) = caplog.messages
+    assert message.startswith("silt.main.orders@v12 is committed and need not be run again, but its version checksum")
+    assert "run it again" not in message.partition("but")[2] and "\n" not in message
+    assert not any(record.exc_info for record in caplog.records)
+
+
+def test_a_commit_whose_checkpoint_cannot_be_written_stands_and_says_so(
+    orders: DeltaLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    path_of(orders, checkpoint_path(20)).mkdir()
+    for number in range(12, 20):
+        append(orders, number)
+    with caplog.at_level(logging.WARNING):
+        assert append(orders, 20) == 20
+    (message,) = caplog.messages
+    assert "@v20 is committed and need not be run again, but its checkpoint could not be written" in message
+    assert path_of(orders, checksum_path(20)).is_file()
+    assert append(orders, 21) == 21
+
+
+def test_a_folder_in_the_place_of_the_next_commit_is_told_at_once(orders: DeltaLog) -> None:
+    path_of(orders, commit_path(12)).mkdir()
+    with pytest.raises(NotWrittenError, match="Move it away") as raised:
+        append(orders)
+    assert "00000000000000000012.json" in str(raised.value)
+
+
+def test_an_older_checkpoint_is_only_spoken_of_where_it_is_read(
+    orders: DeltaLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = path_of(orders, checkpoint_path(10))
+    path.write_bytes(path.read_bytes()[:100])
+    with caplog.at_level(logging.WARNING):
+        assert reopened(orders).snapshot().version == 11
+    assert "the commits is read instead" not in caplog.text and "the commits are read instead" in caplog.text
+    caplog.clear()
+    for version in range(10):
+        path_of(orders, commit_path(version)).unlink()
+    with caplog.at_level(logging.WARNING), pytest.raises(CorruptCheckpointError):
+        reopened(orders).snapshot()
+    assert "instead" not in caplog.text
+
+
+def test_versions_in_the_future_are_told_to_whoever_asks_for_a_time(
+    orders: DeltaLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    now_s = orders.clock.now_ms() // 1000
+    for version in range(12):
+        at = now_s - 1000 + version if version < 8 else now_s + 86_400
+        os.utime(path_of(orders, commit_path(version)), (at, at))
+    fresh = reopened(orders)
+    future = fresh.in_future()
+    assert future is not None and (future.first, future.newest) == (8, 11)
+    with caplog.at_level(logging.WARNING):
+        assert fresh.version_at(now_s * 1000) == 7
+    assert "versions 8 to 11 carry times in the future" in caplog.text
+    caplog.clear()
+    with caplog.at_level(logging.WARNING):
+        assert fresh.version_at((now_s - 998) * 1000) == 2
+    assert caplog.text == ""
+
+
+def test_versions_of_now_are_not_in_the_future(house: House) -> None:
+    for properties in ({}, {"delta.enableInCommitTimestamps": "true"}):
+        log = house.create(f"main.t{len(properties)}", rows(0, 1), properties)
+        house.append(log, rows(1, 1))
+        assert log.in_future() is None
+
+
+def test_an_error_about_a_file_names_the_version_that_it_came_with_and_the_way_back(orders: DeltaLog) -> None:
+    snapshot = orders.snapshot()
+    path = snapshot.files["path"].to_pylist()[4]
+    (changed,) = [version for version in range(12) if path.encode() in orders.store.read(commit_path(version))]
+    error = DataFileChangedError("x", table=orders.name, version=11, details={"path": f"/somewhere/{path}"})
+    said = str(origins.with_origin(orders, snapshot, error))
+    assert f"came with version {changed} (WRITE)" in said
+    assert f"`restore table silt.main.orders to version as of {changed - 1}`" in said
+    old = orders.snapshot_at(10)
+    assert origins.with_origin(orders, old, error) is error
+    unknown = DataFileChangedError("x", details={"path": "/nowhere.parquet"})
+    assert origins.with_origin(orders, snapshot, unknown) is unknown
+
+
+def test_a_truncated_deletion_vector_says_where_its_file_ends(house: House) -> None:
+    log = house.create("main.orders", rows(0, 10), {"delta.enableDeletionVectors": "true"})
+    house.mark(log, [2, 7])
+    (vector,) = Path(log.store.root).glob("deletion_vector_*.bin")
+    size = vector.stat().st_size
+    vector.write_bytes(vector.read_bytes()[:-3])
+    with pytest.raises(
+        CorruptDeletionVectorError, match=f"its file ends after {size - 3} bytes, and it reaches to {size}"
+    ):
+        deletion_vectors.read_all(LocalStore(log.store.root), log.snapshot().files, log.name)

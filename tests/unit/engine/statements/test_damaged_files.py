@@ -1,0 +1,109 @@
+"""What statements do with data files that are not those that the log names: no row is lost without an error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError, InternalError, TableDamagedError
+from dbt.adapters.silt.engine.kernel.files.file_guard import FileGuard
+from tests.unit.engine.house import House
+
+STATEMENTS = {
+    "select": "select * from orders",
+    "delete": "delete from orders where id % 100 = 50",
+    "update": "update orders set name = 'x' where id % 100 = 50",
+    "merge, all verbs": "merge into orders t using (select 150L as id, 'x' as name) s on t.id = s.id "
+    "when matched then update set * when not matched then insert *",
+    "merge, insert": "merge into orders t using (select 150L as id, 'x' as name) s on t.id = s.id "
+    "when not matched then insert *",
+    "merge, delete": "merge into orders t using (select 150L as id) s on t.id = s.id when matched then delete",
+    "replace where": "insert into orders replace where id % 100 = 50 select 150L as id, 'x' as name",
+    "replace using": "insert into orders replace using (id) select 150L as id, 'x' as name",
+    "optimize": "optimize orders",
+    "drop column": "alter table orders drop column name",
+    "add check": "alter table orders add constraint positive check (id + length(name) > -1)",
+    "deep clone": "create table copy deep clone orders",
+}
+REWRITES = [name for name in STATEMENTS if name not in ("select", "merge, insert", "deep clone")]
+
+
+def made(house: House, properties: str = "") -> Path:
+    """A table of three files of a hundred rows; the second one."""
+    house.sql(f"create table orders {properties} as select id, concat('name ', id) as name from range(0, 100, 1, 1)")
+    for start in (100, 200):
+        house.sql(f"insert into orders select id, concat('name ', id) from range({start}, {start + 100}, 1, 1)")
+    found = (house.root / "main" / "orders").rglob("part-*.parquet")
+    (path,) = [path for path in found if pq.read_table(path)["id"][0].as_py() == 100]
+    return path
+
+
+def version(house: House) -> int:
+    return int(house.sql("describe history orders").first().version)  # type: ignore[union-attr]
+
+
+def test_no_statement_counts_an_empty_file_as_no_rows(house: House) -> None:
+    path = made(house)
+    path.write_bytes(b"")
+    for name, statement in STATEMENTS.items():
+        with pytest.raises(DataFileChangedError) as raised:
+            house.sql(statement).collect()
+        message = str(raised.value)
+        assert path.name in message and "has 0 bytes" in message and "`silt check`" in message, name
+    assert version(house) == 2
+
+
+def test_where_sizes_are_not_asked_for_the_rows_that_were_read_are_compared(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on an object store, where asking for a size is a request."""
+    path = made(house)
+    path.write_bytes(b"")
+    monkeypatch.setattr(FileGuard, "check", lambda *_: None)
+    for name in REWRITES:
+        with pytest.raises(DataFileChangedError) as raised:
+            house.sql(STATEMENTS[name]).collect()
+        assert path.name in str(raised.value) and "`silt check`" in str(raised.value), name
+    with pytest.raises(DataFileChangedError):
+        house.sql("delete from orders where id + length(name) > 0").collect()
+    assert version(house) == 2
+    assert not [each for each in (house.root / "main" / "orders").glob("*/") if not any(each.iterdir())]
+
+
+def test_rows_that_are_lost_in_a_sound_file_name_the_check_and_the_file(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = made(house)
+    content = path.read_bytes()
+    monkeypatch.setattr(FileGuard, "check", lambda *_: None)
+
+    def mended(*_: object) -> None:
+        path.write_bytes(content)
+
+    monkeypatch.setattr("dbt.adapters.silt.engine.commands.rows.file_rows._first_changed", mended)
+    for name in ("delete", "update", "optimize"):
+        path.write_bytes(b"")
+        with pytest.raises(InternalError) as raised:
+            house.sql(STATEMENTS[name]).collect()
+        assert path.name in str(raised.value) and "`silt check --data silt.main.orders`" in str(raised.value), name
+
+
+def test_columns_of_another_table_are_not_read_as_nulls(house: House) -> None:
+    path = made(house, "tblproperties ('delta.enableDeletionVectors' = 'true')")
+    path.write_bytes(path.read_bytes().replace(b"name", b"nome"))
+    for name in ("select", "delete", "merge, all verbs"):
+        with pytest.raises(TableDamagedError, match=path.name):
+            house.sql(STATEMENTS[name]).collect()
+        assert version(house) == 2, name
+
+
+def test_a_damaged_file_is_taken_out_by_what_reads_none(house: House) -> None:
+    path = made(house)
+    path.write_bytes(b"")
+    assert house.sql("delete from orders where id >= 100 and id < 200").collect()
+    assert house.rows("select count(*), max(id) from orders") == [(200, 299)]
+    house.sql("restore table orders to version as of 0")
+    with pytest.raises(DataFileChangedError):
+        house.sql("restore table orders to version as of 2")

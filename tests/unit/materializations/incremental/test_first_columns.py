@@ -1,0 +1,73 @@
+"""The columns that an incremental model's configuration names, checked before its table is made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dbt_common.exceptions import CompilationError
+
+from dbt.adapters.silt.materializations.incremental.first_columns import check_columns, names_columns
+
+COLUMNS = ("Id", "day of", "name")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "config"),
+    [
+        ("default", {"unique_key": "id"}),
+        ("merge", {"unique_key": ["`ID`", '"day of"']}),
+        ("merge", {"unique_key": "upper(name)"}),
+        ("merge", {"unique_key": "gone", "merge_on_using_columns": ["id"]}),
+        ("merge", {"merge_exclude_columns": ["name"], "merge_update_set_expressions": {"name": "'x'"}}),
+        ("delete+insert", {"unique_key": ["id", "date_trunc('day', `day of`)"]}),
+        ("insert_overwrite", {"partition_by": "name", "liquid_clustered_by": "gone"}),
+        ("append", {"unique_key": "gone"}),
+        ("microbatch", {"unique_key": "gone"}),
+        ("default", {}),
+    ],
+)
+def test_columns_of_the_model_pass(strategy: str, config: dict[str, Any]) -> None:
+    check_columns(config, strategy, COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "config", "setting"),
+    [
+        ("default", {"unique_key": "nope"}, "unique_key"),
+        ("merge", {"unique_key": ["id", "nope"]}, "unique_key"),
+        ("merge", {"unique_key": "upper(nope)"}, "unique_key"),
+        ("merge", {"unique_key": "id", "merge_on_using_columns": "nope"}, "merge_on_using_columns"),
+        ("merge", {"unique_key": "id", "merge_update_columns": ["nope"]}, "merge_update_columns"),
+        ("merge", {"unique_key": "id", "merge_exclude_columns": ["nope"]}, "merge_exclude_columns"),
+        ("merge", {"unique_key": "id", "merge_update_set_expressions": {"nope": "1"}}, "set_expressions"),
+        (
+            "merge",
+            {
+                "unique_key": "id",
+                "merge_clauses": {
+                    "when_not_matched": [
+                        {"action": "insert", "mode": "explicit", "insert": {"columns": ["nope"], "values": ["1"]}}
+                    ]
+                },
+            },
+            "insert.columns",
+        ),
+        ("delete+insert", {"unique_key": "nope"}, "unique_key"),
+        ("insert_overwrite", {"liquid_clustered_by": ["id", "nope"]}, "liquid_clustered_by"),
+    ],
+)
+def test_another_name_is_refused_with_the_config_and_the_columns_that_there_are(
+    strategy: str, config: dict[str, Any], setting: str
+) -> None:
+    assert names_columns(config, strategy)
+    with pytest.raises(CompilationError, match=rf"`{setting}` names .*nope.* one of the columns Id, day of, name"):
+        check_columns(config, strategy, COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "config"),
+    [("append", {"unique_key": "id"}), ("default", {}), ("delete+insert", {}), ("replace_where", {"unique_key": "id"})],
+)
+def test_a_strategy_that_reads_no_named_column_asks_for_none(strategy: str, config: dict[str, Any]) -> None:
+    assert not names_columns(config, strategy)

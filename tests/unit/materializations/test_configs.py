@@ -1,0 +1,103 @@
+"""Which names of configs are taken for misspelt ones, and what is said of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dbt_common.exceptions import CompilationError
+from dbt_common.invocation import reset_invocation_id
+
+from dbt.adapters.silt.impl import SiltConfig
+from dbt.adapters.silt.materializations.config_names import ConfigNames
+from dbt.adapters.silt.materializations.configs import check_configs
+
+NAMES = ConfigNames(SiltConfig)
+
+
+def node(materialized: str = "table", kind: str = "model", package: str = "shop", **config: Any) -> dict[str, Any]:
+    given = {"materialized": materialized, **config}
+    return {"name": "orders", "resource_type": kind, "package_name": package, "config": given}
+
+
+def checked(given: dict[str, Any]) -> list[str]:
+    reset_invocation_id()
+    return check_configs(given, NAMES, "shop", [])
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("partitioned_by", "partition_by"),
+        ("partion_by", "partition_by"),
+        ("partitionBy", "partition_by"),
+        ("tbl_properties", "tblproperties"),
+        ("merge_update_colums", "merge_update_columns"),
+        ("skip_non_matched_step", "skip_not_matched_step"),
+        ("unique_keys", "unique_key"),
+        ("lookbak", "lookback"),
+        ("persist_doc", "persist_docs"),
+        ("post_hooks", "post_hook"),
+        ("sql_headers", "sql_header"),
+        ("on_schema_changes", "on_schema_change"),
+        ("column_type", "column_types"),
+        ("hard_delete", "hard_deletes"),
+        ("updated_atd", "updated_at"),
+        ("isolation_levels", "isolation_level"),
+    ],
+)
+@pytest.mark.parametrize(
+    "given", [node(), node("view"), node("incremental"), node("external"), node("seed", "seed"), node("x", "snapshot")]
+)
+def test_a_name_that_is_nearly_right_is_refused_on_every_materialization(
+    given: dict[str, Any], name: str, meant: str
+) -> None:
+    given = {**given, "config": {**given["config"], name: "x"}}
+    with pytest.raises(CompilationError, match=f"`{name}` is unknown: do you mean `{meant}`\\? If not, .* into `meta`"):
+        checked(given)
+
+
+def test_the_names_of_dbt_of_this_adapter_and_of_a_projects_own_macros_pass() -> None:
+    of_dbt = {"post-hook": [1], "pre-hook": [1], "docs": {"show": True}, "access": "public", "hard_deletes": "ignore"}
+    of_python = {"config_keys_used": ["a"], "config_keys_defaults": [None], "meta_keys_used": ["b"], "packages": ["c"]}
+    own = {"owner": "me", "partition_column": "day", "merged_by": "us", "keys": 1, "schema_name": "a", "tag_of": "x"}
+    assert checked(node(**of_dbt, **of_python, **own, sql_header="set a = 1", transient=False)) == []
+
+
+def test_a_misspelt_name_without_a_value_passes() -> None:
+    assert checked(node(partion_by=None, unique_keys="")) == []
+
+
+def test_a_config_of_another_adapter_is_no_misspelt_one() -> None:
+    [said] = checked(node(properties={"format": "'ORC'"}))
+    assert said.startswith("The config `properties` has no effect: put what readers need to know into `tblproperties`")
+
+
+def test_a_misspelt_name_in_a_package_is_warned_of_because_its_user_cannot_change_it() -> None:
+    given = node(package="elementary", partition_key="day")
+    [said] = checked(given)
+    assert said == (
+        "The config `partition_key` is unknown and has no effect; `partition_by` is a config "
+        "(orders of the package elementary)"
+    )
+    assert check_configs(given, NAMES, "shop", []) == [], "once in a run"
+
+
+def test_all_that_is_wrong_is_said_at_once_with_what_kind_of_node_it_is() -> None:
+    with pytest.raises(CompilationError) as raised:
+        checked(node("incremental", partion_by="a", on_schema_change="never", target_alias=1))
+    said = str(raised.value)
+    assert "The configuration of this incremental model cannot be used:" in said and said.count("  - ") == 3
+    with pytest.raises(CompilationError, match="The configuration of this seed cannot be used"):
+        checked(node("seed", "seed", column_type={}))
+
+
+def test_a_snapshots_key_that_is_named_twice_is_refused() -> None:
+    with pytest.raises(CompilationError, match="`unique_key` names `id` twice"):
+        checked(node("snapshot", "snapshot", unique_key=["id", "ID"]))
+    assert checked(node("table", unique_key=["id", "id"])) == [], "a table has no use for a key"
+
+
+@pytest.mark.parametrize("materialized", ["table", "view"])
+def test_the_values_of_incremental_configs_are_those_of_incremental_models_alone(materialized: str) -> None:
+    assert checked(node(materialized, on_schema_change="never")) == []

@@ -1,0 +1,75 @@
+"""What ALTER TABLE has to change where a model says something else of its table than the table does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dbt.adapters.silt.engine.kernel.errors import InvalidPropertyError
+from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
+from dbt.adapters.silt.materializations.definition_changes import alterations
+
+SCHEMA = StructType(
+    (StructField("Id", PrimitiveType("long"), nullable=False), StructField("name", PrimitiveType("string")))
+)
+COLUMNS = ("`id` bigint not null", "`name` string")
+CHECKS = {"delta.constraints.check_1": "id > 0", "delta.constraints.by_hand": "id < 9"}
+
+
+def changes(there: dict[str, str], properties: dict[str, Any] | None = None, *elements: str) -> list[str]:
+    return alterations(SCHEMA, there, properties or {}, elements)
+
+
+def test_properties_that_differ_are_set_in_one_statement() -> None:
+    there = {"delta.appendOnly": "false", "team": "sales", "left": "alone"}
+    wanted = {"delta.appendonly": True, "team": "sales", "it's": 1}
+    assert changes(there, wanted) == ["set tblproperties ('delta.appendOnly' = 'True', 'it\\'s' = '1')"]
+
+
+def test_what_a_table_has_already_changes_nothing() -> None:
+    there = {"delta.appendOnly": "true", "team": "sales", **CHECKS}
+    wanted = {"delta.appendOnly": True, "team": "sales"}
+    assert changes(there, wanted, *COLUMNS, "check (id  >\n0)") == []
+    assert changes(there, wanted) == [], "without a contract, constraints are nobody's"
+
+
+def test_what_asks_for_a_feature_or_is_kept_elsewhere_is_not_compared() -> None:
+    wanted = {"delta.feature.deletionVectors": "supported", "delta.minReaderVersion": 3, "comment": "text"}
+    assert changes({}, wanted) == []
+
+
+def test_a_property_that_cannot_be_set_is_refused() -> None:
+    with pytest.raises(InvalidPropertyError):
+        changes({}, {"delta.appendOnlly": "true"})
+
+
+@pytest.mark.parametrize(
+    ("elements", "expected"),
+    [
+        (["check (id > 1)"], ["drop constraint `check_1`", "add check (id > 1\n)"]),
+        ([], ["drop constraint `check_1`"]),
+        (["check (id > 0)", "constraint `Short` check (name < 'x')"], ["add constraint `Short` check (name < 'x'\n)"]),
+        (
+            ["check (id > 0)", "constraint by_hand check (id < 10)"],
+            ["drop constraint `by_hand`", "add constraint `by_hand` check (id < 10\n)"],
+        ),
+        (["check (id > 0)", "constraint BY_HAND check (id < 9)"], []),
+        (["check (id > 0)", "primary key (`id`)"], []),
+    ],
+)
+def test_checks_follow_the_contract_and_a_named_one_that_it_lacks_stays(
+    elements: list[str], expected: list[str]
+) -> None:
+    assert changes(CHECKS, None, *COLUMNS, *elements) == expected
+
+
+def test_not_null_follows_the_contract() -> None:
+    found = changes({}, None, "`ID` bigint", "`Name` string not null", "`later` int not null")
+    assert found == ["alter column `Id` drop not null", "alter column `name` set not null"]
+    assert changes({}, None, "`name` string") == [], "a column that the contract does not have"
+
+
+def test_a_check_on_a_column_that_the_write_will_add_waits_for_it() -> None:
+    added = (*COLUMNS, "`size` int", "check (SIZE > 0)", "check (id > 1)")
+    assert changes({}, None, *added) == ["add check (id > 1\n)"]

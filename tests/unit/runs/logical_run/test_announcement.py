@@ -1,0 +1,99 @@
+"""What a command says first, where an earlier run did not finish or another one is at work."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dbt.adapters.silt.records.run_registry import RunEntry
+from dbt.adapters.silt.runs.logical_run.announcement import Announcement
+from dbt.adapters.silt.runs.logical_run.run_id import LogicalRun, Origin
+
+EARLIER = RunEntry("I1", "R1", "dbt run", "/shop", "2026-03-01T10:00:00+00:00", process=7, host="box")
+OWN = RunEntry("I9", "R9", "dbt run", "/shop", "2026-03-01T12:00:00+00:00")
+NEW = LogicalRun("R9", Origin.INVOCATION)
+
+
+def announced(*entries: RunEntry, run: LogicalRun = NEW, **fields: Any) -> list[str]:
+    return list(Announcement(run, OWN, (*entries, replace(OWN, running=True)), **fields).warnings())
+
+
+def test_a_run_after_one_that_was_killed_says_what_may_double_and_what_to_type() -> None:
+    [said] = announced(EARLIER)
+    assert said == (
+        "The last run of this command, started at 2026-03-01T10:00:00+00:00, was killed or broken off; this is a new "
+        "run, and what both write by an append is then there twice. To continue that one instead, stop this run and "
+        "type `dbt run --vars '{silt_run_id: R1}'`. With `resume: 2 hours` in the profile the same command, typed "
+        "again, continues such a run"
+    )
+
+
+def test_a_run_after_one_that_ctrl_c_ended_says_so() -> None:
+    [said] = announced(replace(EARLIER, has_results=True))
+    assert "was stopped; this is a new run" in said
+
+
+@pytest.mark.parametrize(
+    ("resume", "advice"), [("1 hour", "longer ago than the profile's `resume`, 1 hour"), ("off", "R1}'`")]
+)
+def test_a_profile_that_has_resume_is_not_told_to_set_it(resume: str, advice: str) -> None:
+    [said] = announced(EARLIER, resume=resume)
+    assert said.endswith(advice)
+
+
+def test_another_command_after_a_killed_run_says_so_too() -> None:
+    killed = replace(EARLIER, command="dbt run --threads 8")
+    before = replace(EARLIER, invocation_id="I0", started_at="2026-03-01T09:00:00+00:00", finished=True)
+    [said] = announced(before, killed)
+    assert said.startswith("The last run here, `dbt run --threads 8`, started at ")
+    assert "`dbt run --threads 8 --vars '{silt_run_id: R1}'`" in said and "resume" not in said
+
+
+@pytest.mark.parametrize(
+    "earlier",
+    [
+        replace(EARLIER, finished=True),
+        replace(EARLIER, command="dbt seed", target="prod"),
+    ],
+    ids=["finished", "another target"],
+)
+def test_nothing_is_said_of_a_run(earlier: RunEntry) -> None:
+    assert announced(earlier) == []
+
+
+def test_a_killed_run_that_was_done_again_since_is_not_named() -> None:
+    again = replace(EARLIER, invocation_id="I2", started_at="2026-03-01T11:00:00+00:00", finished=True)
+    assert announced(EARLIER, again) == []
+
+
+@pytest.mark.parametrize("origin", [Origin.VARIABLE, Origin.PROFILE, Origin.RETRY, Origin.RESUME])
+def test_a_run_whose_id_was_chosen_is_told_nothing_of_killed_ones(origin: Origin) -> None:
+    assert announced(EARLIER, run=LogicalRun("R9", origin)) == []
+
+
+def test_another_run_at_work_is_named_with_the_line_that_shares_its_work() -> None:
+    [said] = announced(replace(EARLIER, running=True))
+    assert said == (
+        "Another run of this project is at work: `dbt run`, started at 2026-03-01T10:00:00+00:00 (process 7 of box); "
+        "what both write by an append is then there twice. If the two are to be one run, stop this one and type "
+        "`dbt run --vars '{silt_run_id: R1}'`: what one of them commits, the other skips"
+    )
+
+
+def test_several_runs_at_work_are_counted() -> None:
+    others = [replace(EARLIER, invocation_id=f"I{number}", running=True) for number in range(3)]
+    [said] = announced(*others)
+    assert "(process 7 of box), and 2 more; " in said
+
+
+def test_another_run_under_the_same_id_doubles_nothing() -> None:
+    [said] = announced(replace(EARLIER, run_id="R9", running=True), run=LogicalRun("R9", Origin.PROFILE))
+    assert "under the same run id" in said and said.endswith("One of them does each write")
+
+
+def test_the_run_that_is_continued_comes_before_the_run_id() -> None:
+    lines = list(Announcement(LogicalRun("R1", Origin.RESUME, EARLIER), OWN, (EARLIER,)).lines())
+    assert lines[0].startswith("Continuing `dbt run`, started at 2026-03-01T10:00:00+00:00, which did not finish: ")
+    assert lines[1] == "Run id R1 (a run that did not finish)"
