@@ -15,6 +15,7 @@ from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, c
 from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.records.run_history import histories, runs
 from tests.unit.cli.house import House, rows
+from tests.unit.engine.kernel.log_builder import stated_at
 
 AsJson = Callable[..., Any]
 Silt = Callable[..., str]
@@ -177,7 +178,9 @@ def test_a_table_that_goes_while_the_others_are_read_is_left_out(house: House, m
     assert [run.run_id for run in runs(histories_left)] == ["b", "a"]
 
 
-def test_times_are_those_that_the_files_have(house: House, as_json: AsJson) -> None:
+def test_times_are_those_that_the_commits_state(house: House, as_json: AsJson) -> None:
     house.running("a").create(content=rows(0, 1))
-    os.utime(house.folder / "main" / "orders" / commit_path(0), (1_700_000_000, 1_700_000_000))
+    commit = house.folder / "main" / "orders" / commit_path(0)
+    stated_at(commit, 1_700_000_000_000)
+    os.utime(commit, (1_800_000_000, 1_800_000_000))
     assert as_json("runs")["runs"][0]["first_commit_at"] == "2023-11-14T22:13:20.000Z"

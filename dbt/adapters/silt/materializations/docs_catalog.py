@@ -90,8 +90,10 @@ def describe(catalog: Catalog, entry: RelationEntry, columns: Sequence[SiltColum
     """
     if entry.kind is RelationKind.VIEW:
         return RelationDocs(entry.name, "view", catalog.view(entry.name).comment, columns)
-    snapshot = catalog.table(entry.name).snapshot()
-    return RelationDocs(entry.name, "table", snapshot.metadata.description, columns, table_stats(snapshot))
+    log = catalog.table(entry.name)
+    snapshot = log.snapshot()
+    stats = table_stats(snapshot, log.committed_at(snapshot))
+    return RelationDocs(entry.name, "table", snapshot.metadata.description, columns, stats)
 
 
 def catalog_rows(relations: Sequence[RelationDocs]) -> agate.Table:
@@ -125,9 +127,13 @@ def changed_at(catalog: Catalog, name: RelationName) -> datetime:
     return datetime.fromtimestamp(last_data_change(catalog.table(name)) / 1000, timezone.utc)
 
 
-def table_stats(snapshot: Snapshot) -> list[StatsItem]:
-    """Returns statistics of a table from its log: rows if all files state them, bytes, files, version and others."""
-    changed = datetime.fromtimestamp(snapshot.timestamp / 1000, timezone.utc)
+def table_stats(snapshot: Snapshot, committed_ms: int) -> list[StatsItem]:
+    """Returns statistics of a table from its log: rows if all files state them, bytes, files, version and others.
+
+    Args:
+        committed_ms: when the version was committed, milliseconds since 1970-01-01 UTC.
+    """
+    changed = datetime.fromtimestamp(committed_ms / 1000, timezone.utc)
     keys = "; ".join(key.sql for key in table_keys(snapshot.metadata.configuration).values())
     figures: list[tuple[str, str, Any, str]] = [
         ("rows", "Rows", row_count(snapshot.files), "Number of rows"),
