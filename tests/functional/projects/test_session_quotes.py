@@ -19,6 +19,9 @@ select "id", "word" from {{ ref('words') }} where "word" rlike '\\d'
     "shown.sql": """
 select "id" as "the id", regexp_replace("word", '\\W', "{{ '' }}'-'") as "word" from {{ ref('digits') }}
 """.replace("\"{{ '' }}'-'\"", "'-'"),
+    "escaped.sql": """
+select '{{ dbt.escape_single_quotes("a\\\\b") }}' as text
+""",
     "held.sql": """
 select "id", "word" from {{ ref('words') }}
 """,
@@ -88,3 +91,5 @@ class TestSessionQuotes:
         assert shown == [(1, "a1"), (2, "b-2")]
         raw = project.run_sql(f"select text from {project.test_schema}.raw order by id", fetch="all")
         assert raw == [("a\\b",), ("it's",), ('a "q"',)]
+        escaped = project.run_sql(f"select text from {project.test_schema}.escaped", fetch="one")
+        assert escaped == ("a\\b",)
