@@ -1,6 +1,6 @@
-{#-- In a text between single quotes, a backslash opens an escape: it is doubled first. --#}
+{#-- In a text between single quotes, a backslash opens an escape, unless the profile's settings say otherwise. --#}
 {% macro silt__escape_single_quotes(expression) -%}
-{{ expression | replace('\\', '\\\\') | replace("'", "\\'") }}
+{{ adapter.escape_single_quotes(expression | string) }}
 {%- endmacro %}
 
 

@@ -280,6 +280,13 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
         return string_literal(text)
 
     @available
+    def escape_single_quotes(self, text: str) -> str:
+        """The text as it stands between single quotes of a constant, in a session with the profile's settings."""
+        setting = self.config.credentials.spark_conf.get("spark.sql.parser.escapedStringLiterals")
+        has_plain_backslashes = str(setting).lower() == "true"
+        return text if has_plain_backslashes and "'" not in text else string_literal(text)[1:-1]
+
+    @available
     @classmethod
     def nested_literal(cls, value: Any, kind: str) -> str:
         """A fixture's value as an expression of an array, map, struct or variant type."""

@@ -20,6 +20,7 @@ from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import histories, runs
 from dbt.adapters.silt.records.run_registry import RunEntry
 from tests.unit.cli.house import House, rows
+from tests.unit.engine.kernel.log_builder import stated_at
 
 DAY = "2026-03-01T"
 AsJson = Callable[..., Any]
@@ -183,9 +184,11 @@ def test_a_table_that_goes_while_the_others_are_read_is_left_out(house: House, m
     assert [run.run_id for run in runs(histories_left)] == ["b", "a"]
 
 
-def test_times_are_those_that_the_files_have(house: House, as_json: AsJson) -> None:
+def test_times_are_those_that_the_commits_state(house: House, as_json: AsJson) -> None:
     house.running("a").create(content=rows(0, 1))
-    os.utime(house.folder / "main" / "orders" / commit_path(0), (1_700_000_000, 1_700_000_000))
+    commit = house.folder / "main" / "orders" / commit_path(0)
+    stated_at(commit, 1_700_000_000_000)
+    os.utime(commit, (1_800_000_000, 1_800_000_000))
     assert as_json("runs")["runs"][0]["first_commit_at"] == "2023-11-14T22:13:20.000Z"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from dbt.adapters.silt.engine.sql.ast import ViewColumn
 from tests.unit.cli.house import House, rows
+from tests.unit.engine.kernel.log_builder import stated_at
 
 AsJson = Callable[..., Any]
 
@@ -53,7 +53,7 @@ def test_a_table_is_shown_with_its_rows_files_and_statistics(orders: House, as_j
 def test_a_table_is_shown_as_it_was(orders: House, as_json: AsJson, suffix: str) -> None:
     folder = orders.folder / "main" / "orders"
     for version, at in enumerate((1_700_000_000, 1_704_067_200, 1_704_200_000)):
-        os.utime(folder / commit_path(version), (at, at))
+        stated_at(folder / commit_path(version), at * 1000)
     for name in ("main.orders", str(folder), f"delta.`{folder}`"):
         shown = as_json("show", f"{name}{suffix}")
         assert (shown["version"], shown["rows"], shown["committed_at"]) == (1, 15, "2024-01-01T00:00:00.000Z")

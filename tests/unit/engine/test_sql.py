@@ -264,3 +264,30 @@ def test_a_folder_that_is_no_table_is_said_to_be_none(orders: House) -> None:
     (orders.root / "main" / "stray").mkdir()
     with pytest.raises(errors.NotATableError, match="stray"):
         orders.sql("select * from silt.main.stray")
+
+
+def test_a_text_is_run_as_the_statement_that_it_holds(orders: House) -> None:
+    assert orders.rows("execute immediate 'select id from orders where id < ' || 2") == [(1,)]
+    orders.sql("declare variable change string default 'delete from orders where id = 1'")
+    for _ in range(2):
+        row = orders.sql("/* by name */ execute immediate change;", txn=("load", 1)).collect()[0]
+        assert (row.operation, row.version) == ("DELETE", 2)
+    assert row.skipped
+    assert orders.rows("select id from orders") == [(2,), (3,)]
+    orders.sql("drop temporary variable change")
+
+
+@pytest.mark.parametrize(
+    ("statement", "error", "said"),
+    [
+        ("execute immediate 'select 1' into x", errors.UnsupportedStatementError, "INTO is not supported"),
+        ("execute immediate 'select ?' using 1", errors.UnsupportedStatementError, "USING is not supported"),
+        ("execute immediate cast(null as string)", errors.InvalidStatementError, "is null"),
+        ("execute immediate 'execute immediate 1'", errors.UnsupportedStatementError, "inside of another statement"),
+        ("execute immediate", errors.StatementSyntaxError, "expected a statement as a text"),
+        ("execute immediate 'selec 1'", Exception, "selec"),
+    ],
+)
+def test_a_text_that_cannot_be_run_is_refused(house: House, statement: str, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        house.sql(statement).collect()

@@ -105,7 +105,7 @@ def _document(log: DeltaLog, snapshot: Snapshot) -> dict[str, Any]:
         "table": log.name,
         "location": log.store.root,
         "version": snapshot.version,
-        "committed_at": iso(snapshot.timestamp),
+        "committed_at": iso(log.committed_at(snapshot)),
         "id": metadata.id,
         "created_at": iso(metadata.created_time),
         "comment": metadata.description,
@@ -129,7 +129,7 @@ def _facts(log: DeltaLog, snapshot: Snapshot) -> Facts:
     facts = {
         "table": log.name,
         "location": log.store.root,
-        "version": f"{snapshot.version}, committed {utc(snapshot.timestamp)} UTC",
+        "version": f"{snapshot.version}, committed {utc(log.committed_at(snapshot))} UTC",
         "comment": known["comment"] or "",
         "rows": count(known["rows"]) + (f", {count(marked)} more deleted by deletion vectors" if marked else ""),
         "files": f"{count(snapshot.num_files)}, {size(snapshot.size_in_bytes)}",

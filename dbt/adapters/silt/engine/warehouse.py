@@ -46,11 +46,13 @@ from dbt.adapters.silt.engine.commands.spark.session_quotes import quotes_for
 from dbt.adapters.silt.engine.commands.spark.shared_storage import SharedStorage
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings, never
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
+from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from dbt.adapters.silt.engine.sql.ast import Query, Statement, is_path
+from dbt.adapters.silt.engine.sql.grammar.immediate import immediate
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.engine.sql.query.quotes import as_read
 from dbt.adapters.silt.engine.statements.conflict_retry import ConflictRetry
@@ -316,10 +318,15 @@ class Warehouse:
     def parsed(self, text: str) -> Statement:
         """The statement in a text, whose quotes are read as the session's settings say.
 
+        Of EXECUTE IMMEDIATE it is the statement in the value of its expression, which is computed for that.
+
         Raises:
             StatementSyntaxError, UnsupportedStatementError: as of `sql`.
+            InvalidStatementError: EXECUTE IMMEDIATE is given no text.
         """
-        return parse(self._read(text))
+        text = self._read(text)
+        expression = immediate(text)
+        return parse(text if expression is None else self._read(self._text_of(expression)))
 
     def written(self, statement: Statement) -> Written | None:
         """The table of the warehouse that a statement would change; None where it would change none. Runs nothing.
@@ -379,6 +386,14 @@ class Warehouse:
     def _read(self, text: str) -> str:
         """The text in the form that the engine reads; what is no text is left for others to refuse."""
         return as_read(text, quotes_for(self.spark, text)) if isinstance(text, str) else text
+
+    def _text_of(self, expression: str) -> str:
+        with errors.mapped():
+            value = self._context(WriteSettings()).dataframe(f"select ({expression}\n)").collect()[0][0]
+        if not isinstance(value, str):
+            found = "null" if value is None else repr(value)
+            raise InvalidStatementError(f"EXECUTE IMMEDIATE runs a text, and {expression} is {found}")
+        return value
 
     def _write_settings(
         self, statement: Statement, txn: tuple[str, int] | None, user_metadata: str | None

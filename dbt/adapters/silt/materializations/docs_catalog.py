@@ -91,8 +91,10 @@ def describe(catalog: Catalog, entry: RelationEntry, columns: Sequence[SiltColum
     """
     if entry.kind is RelationKind.VIEW:
         return RelationDocs(entry.name, "view", catalog.view(entry.name).comment, columns)
-    snapshot = catalog.table(entry.name).snapshot()
-    return RelationDocs(entry.name, "table", snapshot.metadata.description, columns, table_stats(snapshot))
+    log = catalog.table(entry.name)
+    snapshot = log.snapshot()
+    stats = table_stats(snapshot, log.committed_at(snapshot))
+    return RelationDocs(entry.name, "table", snapshot.metadata.description, columns, stats)
 
 
 def catalog_rows(relations: Sequence[RelationDocs]) -> agate.Table:
@@ -131,9 +133,13 @@ def time_of_change(milliseconds: int) -> datetime:
     return utc_moment(milliseconds) or datetime.max.replace(tzinfo=timezone.utc)
 
 
-def table_stats(snapshot: Snapshot) -> list[StatsItem]:
-    """Returns statistics of a table from its log: rows if all files state them, bytes, files, version and others."""
-    changed = time_of_change(snapshot.timestamp)
+def table_stats(snapshot: Snapshot, committed_ms: int) -> list[StatsItem]:
+    """Returns statistics of a table from its log: rows if all files state them, bytes, files, version and others.
+
+    Args:
+        committed_ms: when the version was committed, milliseconds since 1970-01-01 UTC.
+    """
+    changed = time_of_change(committed_ms)
     keys = "; ".join(key.sql for key in table_keys(snapshot.metadata.configuration).values())
     figures: list[tuple[str, str, Any, str]] = [
         ("rows", "Rows", row_count(snapshot.files), "Number of rows"),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -122,3 +125,15 @@ def without_tombstones(table: NaiveTable) -> NaiveTable:
 
 def _key(action: AddFile | RemoveFile) -> tuple[str, str | None]:
     return action.path, None if action.deletion_vector is None else action.deletion_vector.unique_id
+
+
+def stated_at(commit: Path, time_ms: int) -> None:
+    """Makes a commit state that time, which is then its file's, too."""
+    actions = [json.loads(line) for line in commit.read_text().splitlines()]
+    infos = [action["commitInfo"] for action in actions if "commitInfo" in action]
+    if not infos:
+        actions.insert(0, {"commitInfo": {}})
+    for info in infos or [actions[0]["commitInfo"]]:
+        info["timestamp"] = time_ms
+    commit.write_text("".join(json.dumps(action) + "\n" for action in actions))
+    os.utime(commit, ns=(time_ms * 1_000_000, time_ms * 1_000_000))

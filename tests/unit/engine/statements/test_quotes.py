@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.commands.spark.session_quotes import quotes_for, quotes_of
+from dbt.adapters.silt.engine.commands.spark.session_quotes import quotes_for
 from dbt.adapters.silt.engine.kernel.errors import CheckViolationError, StatementSyntaxError
 from dbt.adapters.silt.engine.sql.query.quotes import Quotes, constant, for_any_session
 from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize
@@ -65,10 +65,11 @@ def test_a_constant_has_sparks_value(session: SparkSession, chosen: tuple[bool, 
 
 def test_names_are_in_double_quotes_only_where_the_session_is_strict(session: SparkSession) -> None:
     _set(session, (True, True, False))
-    assert quotes_of(session) == Quotes(double_quoted_identifiers=True, escaped_string_literals=True)
+    every = """ 'a\\b' "c" '' """
+    assert quotes_for(session, every) == Quotes(double_quoted_identifiers=True, escaped_string_literals=True)
     session.conf.set("spark.sql.ansi.enabled", "false")
-    assert quotes_for(session, 'select "a"') == Quotes(escaped_string_literals=True)
-    assert quotes_for(session, "select 'a', ''").double_quoted_identifiers is False
+    assert quotes_for(session, every) == Quotes(escaped_string_literals=True)
+    assert quotes_for(session, "select 'a'") == Quotes()
 
 
 def test_names_in_double_quotes_are_names_in_every_statement(house: House) -> None:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import bisect
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbt.adapters.silt.engine.kernel.errors import VersionNotFoundError
+from dbt.adapters.silt.engine.kernel.log.commit_heads import read_heads
 from dbt.adapters.silt.engine.kernel.log.history import file_timestamps
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Protocol
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
-from tests.unit.engine.kernel.log_builder import PROTOCOL, add, new_log, put, reopened
+from tests.unit.engine.kernel.log_builder import PROTOCOL, add, new_log, put, reopened, stated_at
 
 NOON = 1_700_000_000_000
 
@@ -78,6 +81,56 @@ def test_the_snapshots_time_is_its_commits(tmp_path: Path) -> None:
     log = log_at(tmp_path, NOON, NOON + 1_000)
     assert log.snapshot().timestamp == NOON + 1_000
     assert log.snapshot_at(0).timestamp == NOON
+
+
+def stated(folder: Path, *times: int | None) -> DeltaLog:
+    """Version n states the n-th time; its file was copied later than all of them."""
+    log = new_log(LocalStore(folder))
+    for version, time in enumerate(times[1:], 1):
+        put(log, version, CommitInfo(timestamp=time, operation="WRITE"), add(f"f{version}"))
+    stated_at(folder / commit_path(0), times[0] or 0)
+    for version in range(len(times)):
+        os.utime(folder / commit_path(version), ns=(2 * NOON * 1_000_000, 2 * NOON * 1_000_000))
+    return reopened(log)
+
+
+def test_a_copy_of_a_table_has_the_times_of_its_commits(tmp_path: Path) -> None:
+    log = stated(tmp_path, NOON, NOON + 1_000, NOON + 90_000_000)
+    times = [NOON, NOON + 1_000, NOON + 90_000_000]
+    assert [commit.timestamp_ms for commit in log.commits()] == times
+    assert [head.timestamp_ms for head in read_heads(log.store, "t")] == times
+    assert log.committed_at(log.snapshot()) == NOON + 90_000_000
+    assert log.committed_at(log.snapshot_at(1)) == NOON + 1_000
+    assert [log.version_at(NOON + delay) for delay in (0, 999, 1_000, 89_999_999, 90_000_000)] == [0, 0, 1, 1, 2]
+    assert log.version_from(NOON + 1) == 1
+    with pytest.raises(VersionNotFoundError, match="before"):
+        log.version_at(NOON - 1)
+    with pytest.raises(VersionNotFoundError, match="after the newest version 2"):
+        log.version_at(NOON + 90_000_001)
+
+
+def test_a_commit_that_states_no_time_has_its_files(tmp_path: Path) -> None:
+    log = stated(tmp_path, NOON, NOON + 1_000, None, 0)
+    assert [commit.timestamp_ms for commit in log.commits()] == [NOON, NOON + 1_000, 2 * NOON + 2, 2 * NOON + 3]
+    assert log.committed_at(log.snapshot()) == log.snapshot().timestamp
+
+
+@settings(max_examples=30)
+@given(delays=st.lists(st.integers(0, 20_000), min_size=1, max_size=12), data=st.data())
+def test_the_version_at_a_time_is_the_historys(delays: list[int], data: st.DataObject) -> None:
+    """Writers' clocks may differ by up to an hour; hours lie between some of the commits."""
+    skews = data.draw(st.lists(st.integers(-1_800_000, 1_800_000), min_size=len(delays), max_size=len(delays)))
+    times = [NOON + sum(delays[: n + 1]) * 1_000 + skew for n, skew in enumerate(skews)]
+    with tempfile.TemporaryDirectory() as folder:
+        log = stated(Path(folder), *times)
+        shown = [commit.timestamp_ms for commit in log.commits()]
+        asked = data.draw(st.sampled_from([each + nearby for each in shown for nearby in (-1, 0, 1)]))
+        expected = bisect.bisect_right(shown, asked) - 1
+        if expected < 0:
+            with pytest.raises(VersionNotFoundError):
+                log.version_at(asked)
+        else:
+            assert log.version_at(asked, or_newest=True) == expected
 
 
 IN_COMMIT = Protocol(1, 7, None, ("inCommitTimestamp",))

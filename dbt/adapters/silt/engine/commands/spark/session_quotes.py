@@ -6,25 +6,32 @@ import re
 
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.sql.query.quotes import SPARKS_DEFAULT, Quotes
+from dbt.adapters.silt.engine.sql.query.quotes import Quotes
 
-_MATTERS = re.compile(r"[\"\\\\]|''|[rR]'")
+_DOUBLED = re.compile(r"''|\"\"")
+_ESCAPED = re.compile(r"\\|''|\"\"|[rR]['\"]")
 
 
 def quotes_for(spark: SparkSession, text: str) -> Quotes:
-    """How the session reads the quotes of the text; it is asked only where that matters."""
-    return quotes_of(spark) if _MATTERS.search(text) else SPARKS_DEFAULT
-
-
-def quotes_of(spark: SparkSession) -> Quotes:
-    """How the session reads quotes. Names are in double quotes only where the session is strict (ANSI), as in Spark."""
+    """How the session reads the quotes of the text; it is asked for those settings only that matter to it."""
     return Quotes(
-        double_quoted_identifiers=_is_on(spark, "spark.sql.ansi.doubleQuotedIdentifiers", "false")
-        and _is_on(spark, "spark.sql.ansi.enabled", "true"),
-        escaped_string_literals=_is_on(spark, "spark.sql.parser.escapedStringLiterals", "false"),
-        consecutive_string_literals=_is_on(spark, "spark.sql.legacy.consecutiveStringLiterals.enabled", "false"),
+        double_quoted_identifiers='"' in text and _has_names_in_double_quotes(spark),
+        escaped_string_literals=_ESCAPED.search(text) is not None and _has_plain_backslashes(spark),
+        consecutive_string_literals=_DOUBLED.search(text) is not None and _is_on(spark, _CONSECUTIVE),
     )
 
 
-def _is_on(spark: SparkSession, key: str, default: str) -> bool:
+def _has_names_in_double_quotes(spark: SparkSession) -> bool:
+    """Only where the session is strict (ANSI), as in Spark."""
+    return _is_on(spark, "spark.sql.ansi.doubleQuotedIdentifiers") and _is_on(spark, "spark.sql.ansi.enabled", "true")
+
+
+def _has_plain_backslashes(spark: SparkSession) -> bool:
+    return _is_on(spark, "spark.sql.parser.escapedStringLiterals")
+
+
+def _is_on(spark: SparkSession, key: str, default: str = "false") -> bool:
     return (spark.conf.get(key, default) or default).strip().lower() == "true"
+
+
+_CONSECUTIVE = "spark.sql.legacy.consecutiveStringLiterals.enabled"

@@ -19,7 +19,7 @@ def last_data_change(log: DeltaLog) -> int:
     Raises:
         NotATableError, TableDamagedError, StorageError: the log cannot be read.
     """
-    found = log.snapshot().timestamp
+    found = log.committed_at(log.snapshot())
     for commit in log.newest_commits():
         found = commit.timestamp_ms
         if _changes_rows(commit):

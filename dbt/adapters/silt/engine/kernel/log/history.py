@@ -1,20 +1,23 @@
 """Tells when each version was committed, and which version was the newest at a time.
 
-A commit's time is its file's modification time, raised where needed so that times strictly increase with versions, as
-in delta-spark; or, from the version that enabled them on, its in-commit timestamp (specification: "In-Commit
-Timestamps").
+A commit's time is, from the version that enabled them on, its in-commit timestamp (specification: "In-Commit
+Timestamps"). Before that it is the time that its `commitInfo` states; of a commit that states none, its file's
+modification time, which a copy of the table changes. Both are raised where needed, so that times strictly increase with
+versions.
 """
 
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from dbt.adapters.silt.engine.kernel.clock import utc_text
 from dbt.adapters.silt.engine.kernel.errors import VersionNotFoundError
 from dbt.adapters.silt.engine.kernel.log.commit_file import read_commit
+from dbt.adapters.silt.engine.kernel.log.commit_info import read_info
 from dbt.adapters.silt.engine.kernel.log.log_segment import LogListing
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, Store
 from dbt.adapters.silt.engine.kernel.table.actions import Action, CommitInfo
@@ -22,6 +25,8 @@ from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 
 _CLOCKS_DIFFER_MS: Final = 60_000
 """Clocks of machines that write to one table may differ so much without a word."""
+_SKEW_MS: Final = 3_600_000
+"""How far the clocks of the writers of one table may be apart, where commits are looked for by time."""
 
 
 @dataclass(frozen=True)
@@ -49,22 +54,34 @@ def commits(
     """
     file_times = file_timestamps(listing.commits)
     last = max(file_times, default=-1)
+    earlier: int | None = None
     for version in range(max(start, min(file_times, default=0)), (last if end is None else min(end, last)) + 1):
         actions = read_commit(store, version, table, listing.commits.get(version)).actions(table)
-        yield Commit(version, commit_timestamp(version, actions, properties, file_times.get(version, 0)), actions)
+        commit = Commit(version, file_times.get(version, 0), actions)
+        stated = commit.info.in_commit_timestamp if has_in_commit_timestamp(version, properties) else None
+        earlier = raised(commit.info, commit.timestamp_ms, earlier) if stated is None else stated
+        yield replace(commit, timestamp_ms=earlier)
 
 
-def commit_timestamp(version: int, actions: tuple[Action, ...], properties: TableProperties, file_time_ms: int) -> int:
-    """The commit's time.
+def raised(info: CommitInfo, file_time_ms: int, earlier_ms: int | None) -> int:
+    """The time of a commit without an in-commit timestamp, which is after that of the commit before it.
 
     Args:
-        properties: of the newest version; they say from which version on commits carry their time.
-        file_time_ms: taken where the commit carries none.
+        file_time_ms: taken where the commit states no time.
+        earlier_ms: the time of the commit before it; None where that is not known.
     """
-    if not has_in_commit_timestamp(version, properties):
-        return file_time_ms
-    infos = (action for action in actions if isinstance(action, CommitInfo))
-    stated = next((info.in_commit_timestamp for info in infos), None)
+    time = stated_time(info) or file_time_ms
+    return time if earlier_ms is None else max(time, earlier_ms + 1)
+
+
+def stated_time(info: CommitInfo) -> int | None:
+    """When the writer says that it committed; None where it does not say."""
+    return info.timestamp if info.timestamp is not None and info.timestamp > 0 else None
+
+
+def snapshot_timestamp(info: CommitInfo, version: int, properties: TableProperties, file_time_ms: int) -> int:
+    """The time of a version as the protocol knows it: its in-commit timestamp, else its file's."""
+    stated = info.in_commit_timestamp if has_in_commit_timestamp(version, properties) else None
     return file_time_ms if stated is None else stated
 
 
@@ -137,15 +154,16 @@ def version_at(
     file_times = file_timestamps(listing.commits)
     earliest = listing.earliest or 0
 
+    @functools.cache
     def committed_at(version: int) -> int:
-        if not has_in_commit_timestamp(version, properties):
-            return file_times[version]
-        actions = read_commit(store, version, table, listing.commits.get(version)).actions(table)
-        return commit_timestamp(version, actions, properties, file_times[version])
+        info = read_info(store, version, listing.commits[version], table)
+        stated = info.in_commit_timestamp if has_in_commit_timestamp(version, properties) else stated_time(info)
+        return stated or file_times[version]
 
     rebuildable = [version for version in file_times if version >= earliest]
     candidates = [version for version in rebuildable if _may_be_at(version, timestamp_ms, properties)]
-    position = bisect.bisect_right(candidates, timestamp_ms, key=committed_at)
+    in_order = bool(candidates) and has_in_commit_timestamp(candidates[0], properties)
+    position = _position(candidates, committed_at, timestamp_ms, 0 if in_order else _SKEW_MS)
     if position == 0:
         first = (
             f"; version {rebuildable[0]} was committed at {_utc(committed_at(rebuildable[0]))}" if rebuildable else ""
@@ -160,6 +178,29 @@ def version_at(
             table=table,
         )
     return found
+
+
+def _position(versions: Sequence[int], committed_at: Callable[[int], int], timestamp_ms: int, skew_ms: int) -> int:
+    """How many of the versions were committed at that time or before, where each is after the one before it.
+
+    Args:
+        committed_at: the times that the commits state; looked up for few of them.
+        skew_ms: how far the clocks of writers may be apart.
+    """
+    first = last = bisect.bisect_right(versions, timestamp_ms, key=committed_at)
+    step = 1
+    while first > 0 and committed_at(versions[first - 1]) > timestamp_ms - skew_ms:
+        first, step = max(first - step, 0), step * 2
+    step = 1
+    while last < len(versions) and committed_at(versions[last]) <= timestamp_ms + skew_ms:
+        last, step = min(last + step, len(versions)), step * 2
+    time: int | None = None
+    for index in range(first, last):
+        own = committed_at(versions[index])
+        time = own if time is None else max(own, time + 1)
+        if time > timestamp_ms:
+            return index
+    return last
 
 
 def _may_be_at(version: int, timestamp_ms: int, properties: TableProperties) -> bool:

@@ -28,6 +28,7 @@ from dbt.adapters.silt.engine.kernel.log.checkpoint import write_checkpoint
 from dbt.adapters.silt.engine.kernel.log.checksum import checksum_of_commit, contradiction, lost_commit
 from dbt.adapters.silt.engine.kernel.log.cleanup import clean_up, expiry
 from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile, read_commit
+from dbt.adapters.silt.engine.kernel.log.commit_info import read_info
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log_segment import (
     CheckpointFiles,
@@ -138,6 +139,24 @@ class DeltaLog:
         with self._lock:
             loaded, folder = self._of_one_log(lambda: self._at(version))
             return replace(self._with_doubt(loaded, folder, is_newest=False), log_folder=folder)
+
+    def committed_at(self, snapshot: Snapshot) -> int:
+        """When a version was committed (milliseconds since 1970-01-01 UTC), as its history says it.
+
+        That is the time which the commit states, where its file is still there and states one.
+
+        Raises:
+            CorruptLogError: the commit cannot be read.
+            StorageError: the storage failed.
+        """
+        status = self._commit_status(snapshot.version)
+        if status is None or history.has_in_commit_timestamp(snapshot.version, snapshot.properties):
+            return snapshot.timestamp
+        try:
+            info = read_info(self.store, snapshot.version, status, self.name)
+        except MissingLogVersionError:
+            return snapshot.timestamp
+        return history.stated_time(info) or snapshot.timestamp
 
     def version_at(self, timestamp_ms: int, or_newest: bool = False) -> int:
         """The newest version committed at that time (milliseconds since 1970-01-01 UTC) or before.
@@ -382,8 +401,8 @@ class DeltaLog:
         properties = TableProperties(state.metadata.configuration)
         timestamp = 0 if commit is None else commit.modified_ms
         if commit is not None and history.has_in_commit_timestamp(version, properties):
-            actions = read_commit(self.store, version, self.name, commit).actions(self.name)
-            timestamp = history.commit_timestamp(version, actions, properties, timestamp)
+            info = read_info(self.store, version, commit, self.name)
+            timestamp = history.snapshot_timestamp(info, version, properties, timestamp)
         return _Loaded(state, Snapshot.of(state, self.name, version, timestamp, self.clock.now_ms()), commit)
 
     def _first_readable(self, listing: LogListing, version: int, read: Callable[[LogSegment], T]) -> T:

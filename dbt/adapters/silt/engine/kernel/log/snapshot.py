@@ -26,7 +26,8 @@ class Snapshot:
     Args:
         table: the table's name, for messages.
         version: counted from 0.
-        timestamp: when the version was committed, milliseconds since 1970-01-01 UTC.
+        timestamp: of the version's commit file, or its in-commit timestamp, milliseconds since 1970-01-01 UTC; what a
+            person is shown is `DeltaLog.committed_at`.
         files: the active files, one row each, schema `active_files.FILES`; partition values are strings as in the log,
             `stats` is JSON text or null.
         transactions: by application id; expired ones are left out.

@@ -117,7 +117,8 @@ def _unrecognised(cursor: Cursor) -> Statement:
             inner.at_token += 1
     if cursor.tokens[0].word == "EXECUTE":
         raise UnsupportedStatementError(
-            "EXECUTE IMMEDIATE hides its statement from this engine", remedy="Write the statement itself"
+            "EXECUTE IMMEDIATE inside of another statement hides its statement from this engine",
+            remedy="Write the statement itself",
         )
     return Unrecognised(text=cursor.statement, mentions=tuple(mentions))
 

@@ -1,0 +1,29 @@
+"""Finds the text that EXECUTE IMMEDIATE runs."""
+
+from __future__ import annotations
+
+from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from dbt.adapters.silt.engine.sql.cursor import Cursor
+from dbt.adapters.silt.engine.sql.tokens import tokenize
+
+
+def immediate(text: str) -> str | None:
+    """The expression whose value EXECUTE IMMEDIATE runs as a statement; None for any other statement.
+
+    Raises:
+        StatementSyntaxError: it breaks off, or another statement follows.
+        UnsupportedStatementError: it has parameters, or puts its result into variables.
+    """
+    cursor = Cursor(text, tokenize(text))
+    if not cursor.take("EXECUTE", "IMMEDIATE"):
+        return None
+    expression = cursor.until("INTO", "USING", ";", what="a statement as a text")
+    if cursor.at_any("INTO", "USING"):
+        raise UnsupportedStatementError(
+            f"EXECUTE IMMEDIATE ... {cursor.token.word} is not supported",
+            remedy="Write the values into the text, and read the result as that of the statement itself",
+        )
+    while cursor.take(";"):
+        pass
+    cursor.finished()
+    return expression
