@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import deltalake
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError, InternalError, TableDamagedError
+from dbt.adapters.silt.engine.kernel.errors import (
+    DataFileChangedError,
+    DataFileMissingError,
+    ExternalPathError,
+    InternalError,
+    TableDamagedError,
+)
 from dbt.adapters.silt.engine.kernel.files.file_guard import FileGuard
+from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
 from tests.unit.engine.house import House
 
 STATEMENTS = {
@@ -107,3 +116,33 @@ def test_a_damaged_file_is_taken_out_by_what_reads_none(house: House) -> None:
     house.sql("restore table orders to version as of 0")
     with pytest.raises(DataFileChangedError):
         house.sql("restore table orders to version as of 2")
+
+
+def test_an_append_whose_file_is_gone_names_its_version_and_the_way_back(house: House) -> None:
+    path = made(house)
+    path.unlink()
+    with pytest.raises(DataFileMissingError) as raised:
+        house.sql("select * from orders")
+    said = str(raised.value)
+    assert "came with version 1 (WRITE)" in said and "`restore table silt.main.orders to version as of 0`" in said
+    assert house.sql("restore table silt.main.orders to version as of 0").collect()
+    assert house.rows("select count(*) from orders where id >= 0") == [(100,)]
+
+
+def test_a_table_that_names_files_outside_is_read_only_where_the_user_says_so(house: House, tmp_path: Path) -> None:
+    made(house)
+    elsewhere = tmp_path / "elsewhere"
+    deltalake.write_deltalake(str(elsewhere), pa.table({"id": [7]}))
+    clone = f"create table copy shallow clone delta.`{elsewhere}`"
+    with pytest.raises(ExternalPathError, match="external_paths: true"):
+        house.sql(clone)
+    spark, settings = house.warehouse.spark.newSession(), WarehouseSettings(external_paths=True)
+    trusting = Warehouse(spark, str(house.root), settings=settings)
+    trusting.sql(clone)
+    assert trusting.sql("select id from copy where id < 10").collect() == [(7,)]
+    with pytest.raises(ExternalPathError, match="external_paths: true"):
+        house.sql("select * from copy where id < 10")
+    with pytest.raises(ExternalPathError):
+        house.sql("create table deep deep clone copy")
+    house.sql("create table inside shallow clone orders")
+    assert house.rows("select count(*) from inside where id >= 0") == [(300,)]

@@ -366,7 +366,10 @@ class TableDamagedError(SiltError):
     """The table's own files are missing or cannot be read."""
 
     code = "SILT_TABLE_DAMAGED"
-    remedy = "Restore the table's files from a copy, or restore the table to an earlier version"
+    remedy = (
+        "Restore the table's files from a copy, or restore the table to an earlier version; `silt check --data` names "
+        "the files that are damaged"
+    )
 
 
 class CorruptLogError(TableDamagedError):

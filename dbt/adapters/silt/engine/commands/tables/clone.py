@@ -19,12 +19,14 @@ from dbt.adapters.silt.engine.commands.tables.table_location import TableLocatio
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.commands.writing.files import Written
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.files import data_files
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DomainMetadata, Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.table.column_mapping import MAX_COLUMN_ID, max_column_id
 from dbt.adapters.silt.engine.kernel.table.features import check_writable, merged, needed_features, upgraded
+from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 from dbt.adapters.silt.engine.kernel.table.properties import (
     ENABLEMENT_TIMESTAMP,
     ENABLEMENT_VERSION,
@@ -72,6 +74,7 @@ def clone(
         UnsupportedFeatureError: the clone would need a feature that this engine does not write.
         DataFileMissingError: a file that a deep clone copies is gone.
         DataFileChangedError: a file of the source is another one than its log names.
+        ExternalPathError: the files of a shallow clone would be where no file of the table may be.
         ConcurrentCreateError, ConcurrentModificationError: another writer made, or changed, the table meanwhile.
     """
     base, log = location.base, location.log
@@ -86,6 +89,8 @@ def clone(
     there = None if base is None else base.files
     if options.shallow:
         all_adds = copies.referred(source.log.store.root, source.snapshot.add_files())
+        for add in all_adds:
+            data_files.check_reach(log.store, decode_path(add.path))
         adds, removed = _difference(all_adds, there)
         written: tuple[Written, ...] = ()
     else:

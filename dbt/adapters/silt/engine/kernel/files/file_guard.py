@@ -139,9 +139,11 @@ def _expected(files: pa.Table) -> Iterator[Expected]:
 
 
 def _status(store: LocalStore, name: str) -> FileStatus | None:
-    check_reach(store, name)
-    where, own = (None, "") if "://" in name else located(store, name)
-    return None if where is None else where.status(own)
+    if "://" in name:
+        check_reach(store, name)
+        return None
+    where, own = located(store, name)
+    return where.status(own)
 
 
 def _footer_problems(store: Store, doubtful: Sequence[Expected], metadata: Metadata) -> Iterator[tuple[Expected, str]]:

@@ -174,7 +174,10 @@ def _check_file(store: Store, snapshot: Snapshot, leaves: Sequence[_Leaf], file:
             what = f"the data file {name} has {status.size} bytes, and the log says {file.size}"
             return [Problem(ProblemKind.FILE_SIZE_DIFFERS, what, path=file.path)]
         deleted, problems = _deleted_rows(store, snapshot.table, file)
-        with where.open_input(own) as source, pq.ParquetFile(source, page_checksum_verification=data) as parquet:
+        with (
+            where.open_input(own) as source,
+            pq.ParquetFile(source, coerce_int96_timestamp_unit="us", page_checksum_verification=data) as parquet,
+        ):
             problems += _check_columns(parquet, name, file, snapshot)
             if data:
                 _read_all(parquet)
