@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -179,6 +180,7 @@ class TestEveryCommand(Project):
         orchestrator.setenv("RESUME", "2 hours")
         _, output = run_dbt_and_capture(["run", "--select", "appended"])
         assert "Continuing" not in output, "what came to its end is not continued"
+        assert "at work" not in output and "The last run" not in output, "and nothing is said of it"
         assert count(project, "appended") == 4 + 3 * 4
         last = runs(project)[-3:]
         assert [each["run_id"] for each in last] == [each["invocation_id"] for each in last]
@@ -276,14 +278,23 @@ class StoppedRuns:
         hold.touch()
         reached = Path(f"{hold}.reached")
         reached.unlink(missing_ok=True)
-        dbt = str(Path(sys.executable).with_name("dbt"))
-        places = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
         with (folder / "output.log").open("wb") as log:
             process = subprocess.Popen(
-                [dbt, *arguments, *places], cwd=folder, stdout=log, stderr=log, start_new_session=True
+                self._line(project, arguments), cwd=folder, stdout=log, stderr=log, start_new_session=True
             )
         self._wait(process, reached.exists)
         return process
+
+    def _line(self, project: Any, arguments: list[str]) -> list[str]:
+        dbt = str(Path(sys.executable).with_name("dbt"))
+        return [
+            dbt,
+            *arguments,
+            "--project-dir",
+            str(project.project_root),
+            "--profiles-dir",
+            str(project.profiles_dir),
+        ]
 
     def _wait(self, process: subprocess.Popen[bytes], until: Callable[[], bool]) -> None:
         deadline = time.monotonic() + 300
@@ -317,6 +328,42 @@ class TestKilledRuns(StoppedRuns):
         assert f"skipped, nothing written: run {killed['run_id']}" in pasted.stdout
         assert run_dbt(["retry"]).results == [], "now the last run has left its results"
         assert (count(project, "appended"), count(project, "waiting")) == (8, 4)
+
+
+class TestKilledRunOnATerminal(StoppedRuns):
+    @pytest.mark.long
+    def test_the_same_command_says_so_in_a_pipe_and_continues_the_run_on_a_terminal(
+        self, project: Any, hold: Path, selected: list[str], tmp_path: Path
+    ) -> None:
+        self._start_and_kill(project, selected, hold, tmp_path)
+        first = runs(project)[-1]
+        piped = subprocess.run(self._line(project, selected), cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert f"silt_run_id: {first['run_id']}" in piped.stdout[: piped.stdout.index("Run id ")]
+        assert count(project, "appended") == 8, "it was a new run, and said before that this would double"
+        self._start_and_kill(project, selected, hold, tmp_path)
+        killed = runs(project)[-1]
+        shown_lines = self._on_a_terminal(self._line(project, selected), tmp_path)
+        assert "Continuing `" in shown_lines[: shown_lines.index("Run id ")]
+        assert shown(shown_lines.replace("\r", "")) == [f"{killed['run_id']} (a run that did not finish)"]
+        assert (count(project, "appended"), count(project, "waiting")) == (12, 4)
+
+    def _start_and_kill(self, project: Any, selected: list[str], hold: Path, folder: Path) -> None:
+        process = self._start(project, selected, hold, folder)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(timeout=60)
+        hold.unlink()
+
+    def _on_a_terminal(self, line: list[str], folder: Path) -> str:
+        """What a command shows that is typed on a terminal."""
+        screen, device = os.openpty()
+        process = subprocess.Popen(line, cwd=folder, stdin=device, stdout=device, stderr=device)
+        os.close(device)
+        seen = b""
+        with contextlib.suppress(OSError), open(screen, "rb", buffering=0) as output:
+            while part := output.read(4096):
+                seen += part
+        assert process.wait(timeout=60) == 0, seen.decode()
+        return seen.decode()
 
 
 class TestInterruptedRuns(StoppedRuns):

@@ -6,6 +6,7 @@ is in the tables' logs, and the file saves reading them. Nothing here needs dbt 
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from dataclasses import asdict, dataclass, fields
@@ -99,15 +100,16 @@ class CommitJournal:
         self.path = target_path / COMMITS_FILE
 
     def append(self, entry: JournalEntry) -> None:
-        """Adds a line in one write, so that the lines of several processes stay whole.
+        """Adds a line in one write and under a lock, so that the lines of several processes stay whole.
 
         Raises:
-            OSError: the file cannot be written.
+            OSError: the file cannot be written, or its file system has no locks.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         try:
-            # What a killed writer left of its line must not spoil this one.
+            # What a killed writer left of its line must not spoil this one; half a line of a living one looks the same.
+            fcntl.flock(file, fcntl.LOCK_EX)
             data = ("\n" if _is_torn(file) else "") + entry.to_json() + "\n"
             os.write(file, data.encode())
         finally:
