@@ -14,6 +14,7 @@ from dbt.adapters.silt.engine.catalog.names import check_identifier
 from dbt.adapters.silt.engine.commands.spark import shown_settings
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, InvalidSettingError
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
+from dbt.adapters.silt.engine.sql.query.quotes import Quotes
 from dbt.adapters.silt.records import locations
 from dbt.adapters.silt.runs.logical_run.missing_results import explain_missing_results
 from dbt.adapters.silt.runs.logical_run.resume import OFF, is_off, parse_resume
@@ -79,6 +80,17 @@ class SiltCredentials(Credentials):
         # Not where the adapter starts: `dbt retry` reads its results, and refuses, before it makes an adapter. Of this
         # package, nothing but the profile runs before that.
         explain_missing_results()
+
+    @property
+    def quotes(self) -> Quotes:
+        """How the session reads quoted texts, as far as the profile says."""
+        given = {name: str(value).lower() for name, value in self.spark_conf.items()}
+        is_strict = given.get("spark.sql.ansi.enabled") != "false"
+        return Quotes(
+            double_quoted_identifiers=is_strict and given.get("spark.sql.ansi.doubleQuotedIdentifiers") == "true",
+            escaped_string_literals=given.get("spark.sql.parser.escapedStringLiterals") == "true",
+            consecutive_string_literals=given.get("spark.sql.legacy.consecutiveStringLiterals.enabled") == "true",
+        )
 
     @property
     def type(self) -> str:

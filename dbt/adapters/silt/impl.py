@@ -282,15 +282,13 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     @available
     def escape_single_quotes(self, text: str) -> str:
         """The text as it stands between single quotes of a constant, in a session with the profile's settings."""
-        setting = self.config.credentials.spark_conf.get("spark.sql.parser.escapedStringLiterals")
-        has_plain_backslashes = str(setting).lower() == "true"
+        has_plain_backslashes = self.config.credentials.quotes.escaped_string_literals
         return text if has_plain_backslashes and "'" not in text else string_literal(text)[1:-1]
 
     @available
-    @classmethod
-    def nested_literal(cls, value: Any, kind: str) -> str:
+    def nested_literal(self, value: Any, kind: str) -> str:
         """A fixture's value as an expression of an array, map, struct or variant type."""
-        return nested_literal(value, kind)
+        return nested_literal(value, kind, self.config.credentials.quotes)
 
     @classmethod
     def convert_number_type(cls, agate_table: agate.Table, col_idx: int) -> str:

@@ -19,6 +19,8 @@ select "id", "word" from {{ ref('words') }} where "word" rlike '\\d'
     "shown.sql": """
 select "id" as "the id", regexp_replace("word", '\\W', "{{ '' }}'-'") as "word" from {{ ref('digits') }}
 """.replace("\"{{ '' }}'-'\"", "'-'"),
+    "nested.sql": "select array('x') as list",
+    "lists.sql": "select length(list[0]) as length, list[0] as first from {{ ref('nested') }}",
     "escaped.sql": """
 select '{{ dbt.escape_single_quotes("a\\\\b") }}' as text
 """,
@@ -48,6 +50,10 @@ unit_tests:
     overrides: {macros: {is_incremental: false}}
     given: [{input: ref('words'), rows: [{id: 1, word: 'x\y'}, {id: 2, word: 'x\2'}]}]
     expect: {rows: [{id: 2, word: 'x\2'}]}
+  - name: what_is_given_is_what_is_read
+    model: lists
+    given: [{input: ref('nested'), rows: [{list: ['a\b', 'c']}]}]
+    expect: {rows: [{length: 3, first: 'a\b'}]}
 """,
 }
 SNAPSHOT = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dbt.adapters.silt.engine.sql.query.quotes import Quotes
 from dbt.adapters.silt.materializations.fixture_values import nested_literal
 
 
@@ -27,3 +28,11 @@ from dbt.adapters.silt.materializations.fixture_values import nested_literal
 )
 def test_a_fixtures_value_becomes_an_expression_of_the_columns_type(value: object, kind: str, expression: str) -> None:
     assert nested_literal(value, kind) == expression
+
+
+def test_a_fixtures_value_is_written_as_the_session_reads_it() -> None:
+    quotes = Quotes(escaped_string_literals=True)
+    written = nested_literal(["a\\b"], "array<string>", quotes)
+    assert written == r"""from_json('["a\\b"]', 'array<string>', map('mode', 'FAILFAST'))"""
+    assert nested_literal(r"""'["a\\b"]'""", "array<string>", quotes) == written
+    assert nested_literal(["it's"], "array<string>", quotes).startswith("from_json(cast(X'")

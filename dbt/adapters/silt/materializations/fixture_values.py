@@ -5,31 +5,32 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from dbt.adapters.silt.engine.kernel.identifiers import string_literal
-from dbt.adapters.silt.engine.sql.tokens import Kind, string_value, tokenize
+from dbt.adapters.silt.engine.sql.query.quotes import SPARKS_DEFAULT, Quotes
+from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize
 
 _VARIANT = "variant"
 
 
-def nested_literal(value: Any, kind: str) -> str:
+def nested_literal(value: Any, kind: str, quotes: Quotes = SPARKS_DEFAULT) -> str:
     """Returns an expression of an array, map, struct or variant type.
 
     Args:
         value: a list or mapping of YAML; an SQL expression; or a literal whose text is JSON or an SQL expression.
         kind: the type, as SQL spells it.
+        quotes: how the session reads quoted texts.
     """
-    text = _literal_text(value) if isinstance(value, str) else json.dumps(value, default=str)
+    text = _literal_text(value, quotes) if isinstance(value, str) else json.dumps(value, default=str)
     if text is None or not _is_json(text, kind):
         return f"try_cast({value if text is None else text} as {kind})"
     if kind.lower() == _VARIANT:
-        return f"parse_json({string_literal(text)})"
-    return f"from_json({string_literal(text)}, {string_literal(kind)}, map('mode', 'FAILFAST'))"
+        return f"parse_json({quotes.constant(text)})"
+    return f"from_json({quotes.constant(text)}, {quotes.constant(kind)}, map('mode', 'FAILFAST'))"
 
 
-def _literal_text(expression: str) -> str | None:
+def _literal_text(expression: str, quotes: Quotes) -> str | None:
     """Returns the value of a string literal; None if the expression is not one."""
     first, *others = tokenize(expression)
-    return string_value(first) if first.kind is Kind.STRING and len(others) == 1 else None
+    return quotes.value(first) if first.kind is Kind.STRING and len(others) == 1 else None
 
 
 def _is_json(text: str, kind: str) -> bool:
