@@ -366,6 +366,19 @@ def test_tables_that_are_not_checked_are_not_called_sound(house: House, silt: Ca
     assert silt("check").endswith("nothing was looked at; 1 table not checked\n")
 
 
+def test_files_outside_of_the_warehouse_are_noted_and_not_opened(
+    house: House, orders: DeltaLog, as_json: AsJson
+) -> None:
+    path = data_file(orders)
+    elsewhere = folder(orders).parents[2] / path.name
+    path.rename(elsewhere)
+    without_checkpoints(orders)
+    edited(commit_of(orders, 13), lambda action: action["add"].update(path=str(elsewhere)) if "add" in action else None)
+    (table,) = as_json("check")["tables"]
+    assert table["note"] == f"1 file that its log names is not in the warehouse, and not looked at: {elsewhere}"
+    assert table["problems"] == []
+
+
 def test_versions_in_the_future_are_noted_and_are_no_damage(
     orders: DeltaLog, as_json: AsJson, silt: Callable[..., str]
 ) -> None:

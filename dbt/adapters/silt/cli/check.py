@@ -132,7 +132,17 @@ def _check_once(log: DeltaLog, report: Progress, data: bool) -> Checked:
         # The log's problems mostly say why the newest version cannot be read.
         more = () if problems else (Problem(ProblemKind.LOG_UNREADABLE, error.problem, error.version),)
         return Checked(log.name, (*problems, *more))
-    return Checked(log.name, tuple(problems), snapshot, note=None if future is None else future.note)
+    outside = [problem for problem in problems if problem.kind is ProblemKind.FILE_OUTSIDE]
+    notes = [_not_looked_at(outside)] if outside else []
+    notes += [] if future is None else [future.note]
+    wrong = tuple(problem for problem in problems if problem not in outside)
+    return Checked(log.name, wrong, snapshot, note="; ".join(notes) or None)
+
+
+def _not_looked_at(outside: list[Problem]) -> str:
+    """Says that files are where no statement reads them, as those of a shallow clone in a copied warehouse."""
+    files = "file that its log names is" if len(outside) == 1 else "files that its log names are"
+    return f"{len(outside)} {files} not in the warehouse, and not looked at: {outside[0].path}"
 
 
 def _version(log: DeltaLog) -> int | None:
