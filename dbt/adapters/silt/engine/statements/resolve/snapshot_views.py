@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import pyarrow as pa
-from py4j.protocol import Py4JError
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.catalog.documents import Function
 from dbt.adapters.silt.engine.commands.reading import change_feed, scan
 from dbt.adapters.silt.engine.commands.spark import file_source, python_function
 from dbt.adapters.silt.engine.commands.spark.causes import first_line
+from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
 from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
@@ -169,7 +169,7 @@ def _drop_abandoned() -> None:
     while _abandoned:
         spark, views, functions = _abandoned.popleft()
         # Of a session that was stopped, nothing is left to drop.
-        with contextlib.suppress(Py4JError, PySparkException):
+        with contextlib.suppress(*SPARKS):
             for view in views:
                 spark.catalog.dropTempView(view)
             for function in functions.values():
