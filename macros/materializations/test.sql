@@ -33,6 +33,7 @@
       "'" ~ kind ~ "' is not a valid value for `store_failures_as`. Accepted values are: ['ephemeral', 'table', 'view']"
     ) -%}
   {%- endif -%}
+  {%- do adapter.check_place(model) -%}
   {%- set existing_relation = adapter.get_relation(database=database, schema=schema, identifier=model['alias']) -%}
   {%- set target_relation = api.Relation.create(
     database=database, schema=schema, identifier=model['alias'], type=kind

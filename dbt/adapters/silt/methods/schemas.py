@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from dbt.adapters.base.meta import AdapterMeta
+from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
 
@@ -57,6 +57,7 @@ class SchemaMethods(metaclass=AdapterMeta):
                 raise
             self._unmade[self._place(relation.database, relation.schema)] = error
 
+    @available.parse_none
     def check_place(self, node: Mapping[str, Any]) -> None:
         """Passes where the node's table or view can be in its database and schema.
 
