@@ -47,6 +47,21 @@ class Case:
     profile: Mapping[str, Any] = field(default_factory=dict)
 
 
+FOUR_BYTES = "a `float` of Spark's has four bytes"
+TYPE_NAMES = "the test knows the type names of four adapters, and not Spark's"
+NO_DISTINCT_WINDOW = "Spark has no `count(distinct ...) over (...)`"
+NO_RAW = "the package ignores `is_raw` and `flags` for Spark, with a warning"
+RAW_EXPRESSIONS = (
+    "dbt_expectations_expect_column_values_to_match_regex_data_text_postal_code_5_3__True___d_5_d_3_",
+    "dbt_expectations_expect_column_values_to_match_regex_data_text_email_address__i___A_Z_",
+    "dbt_expectations_expect_column_values_to_match_regex_data_text_postal_code_5__True___d_5_",
+    "dbt_expectations_expect_column_values_to_match_regex_list_data_text_postal_code_5__True___d_5_",
+    "dbt_expectations_expect_column_values_to_match_regex_list_data_text_email_address__i___A_G____H_Z_",
+    "dbt_expectations_expect_column_values_to_match_regex_list_data_text_postal_code_5__True___d_5____",
+    "dbt_expectations_expect_column_values_to_not_match_regex_data_text_postal_code_5__True___d_5_",
+    "dbt_expectations_expect_column_values_to_not_match_regex_list_data_text_email_address__i__all___A_Z____0_9_",
+    "dbt_expectations_expect_column_values_to_not_match_regex_list_data_text_postal_code_5__True__all___d_5____",
+)
 SAMPLES = """{% materialization test, default %}
   {{ return(elementary.materialization_test_default()) }}
 {% endmaterialization %}
@@ -74,15 +89,48 @@ models:
 """
 
 CASES = (
-    Case("jaffle-shop-classic", "jaffle-shop-classic"),
-    Case("jaffle-shop", "jaffle-shop", (Step(("seed", "--vars", "load_source_data: true")), Step())),
-    Case("dbt-utils", "dbt-utils/integration_tests"),
-    Case("dbt-expectations", "dbt-expectations/integration_tests"),
-    Case("dbt-project-evaluator", "dbt-project-evaluator/integration_tests"),
+    Case("jaffle-shop-classic", "jaffle-shop-classic", (Step(counts={"success": 8, "pass": 20}),)),
+    Case(
+        "jaffle-shop",
+        "jaffle-shop",
+        (
+            Step(("seed", "--vars", "load_source_data: true"), {"success": 6}),
+            Step(counts={"success": 13, "pass": 30, "no-op": 3}),
+        ),
+    ),
+    Case(
+        "dbt-utils",
+        "dbt-utils/integration_tests",
+        (
+            Step(
+                counts={"success": 124, "pass": 111, "error": 1, "fail": 1},
+                reasons={
+                    "test_groupby": "Spark takes no `group by 1` next to `select *`",
+                    "dbt_utils_equality_data_test_equality_floats_a_ref_data_test_equality_floats_b___8": FOUR_BYTES,
+                },
+            ),
+        ),
+    ),
+    Case(
+        "dbt-expectations",
+        "dbt-expectations/integration_tests",
+        (
+            Step(
+                counts={"success": 12, "pass": 147, "warn": 1, "fail": 9},
+                reasons=dict.fromkeys(RAW_EXPRESSIONS, NO_RAW),
+            ),
+        ),
+    ),
+    Case(
+        "dbt-project-evaluator",
+        "dbt-project-evaluator/integration_tests",
+        (Step(reasons={"equality_fct_test_coverage": FOUR_BYTES}),),
+        profile={"target_type": "spark"},
+    ),
     Case(
         "elementary, in jaffle-shop-classic",
         "jaffle-shop-classic",
-        (Step(), Step()),
+        (Step(counts={"success": 41, "pass": 27, "warn": 1}),) * 2,
         packages=("elementary",),
         files={"macros/samples.sql": SAMPLES, "models/watched.sql": WATCHED, "models/watched.yml": WATCHING},
         config={"models": {"elementary": {"+schema": "elementary"}}},
@@ -90,7 +138,15 @@ CASES = (
     Case(
         "dbt_artifacts",
         "dbt_artifacts/integration_test_project",
-        (Step(), Step()),
+        (
+            Step(
+                counts={"success": 45, "partial success": 1, "pass": 3, "no-op": 2},
+                reasons={
+                    "microbatch": "its inputs are filtered by one time, and its rows have another: they lie outside"
+                },
+            ),
+        )
+        * 2,
         environment={
             "TEST_ENV_VAR_1": "one",
             "TEST_ENV_VAR_NUMBER": "3",
@@ -98,6 +154,41 @@ CASES = (
             "TEST_ENV_VAR_WITH_QUOTE": "Triple's",
         },
     ),
-    Case("dbt-audit-helper", "dbt-audit-helper/integration_tests"),
-    Case("dbt-codegen", "dbt-codegen/integration_tests", (Step(("run-operation", "create_source_table")), Step())),
+    Case(
+        "dbt-audit-helper",
+        "dbt-audit-helper/integration_tests",
+        (
+            Step(
+                counts={"success": 50, "pass": 34, "error": 4, "skipped": 20},
+                reasons={
+                    "unit_compare_classify": NO_DISTINCT_WINDOW,
+                    "unit_compare_classify_struct": NO_DISTINCT_WINDOW,
+                    "compare_and_classify_query_results": NO_DISTINCT_WINDOW,
+                    "unit_quick_are_queries_identical": "the package has this macro for Snowflake and BigQuery alone",
+                },
+            ),
+        ),
+        profile={"target_type": "databricks"},
+    ),
+    Case(
+        "dbt-codegen",
+        "dbt-codegen/integration_tests",
+        (
+            Step(("run-operation", "create_source_table"), {"success": 1}),
+            Step(("seed",), {"success": 3}),
+            Step(("run",), {"success": 8}),
+            Step(
+                ("test",),
+                counts={"pass": 25, "fail": 3},
+                reasons=dict.fromkeys(
+                    (
+                        "test_generate_source_all_args",
+                        "test_generate_model_repeated_yaml",
+                        "test_generate_model_yaml",
+                    ),
+                    TYPE_NAMES,
+                ),
+            ),
+        ),
+    ),
 )
