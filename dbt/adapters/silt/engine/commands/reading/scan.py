@@ -104,9 +104,10 @@ def read(
         DataFileMissingError: a file is not there; one that goes missing later fails the job that reads it.
         CorruptDeletionVectorError: which rows are in the table cannot be known.
     """
-    schema = nullable_schema(column_mapping.without_mapping(snapshot.schema))
+    schema = nullable_schema(type_widening.without_changes(column_mapping.without_mapping(snapshot.schema)))
     by_id = snapshot.properties.column_mapping_mode == "id"
-    stored = nullable_schema(column_mapping.stored_schema(snapshot.metadata, with_ids=by_id))
+    stored = column_mapping.stored_schema(snapshot.metadata, with_ids=by_id)
+    stored = nullable_schema(type_widening.without_changes(stored))
     scan = _Scan(spark, log.name, snapshot.version, log.store.root, schema, stored, with_position)
     groups = _groups(log, snapshot, snapshot.files if files is None else files, only)
     parts = [_read_joined(scan, group) if _needs_join(scan, group) else _read_alike(scan, group) for group in groups]
