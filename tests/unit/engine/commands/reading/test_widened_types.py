@@ -47,6 +47,7 @@ def test_older_files_are_read_by_the_wider_type(tables: Tables, literal: str, ty
         tables.append(log, f"select cast({literal} as {wider}), 2")
     assert before <= tables.data_files(log)
     assert found(tables, log) == [value] * (len(types) + 1)
+    assert [member.metadata for member in tables.read(log).schema.fields] == [{}, {}]
     here = Comparison("=", Column.of("c"), value)  # type: ignore[arg-type]
     assert skipping.prune(log.snapshot(), here).num_rows == len(types) + 1
     assert "typeWidening" in (log.snapshot().protocol.reader_features or ())

@@ -25,6 +25,7 @@ from dbt.adapters.silt.engine.kernel.table.type_widening import (
     is_widening,
     type_changes,
     widened,
+    without_changes,
 )
 
 INTEGERS = ("byte", "short", "integer", "long")
@@ -100,6 +101,14 @@ def test_a_change_is_recorded_after_those_before_it(old: DataType, new: DataType
 )
 def test_what_is_no_widening_is_not_recorded(old: DataType, new: DataType) -> None:
     assert widened(StructField("c", old), new) is None
+
+
+def test_readers_of_rows_are_shown_no_list_of_changes() -> None:
+    changed = widened(StructField("x", PrimitiveType("integer"), metadata={"comment": "c"}), PrimitiveType("long"))
+    assert changed is not None
+    found = without_changes(StructType((changed, StructField("s", StructType((changed,))))))
+    plain = StructField("x", PrimitiveType("long"), metadata={"comment": "c"})
+    assert found == StructType((plain, StructField("s", StructType((plain,)))))
 
 
 def test_a_decimal_spelled_with_a_blank_is_read() -> None:

@@ -106,9 +106,10 @@ def read(
         DataFileChangedError: a file is another one than the log names.
         CorruptDeletionVectorError: which rows are in the table cannot be known.
     """
-    schema = nullable_schema(column_mapping.without_mapping(snapshot.schema))
+    schema = nullable_schema(type_widening.without_changes(column_mapping.without_mapping(snapshot.schema)))
     by_id = snapshot.properties.column_mapping_mode == "id"
-    stored = nullable_schema(column_mapping.stored_schema(snapshot.metadata, with_ids=by_id))
+    stored = column_mapping.stored_schema(snapshot.metadata, with_ids=by_id)
+    stored = nullable_schema(type_widening.without_changes(stored))
     scan = _Scan(spark, log.name, snapshot.version, log.store.root, schema, stored, with_position)
     chosen = snapshot.files if files is None else files
     try:

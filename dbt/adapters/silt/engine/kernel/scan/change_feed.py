@@ -156,7 +156,8 @@ def _check_columns(schema: StructType, end: Snapshot, version: int) -> None:
             raise UnsupportedStatementError(
                 f"the column `{member.name}` of version {end.version} is another one in version {version}: "
                 "the changes of both cannot be read in one schema",
-                remedy=f"Read the changes up to version {version - 1} and those after it separately",
+                remedy="Read the changes before the version that changed the column and those from it on separately:"
+                " `describe history` shows it",
                 table=end.table,
                 version=version,
             )

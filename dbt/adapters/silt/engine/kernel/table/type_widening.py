@@ -21,6 +21,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     all_fields,
     data_type_from_json,
     data_type_to_json,
+    map_fields,
 )
 
 TYPE_CHANGES: Final = "delta.typeChanges"
@@ -110,6 +111,11 @@ def widened(field: StructField, new_type: DataType) -> StructField | None:
     recorded = [*field.metadata.get(TYPE_CHANGES, ()), *(change.to_json() for change in changes)]
     typed = StructField(field.name, new_type, field.nullable, field.metadata)
     return typed.with_metadata(**{TYPE_CHANGES: recorded})
+
+
+def without_changes(schema: StructType) -> StructType:
+    """The schema as readers of the rows see it: without the lists of type changes."""
+    return map_fields(schema, lambda field: field.with_metadata(**{TYPE_CHANGES: None}))
 
 
 def was_float(field: StructField) -> bool:
