@@ -16,6 +16,7 @@ DBT_CONFIGS: Mapping[str, Mapping[str, str]] = {
         "or CHECK are refused.",
         "full_refresh": "Whether the table is made again; in place of the flag.",
         "grants": "Accepted, with one warning: the rights on the folder decide.",
+        "materialized": "`table`, `view`, `incremental`, `external`, `ephemeral`, or one of the project's own.",
         "persist_docs": "Keeps descriptions of the model (`relation`) and its columns (`columns`) as comments.",
         "post_hook": "Statements after the write. One that changes a table runs once in a logical run.",
         "pre_hook": "Statements before the write. One that changes a table runs once in a logical run.",
