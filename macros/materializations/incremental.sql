@@ -23,7 +23,10 @@
 
     {%- if rebuild -%}
       {%- if silt_is_own_strategy(strategy, strategy_macro) -%}
-        {%- do adapter.check_first_columns(model['config'], strategy, query) -%}
+        {%- set warning = adapter.check_first_columns(model['config'], strategy, query, should_full_refresh()) -%}
+        {%- if warning -%}
+          {%- do exceptions.warn(warning) -%}
+        {%- endif -%}
       {%- endif -%}
       {%- call silt_write(unit) -%}
         {{ create_table_as(False, target_relation.incorporate(replaces=existing_relation is not none), silt_first_rows(strategy, query)) }}

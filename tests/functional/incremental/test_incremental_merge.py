@@ -331,7 +331,7 @@ class TestAConfigurationThatCannotBeUsed:
         assert project.run_sql(f"select count(*) from {project.test_schema}.audit", fetch="one") == (0,)
 
     def test_what_only_the_rows_or_columns_show_changes_nothing(self, project: Any) -> None:
-        run_dbt(["run", "--select", "unknown_column", "failing"])
+        run_dbt(["run", "--select", "unknown_column", "failing", "--full-refresh"])
         _, output = run_dbt_and_capture(["run", "--select", "unknown_column", "failing"], expect_pass=False)
         assert "`merge_update_columns` names nowhere, which is not one of the columns id, name, size" in output
         assert 'twice "id"' in output

@@ -264,7 +264,7 @@ models:
         ("model", "first_works", "message"),
         [
             ("no_predicate", True, "The incremental strategy 'replace_where' needs `incremental_predicates`"),
-            ("wrong_key", True, "nowhere"),
+            ("wrong_key", False, "`unique_key` names nowhere, which is not one of the columns id"),
             ("twice", True, "SILT_MULTIPLE_SOURCE_ROWS"),
             (
                 "strange",

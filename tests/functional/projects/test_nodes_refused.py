@@ -23,7 +23,7 @@ REFUSED = {
     "misspelt_view": (model("view", "persist_doc={}"), "`persist_doc` is unknown: do you mean `persist_docs`?"),
     "unknown_strategy": (
         model("incremental", "incremental_strategy='mergee'"),
-        "`incremental_strategy: mergee` is unknown: do you mean `merge`?",
+        'get_incremental_mergee_sql" in test: do you mean `merge`?',
     ),
     "unknown_change": (
         model("incremental", "on_schema_change='sync_columns'"),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
-from dbt_common.exceptions import DbtDatabaseError
+from dbt_common.exceptions import CompilationError, DbtDatabaseError
 
 from dbt.adapters.silt.column import SiltColumn
 from dbt.adapters.silt.materializations.incremental.config_columns import qualified, qualify_condition
@@ -25,6 +25,8 @@ from dbt.adapters.silt.materializations.incremental.strategies import STRATEGIES
 class IncrementalMethods(metaclass=AdapterMeta):
     """The part of the adapter that builds the statements of incremental models."""
 
+    config: Any
+
     @abstractmethod
     def get_column_schema_from_query(self, sql: str) -> list[SiltColumn]:
         """The columns of a query, which is not run."""
@@ -38,7 +40,7 @@ class IncrementalMethods(metaclass=AdapterMeta):
         Raises:
             CompilationError: there is none.
         """
-        check_strategy(strategy, model_context)
+        check_strategy(strategy, model_context, self.config.project_name)
         return super().get_incremental_strategy_macro(model_context, strategy)  # type: ignore[misc]
 
     @available.parse(lambda *_, **__: {"any": False, "added": [], "removed": [], "retyped": []})
@@ -51,16 +53,27 @@ class IncrementalMethods(metaclass=AdapterMeta):
         return {"any": bool(added or removed or retyped), "added": added, "removed": removed, "retyped": retyped}
 
     @available.parse_none
-    def check_first_columns(self, config: Mapping[str, Any], strategy: str, query: str) -> None:
-        """Raises an error where the configuration names columns that the first rows of a table do not have."""
+    def check_first_columns(
+        self, config: Mapping[str, Any], strategy: str, query: str, full_refresh: bool
+    ) -> str | None:
+        """Refuses a configuration that names columns which the first rows of a table do not have, or one twice.
+
+        A full refresh reads none of them, and may be what makes the table fit: it gets a warning.
+        """
         if not names_columns(config, strategy):
-            return
+            return None
         try:
             columns = self.get_column_schema_from_query(query)
         except DbtDatabaseError:
             # The query may need what its header sets up; if not, the write fails for the same reason.
-            return
-        check_columns(config, strategy, [each.name for each in columns])
+            return None
+        try:
+            check_columns(config, strategy, [each.name for each in columns])
+        except CompilationError as error:
+            if not full_refresh:
+                raise
+            return f"{error.msg}; a run without --full-refresh needs it to be right"
+        return None
 
     @available.parse_list
     def merge_clauses(

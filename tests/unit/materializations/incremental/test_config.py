@@ -34,9 +34,6 @@ def test_a_configuration_that_can_be_used_passes(config: dict[str, Any]) -> None
             "`on_schema_change` must be one of `ignore`, `fail`, `append_new_columns`, `sync_all_columns`, and is "
             "'append_columns'",
         ),
-        ({"unique_key": ["id", "day", '"ID"']}, "`unique_key` names `id` twice: name each column once"),
-        ({"merge_on_using_columns": ["a", " `a`"]}, "`merge_on_using_columns` names `a` twice"),
-        ({"merge_update_columns": ["b", "a", "A", "B"]}, "`merge_update_columns` names `a`, `b` twice"),
         ({"matched_condition": ["a"]}, "`matched_condition` must be a condition in SQL, and is ['a']"),
         ({"skip_matched_step": "yes"}, "`skip_matched_step` must be true or false, and is 'yes'"),
         ({"merge_update_columns": {"a": 1}}, "`merge_update_columns` must be a text or a list of texts"),

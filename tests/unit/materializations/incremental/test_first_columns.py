@@ -21,7 +21,8 @@ COLUMNS = ("Id", "day of", "name")
         ("merge", {"unique_key": "gone", "merge_on_using_columns": ["id"]}),
         ("merge", {"merge_exclude_columns": ["name"], "merge_update_set_expressions": {"name": "'x'"}}),
         ("delete+insert", {"unique_key": ["id", "date_trunc('day', `day of`)"]}),
-        ("insert_overwrite", {"partition_by": "name", "liquid_clustered_by": "gone"}),
+        ("merge", {"unique_key": "id", "merge_exclude_columns": ["gone"]}),
+        ("insert_overwrite", {"partition_by": {"field": "day of", "data_type": "date"}}),
         ("append", {"unique_key": "gone"}),
         ("microbatch", {"unique_key": "gone"}),
         ("default", {}),
@@ -39,7 +40,6 @@ def test_columns_of_the_model_pass(strategy: str, config: dict[str, Any]) -> Non
         ("merge", {"unique_key": "upper(nope)"}, "unique_key"),
         ("merge", {"unique_key": "id", "merge_on_using_columns": "nope"}, "merge_on_using_columns"),
         ("merge", {"unique_key": "id", "merge_update_columns": ["nope"]}, "merge_update_columns"),
-        ("merge", {"unique_key": "id", "merge_exclude_columns": ["nope"]}, "merge_exclude_columns"),
         ("merge", {"unique_key": "id", "merge_update_set_expressions": {"nope": "1"}}, "set_expressions"),
         (
             "merge",
@@ -54,7 +54,6 @@ def test_columns_of_the_model_pass(strategy: str, config: dict[str, Any]) -> Non
             "insert.columns",
         ),
         ("delete+insert", {"unique_key": "nope"}, "unique_key"),
-        ("insert_overwrite", {"liquid_clustered_by": ["id", "nope"]}, "liquid_clustered_by"),
     ],
 )
 def test_another_name_is_refused_with_the_config_and_the_columns_that_there_are(
@@ -63,6 +62,22 @@ def test_another_name_is_refused_with_the_config_and_the_columns_that_there_are(
     assert names_columns(config, strategy)
     with pytest.raises(CompilationError, match=rf"`{setting}` names .*nope.* one of the columns Id, day of, name"):
         check_columns(config, strategy, COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("config", "problem"),
+    [
+        ({"unique_key": ["id", "name", '"ID"']}, "`unique_key` names `id` twice: name each column once"),
+        ({"merge_on_using_columns": ["id", " `id`"]}, "`merge_on_using_columns` names `id` twice"),
+        (
+            {"unique_key": "id", "merge_update_columns": ["name", "id", "ID", "Name"]},
+            "`merge_update_columns` names `id`, `name` twice",
+        ),
+    ],
+)
+def test_a_column_that_is_named_twice_is_refused(config: dict[str, Any], problem: str) -> None:
+    with pytest.raises(CompilationError, match=problem):
+        check_columns(config, "merge", COLUMNS)
 
 
 @pytest.mark.parametrize(

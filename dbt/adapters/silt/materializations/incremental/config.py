@@ -109,7 +109,6 @@ def problems(config: Mapping[str, Any]) -> Iterator[str]:
     for name, (is_right, what) in _SHAPES.items():
         if name in given and not is_right(given[name]):
             yield f"`{name}` must be {what}, and is {given[name]!r}"
-    yield from named_twice(given)
     yield from _mixed(given)
     if "merge_clauses" in given:
         yield from clause_problems(given["merge_clauses"])

@@ -1,7 +1,8 @@
 """Checks the columns that an incremental model's configuration names, on the run that makes its table.
 
 Later runs check them as they write their statement; the first one writes the query's rows as they are, and a wrong key
-would show when the table is there and full.
+would show when the table is there and full. A key that names a column twice is an oversight that changes no row, so a
+table that is there goes on with it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dbt.adapters.silt.materializations.incremental.config_columns import qualified, required_column
+from dbt_common.exceptions import CompilationError
+
+from dbt.adapters.silt.materializations.incremental.config import named_twice
+from dbt.adapters.silt.materializations.incremental.config_columns import qualified
 from dbt.adapters.silt.materializations.incremental.merge_clause_checks import as_list
 from dbt.adapters.silt.materializations.incremental.merge_clauses import Sides, merge_clauses
 
@@ -18,7 +22,6 @@ Config = Mapping[str, Any]
 _BY_COLUMNS: Mapping[str, Sequence[str]] = {
     "merge": ("merge_on_using_columns", "unique_key"),
     "delete+insert": ("unique_key",),
-    "insert_overwrite": ("partition_by", "liquid_clustered_by"),
 }
 """The configs that name the columns by which a strategy finds its rows; the first that is set counts."""
 
@@ -37,14 +40,14 @@ def check_columns(config: Config, strategy: str, columns: Sequence[str]) -> None
         columns: those of the model's query, in its order.
 
     Raises:
-        CompilationError: a config names something else.
+        CompilationError: a config names something else, or a column twice.
     """
+    for problem in named_twice(config):
+        raise CompilationError(problem)
     setting, keys = _keys(config, strategy)
     for key in keys:
         qualified(key, columns, "DBT_INTERNAL_DEST", setting)
     if _is_merge(config, strategy):
-        for name in as_list(config.get("merge_exclude_columns")):
-            required_column(name, columns, "merge_exclude_columns")
         merge_clauses(config, Sides(columns, columns))
 
 

@@ -14,15 +14,16 @@ _MACRO = re.compile(r"get_incremental_(\w+)_sql")
 _LIKE_ENOUGH = 0.6
 
 
-def check_strategy(strategy: str, macros: Iterable[str]) -> None:
+def check_strategy(strategy: str, macros: Iterable[str], project: str) -> None:
     """Passes where a macro writes the strategy's statements.
 
     Args:
         strategy: the config `incremental_strategy`, or `default`.
         macros: the names that a model may use.
+        project: the name of the project.
 
     Raises:
-        CompilationError: there is no such macro.
+        CompilationError: there is no such macro; the message begins as dbt's own does.
     """
     macro = f"get_incremental_{strategy.replace('+', '_')}_sql"
     names = list(macros)
@@ -34,6 +35,6 @@ def check_strategy(strategy: str, macros: Iterable[str]) -> None:
     nearest = difflib.get_close_matches(strategy.lower(), known, 1, _LIKE_ENOUGH)
     hint = f": do you mean `{nearest[0]}`?" if nearest else "."
     raise CompilationError(
-        f"`incremental_strategy: {strategy}` is unknown{hint} There are {', '.join(known)}; "
-        f"one of the project's own is a macro `{macro}`"
+        f'dbt could not find an incremental strategy macro with the name "{macro}" in {project}{hint} '
+        f"`incremental_strategy` is one of {', '.join(known)}, or the project has such a macro"
     )

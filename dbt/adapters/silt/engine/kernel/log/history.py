@@ -119,19 +119,16 @@ class Future:
         return f"{which} {times} (a clock ran ahead); {until}" if self.first else f"{which} {times} (a clock ran ahead)"
 
 
-def is_in_future(time_ms: int, now_ms: int) -> bool:
-    """Whether the time has not come yet, by more than clocks of machines may differ."""
-    return time_ms > now_ms + _CLOCKS_DIFFER_MS
-
-
-def future_of(times: Mapping[int, int], now_ms: int) -> Future | None:
-    """The versions in the future.
-
-    Args:
-        times: by version, in milliseconds since 1970-01-01 UTC; each is after the one before.
-    """
-    first = min((version for version, time in times.items() if is_in_future(time, now_ms)), default=None)
-    return None if first is None else Future(first, max(times), times[first])
+def future(store: Store, listing: LogListing, properties: TableProperties, now_ms: int, table: str) -> Future | None:
+    """The newest versions whose times have not come yet, by more than clocks may differ; None without any."""
+    committed_at = _times(store, listing, properties, table)
+    found: dict[int, int] = {}
+    for version in sorted(listing.commits, reverse=True):
+        time = committed_at(version)
+        if time <= now_ms + _CLOCKS_DIFFER_MS:
+            break
+        found[version] = time
+    return Future(min(found), max(found), found[min(found)]) if found else None
 
 
 def version_at(
@@ -153,13 +150,7 @@ def version_at(
     """
     file_times = file_timestamps(listing.commits)
     earliest = listing.earliest or 0
-
-    @functools.cache
-    def committed_at(version: int) -> int:
-        info = read_info(store, version, listing.commits[version], table)
-        stated = info.in_commit_timestamp if has_in_commit_timestamp(version, properties) else stated_time(info)
-        return stated or file_times[version]
-
+    committed_at = _times(store, listing, properties, table)
     rebuildable = [version for version in file_times if version >= earliest]
     candidates = [version for version in rebuildable if _may_be_at(version, timestamp_ms, properties)]
     in_order = bool(candidates) and has_in_commit_timestamp(candidates[0], properties)
@@ -178,6 +169,19 @@ def version_at(
             table=table,
         )
     return found
+
+
+def _times(store: Store, listing: LogListing, properties: TableProperties, table: str) -> Callable[[int], int]:
+    """Tells when a version was committed, of those that are listed; each commit is read once, when it is asked for."""
+    file_times = file_timestamps(listing.commits)
+
+    @functools.cache
+    def committed_at(version: int) -> int:
+        info = read_info(store, version, listing.commits[version], table)
+        stated = info.in_commit_timestamp if has_in_commit_timestamp(version, properties) else stated_time(info)
+        return stated or file_times[version]
+
+    return committed_at
 
 
 def _position(versions: Sequence[int], committed_at: Callable[[int], int], timestamp_ms: int, skew_ms: int) -> int:
