@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dbt.adapters.factory import reset_adapters
 
 from tests.conftest import SPARK_SETTINGS
 from tests.functional import quick_dbt
@@ -22,6 +23,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.filterwarnings("ignore"))
+
+
+@pytest.fixture(scope="class", autouse=True)
+def no_adapter_of_another_test() -> None:
+    """A test that calls dbt without dbt's fixtures leaves its adapter, which the next project would be given."""
+    reset_adapters()
 
 
 @pytest.fixture(scope="class", autouse=True)
