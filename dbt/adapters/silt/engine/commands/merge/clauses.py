@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
-from dbt.adapters.silt.engine.commands.writing import checks, generated, set_clause
+from dbt.adapters.silt.engine.commands.writing import checks, generated, row_ids, set_clause
 from dbt.adapters.silt.engine.commands.writing.checks import Check
 from dbt.adapters.silt.engine.commands.writing.set_clause import AssignedColumn, CastAssignment
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, InvalidStatementError
@@ -156,7 +156,8 @@ def new_rows(
     )
     rules = checks.table_checks(clauses.new, properties, table)
     of_changed = tuple(replace(rule, violation=F.expr(f"{ACTION} > {COPY}") & rule.violation) for rule in rules)
-    rows = joined.select(*columns, ACTION, IN_TARGET, *lost.values(), *carried)
+    ids = row_ids.after(joined, properties, F.expr(f"{ACTION} <> {COPY}"))
+    rows = joined.select(*columns, ACTION, IN_TARGET, *lost.values(), *ids, *carried)
     return generated.computed(rows, clauses.new, _computed(clauses)), (*lost_checks, *of_changed)
 
 

@@ -158,7 +158,7 @@ def _left(sides: Sides, plan: marking.Plan) -> DataFrame | None:
     if not plan.files_to_rewrite.num_rows:
         return None
     target = sides.target
-    left = scan.read(sides.spark, target.log, target.snapshot, plan.files_to_rewrite, only=plan.survivors)
+    left = scan.read_to_rewrite(sides.spark, target.log, target.snapshot, plan.files_to_rewrite, only=plan.survivors)
     left = left.withColumn(IN_TARGET, F.lit(True)).alias(sides.plan.target_alias)
     both = left.join(sides.source_rows().filter("false"), F.lit(False), "left_outer")
     return _new_rows(sides, both.withColumn(ACTION, F.lit(COPY)))[0]
