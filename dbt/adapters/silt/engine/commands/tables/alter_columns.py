@@ -35,6 +35,7 @@ from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table import clustering, expressions, keys, type_widening
 from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata
 from dbt.adapters.silt.engine.kernel.table.column_mapping import is_mapped
+from dbt.adapters.silt.engine.kernel.table.identity import identity_of
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import (
     CURRENT_DEFAULT,
@@ -302,6 +303,8 @@ def _with_type(schema: StructType, path: Name, text: str, target: Target) -> Str
     typed = column_type(text, target.name)
     if schema_edits.is_same_type(field, typed):
         return schema
+    if identity_of(field) is not None:
+        raise InvalidStatementError(f"the identity column `{spelled(path)}` stays a bigint", table=target.name)
     wider = _widened(field, typed, target)
     return schema_edits.changed(
         schema, path, lambda old: schema_edits.retyped(old, typed) if wider is None else wider, target.name
