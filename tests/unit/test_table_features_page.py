@@ -41,17 +41,10 @@ def test_a_feature_that_is_not_read_is_refused_by_its_name(name: str) -> None:
 
 
 IN_USE = {
-    "identityColumns": Metadata(
-        "id",
-        '{"type":"struct","fields":[{"name":"n","type":"long","nullable":true,'
-        '"metadata":{"delta.identity.start":1,"delta.identity.step":1,"delta.identity.allowExplicitInsert":false}}]}',
-    ),
-    **{
-        f"icebergCompatV{n}": Metadata(
-            "id", '{"type":"struct","fields":[]}', configuration={f"delta.enableIcebergCompatV{n}": "true"}
-        )
-        for n in (1, 2, 3)
-    },
+    f"icebergCompatV{n}": Metadata(
+        "id", '{"type":"struct","fields":[]}', configuration={f"delta.enableIcebergCompatV{n}": "true"}
+    )
+    for n in (1, 2, 3)
 }
 
 

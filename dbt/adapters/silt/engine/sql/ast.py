@@ -144,8 +144,20 @@ class Unrecognised(Statement, effect=Effect.OTHER):
 
 
 @dataclass(frozen=True)
+class IdentityClause:
+    """AS IDENTITY (START WITH `start` INCREMENT BY `step`), ALWAYS or BY DEFAULT."""
+
+    start: int = 1
+    step: int = 1
+    by_default: bool = False
+
+
+@dataclass(frozen=True)
 class ColumnDefinition:
-    """One column of a table to be; `type` is None where a query gives it, `generated` the text inside AS (...)."""
+    """One column of a table to be; `type` is None where a query gives it, `generated` the text inside AS (...).
+
+    `identity` is how it numbers rows.
+    """
 
     name: str
     type: str | None = None
@@ -153,6 +165,7 @@ class ColumnDefinition:
     comment: str | None = None
     default: str | None = None
     generated: str | None = None
+    identity: IdentityClause | None = None
 
 
 class ConstraintKind(Enum):

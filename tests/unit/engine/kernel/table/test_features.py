@@ -94,19 +94,8 @@ def test_legacy_writer_versions_are_written_where_the_table_uses_nothing_unusual
     check_writable(Protocol(1, writer_version), TABLE, metadata())
 
 
-@pytest.mark.parametrize(
-    ("writer_version", "used", "name"),
-    [
-        (6, with_column_metadata(**{"delta.identity.start": 1, "delta.identity.step": 1}), "identityColumns"),
-    ],
-)
-def test_what_a_legacy_version_implies_is_refused_where_the_table_uses_it(
-    writer_version: int, used: Metadata, name: str
-) -> None:
-    protocol = Protocol(1, writer_version)
-    check_readable(protocol, TABLE, used)
-    with pytest.raises(UnsupportedFeatureError, match=name):
-        check_writable(protocol, TABLE, used)
+def test_what_a_legacy_version_implies_is_written_where_the_table_uses_it() -> None:
+    check_writable(Protocol(1, 6), TABLE, with_column_metadata(**{"delta.identity.start": 1, "delta.identity.step": 1}))
 
 
 def test_a_property_of_a_feature_that_the_protocol_does_not_have_means_nothing() -> None:

@@ -25,6 +25,7 @@ from dbt.adapters.silt.engine.kernel.transaction.row_tracking import (
     ROW_TRACKING_DOMAIN,
     enabled,
     high_water_mark,
+    keeps_row_ids,
 )
 
 TRACKED = Protocol(1, 7, None, ("rowTracking", "domainMetadata", "appendOnly"))
@@ -100,6 +101,17 @@ def test_the_commit_tells_whether_rows_kept_their_ids() -> None:
         (info,) = [each for each in next(iter(log.commits(version))).actions if isinstance(each, CommitInfo)]
         told.append(info.extra["tags"][PRESERVED_TAG])
     assert told == ["true", "false", "true"]
+
+
+def test_rows_that_are_written_again_keep_their_ids_where_the_table_has_columns_for_them() -> None:
+    names = {"rowTracking.materializedRowIdColumnName": "i", "rowTracking.materializedRowCommitVersionColumnName": "v"}
+    for asked, keeps in (({}, "false"), (names, "false"), ({**names, "enableRowTracking": "true"}, "true")):
+        log = new_table(**asked)
+        put(log, log.snapshot(), [file(log, "a", 10)])
+        put(log, log.snapshot(), [file(log, "b", 9)], log.snapshot().add_files())
+        (info,) = [each for each in next(iter(log.commits(2))).actions if isinstance(each, CommitInfo)]
+        assert info.extra["tags"][PRESERVED_TAG] == keeps
+        assert keeps_row_ids(log.snapshot()) is (keeps == "true")
 
 
 @pytest.mark.parametrize(

@@ -126,12 +126,6 @@ def test_a_column_that_another_is_computed_from_cannot_be_altered(items: House) 
     assert items.rows("select * from items") == [(2, 10), (3, 10)]
 
 
-def test_identity_columns_are_refused_by_name(house: House) -> None:
-    for kind in ("always", "by default"):
-        with pytest.raises(UnsupportedStatementError, match="identity column id"):
-            house.sql(f"create table t (id bigint generated {kind} as identity (start with 1), a int)")
-
-
 def test_the_word_default_gives_the_columns_default(house: House) -> None:
     house.sql("create table t (id int, kind string default 'plain', size int)")
     house.sql("insert into t values (1, default, 3), (2, 'DEFAULT', default)")

@@ -19,7 +19,7 @@ def append(target: Target, query: DataFrame, placement: Placement, settings: Wri
         DataRejectedError: a row breaks a rule of the table.
         ConcurrentModificationError: another writer changed the table's schema or properties.
     """
-    placed = place(query, target, placement)
+    placed = place(query, target, placement).with_numbers()
     written = insertion.write(target, placed)
     return insertion.finish(target, placed, written, Replacement("Append"), settings)
 
@@ -30,7 +30,7 @@ def overwrite(target: Target, query: DataFrame, placement: Placement, settings: 
     Raises:
         ConcurrentModificationError: another writer changed any file of the table.
     """
-    placed = place(query, target, placement)
+    placed = place(query, target, placement).with_numbers()
     written = insertion.write(target, placed)
     everything = Replacement("Overwrite", target.snapshot.files, reads=ReadSet(whole_table=True, transactions=True))
     return insertion.finish(target, placed, written, everything, settings)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.spark.types import query_schema
 from dbt.adapters.silt.engine.commands.target import Target, with_schema
-from dbt.adapters.silt.engine.commands.writing import reserved_names, store_assignment
+from dbt.adapters.silt.engine.commands.writing import numbering, reserved_names, store_assignment
 from dbt.adapters.silt.engine.commands.writing.checks import Check, table_checks
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
@@ -42,17 +42,28 @@ class Placed:
         df: has the table's columns, and those that only `checks` use.
         metadata: of the table as it is to be.
         checks: of every row.
-        evolved: whether `metadata` is not what the table has now.
+        evolved: whether the schema in `metadata` is not what the table has now.
+        unnumbered: the identity columns in which the rows have no numbers yet.
+        numbered: whether numbers were given, so that `metadata` has other marks.
     """
 
     df: DataFrame
     metadata: Metadata
     checks: tuple[Check, ...]
     evolved: bool
+    unnumbered: Mapping[str, Column | None] = field(default_factory=dict)
+    numbered: bool = False
 
     def new_metadata(self) -> Metadata | None:
         """The metadata to commit; None where nothing changes."""
-        return self.metadata if self.evolved else None
+        return self.metadata if self.evolved or self.numbered else None
+
+    def with_numbers(self) -> Placed:
+        """The rows with numbers in all identity columns; where any are missing, the query is run."""
+        if not self.unnumbered:
+            return self
+        df, metadata = numbering.numbered(self.df, self.metadata, self.unnumbered)
+        return replace(self, df=df, metadata=metadata, unnumbered={}, numbered=metadata != self.metadata)
 
 
 def place(query: DataFrame, target: Target, placement: Placement) -> Placed:
@@ -60,6 +71,7 @@ def place(query: DataFrame, target: Target, placement: Placement) -> Placed:
 
     Raises:
         ColumnNotFoundError, TypeMismatchError: as `assign.assign`.
+        InvalidStatementError: the query has values for an identity column that takes none.
     """
     snapshot = target.snapshot
     columns = _columns(snapshot.schema, placement)
@@ -72,10 +84,16 @@ def place(query: DataFrame, target: Target, placement: Placement) -> Placed:
     evolved = schema != snapshot.schema
     if evolved and columns is not None:
         columns = (*columns, *schema.names[len(snapshot.schema) :])
+    given = extended.columns if columns is None else columns
+    unnumbered = numbering.wanted(schema, given, target.name) if _has_computed(schema) else {}
     assigned = store_assignment.assign(extended, schema, target.name, placement.by_name, columns)
     metadata = with_schema(target, schema) if evolved else snapshot.metadata
     rules = table_checks(schema, snapshot.properties, target.name)
-    return Placed(assigned.df, metadata, (*assigned.checks, *rules), evolved)
+    return Placed(assigned.df, metadata, (*assigned.checks, *rules), evolved, unnumbered)
+
+
+def _has_computed(schema: StructType) -> bool:
+    return any(member.is_computed for member in schema)
 
 
 def _columns(schema: StructType, placement: Placement) -> Sequence[str] | None:

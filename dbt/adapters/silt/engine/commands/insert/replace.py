@@ -55,7 +55,7 @@ def replace_where(
     """
     if rows.condition is None:
         raise ValueError("REPLACE WHERE has a condition")
-    placed = _inside(place(query, target, placement), rows, target.name)
+    placed = _inside(place(query, target, placement).with_numbers(), rows, target.name)
     candidates = skipping.prune(target.snapshot, rows.predicate)
     is_whole = skipping.fully_matched(target.snapshot, rows.predicate, candidates)
     whole, others = candidates.filter(is_whole), candidates.filter(pc.invert(is_whole))
@@ -96,7 +96,7 @@ def replace_using(
     """
     names = tuple(dict.fromkeys(target.snapshot.schema.require(name, target.name).name for name in columns))
     parameters = {"replaceUsingCols": f"({', '.join(names)})"}
-    placed = place(query, target, placement)
+    placed = place(query, target, placement).with_numbers()
     if set(names) == set(target.snapshot.partition_columns):
         return _replace_files(target, placed, Replacement(_OVERWRITE, parameters=parameters), settings)
     plan = _equal_columns(names)
@@ -125,10 +125,12 @@ def replace_on(
     replacement = Replacement(_OVERWRITE, parameters={"replaceOn": plan.condition})
     null_safe = _by_partitions(target, placement, plan)
     if null_safe is not None:
-        return _replace_files(target, place(query, target, placement), replacement, settings, null_safe)
+        placed = place(query, target, placement).with_numbers()
+        return _replace_files(target, placed, replacement, settings, null_safe)
     place(query, target, placement)  # refused before the query is run
     source = _source(target, query, plan)
-    return _replace_rows(target, place(source.frame, target, placement), source, plan, replacement, settings)
+    placed = place(source.frame, target, placement).with_numbers()
+    return _replace_rows(target, placed, source, plan, replacement, settings)
 
 
 def overwrite_partitions(target: Target, query: DataFrame, placement: Placement, settings: WriteSettings) -> Outcome:
@@ -136,7 +138,7 @@ def overwrite_partitions(target: Target, query: DataFrame, placement: Placement,
 
     A table without partition columns is one partition. Raises as `replace_using`.
     """
-    placed = place(query, target, placement)
+    placed = place(query, target, placement).with_numbers()
     parameters = {"isDynamicPartitionOverwrite": True}
     if not target.snapshot.partition_columns:
         written = insertion.write(target, placed)

@@ -86,7 +86,7 @@ def split(
     plan = marking.plan(target, candidates, marking.positions(found), may_stay=False)
     if not plan.files_to_rewrite.num_rows:
         return Split(plan.removed)
-    kept = scan.read(spark, log, snapshot, plan.files_to_rewrite, only=plan.survivors)
+    kept = scan.read_to_rewrite(spark, log, snapshot, plan.files_to_rewrite, only=plan.survivors)
     gone = found.select(*map(quote, snapshot.schema.names))
     return Split(plan.removed, kept, gone, survivors=plan.num_survivors)
 

@@ -216,7 +216,7 @@ def _in_parallel(spark: SparkSession, run: Callable[[_Bin], None], planned: Sequ
 def _rewrite(spark: SparkSession, target: Target, layout: Layout, chosen: pa.Table) -> Written:
     snapshot = target.snapshot
     rows = file_rows.row_count(target, chosen)
-    df = scan.read(spark, target.log, snapshot, chosen)
+    df = scan.read_to_rewrite(spark, target.log, snapshot, chosen)
     if layout.zorder_by:
         count = max(1, round(active_files.size(chosen) / _target_size(snapshot)))
         arranged = zorder.arranged(df, snapshot.schema, layout.zorder_by, rows, count)

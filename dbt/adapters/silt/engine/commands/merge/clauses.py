@@ -14,11 +14,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
-from dbt.adapters.silt.engine.commands.writing import checks, generated, set_clause
+from dbt.adapters.silt.engine.commands.writing import checks, generated, row_ids, set_clause
 from dbt.adapters.silt.engine.commands.writing.checks import Check
 from dbt.adapters.silt.engine.commands.writing.set_clause import AssignedColumn, CastAssignment
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, InvalidStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.table.identity import identities
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, StructField, StructType
 from dbt.adapters.silt.engine.sql.ast import (
@@ -107,7 +108,7 @@ def number_clauses(plan: MergePlan, old: StructType, new: StructType, source: St
     Raises:
         ColumnNotFoundError: a column that is set is not in the target, a star finds none in the source, or an
             expression names a column of the side that its clause does not see.
-        InvalidStatementError: a column is set twice.
+        InvalidStatementError: a column is set twice, or an identity column is set where it cannot be.
     """
     numbered = []
     for number, clause in enumerate(plan.clauses, start=1):
@@ -118,8 +119,9 @@ def number_clauses(plan: MergePlan, old: StructType, new: StructType, source: St
         given = _assignments(plan, clause, new, source, table)
         if scope is not None:
             given = [Assignment(each.column, scope.qualify(each.value)) for each in given]
-        resolved = set_clause.resolve(given, new, plan.target_alias, table)
-        if clause.action.verb is RowVerb.INSERT and any(len(each.path) > 1 for each in resolved):
+        inserts = clause.action.verb is RowVerb.INSERT
+        resolved = set_clause.resolve(given, new, plan.target_alias, table, inserts)
+        if inserts and any(len(each.path) > 1 for each in resolved):
             raise InvalidStatementError("INSERT sets whole columns, not fields inside them", table=table)
         numbered.append(NumberedClause(number, clause, condition, resolved))
     return Clauses(plan, tuple(numbered), old, new, source)
@@ -156,8 +158,20 @@ def new_rows(
     )
     rules = checks.table_checks(clauses.new, properties, table)
     of_changed = tuple(replace(rule, violation=F.expr(f"{ACTION} > {COPY}") & rule.violation) for rule in rules)
-    rows = joined.select(*columns, ACTION, IN_TARGET, *lost.values(), *carried)
+    ids = row_ids.after(joined, properties, F.expr(f"{ACTION} <> {COPY}"))
+    rows = joined.select(*columns, ACTION, IN_TARGET, *lost.values(), *ids, *carried)
     return generated.computed(rows, clauses.new, _computed(clauses)), (*lost_checks, *of_changed)
+
+
+def unnumbered(clauses: Clauses) -> Mapping[str, Column | None]:
+    """The identity columns, each with the condition for the rows whose clause inserts them without a number."""
+    found: dict[str, Column | None] = {}
+    for name in identities(clauses.new):
+        inserts = (c for c in clauses.all if c.clause.action.verb is RowVerb.INSERT)
+        numbers = [str(c.number) for c in inserts if not any(each.column.name == name for each in c.assignments)]
+        if numbers:
+            found[name] = F.expr(f"{ACTION} in ({', '.join(numbers)})")
+    return found
 
 
 def _computed(clauses: Clauses) -> Mapping[str, Column]:
@@ -191,7 +205,7 @@ def _assignments(
         return action.assignments
     if isinstance(action, InsertValues):
         return _inserted(action, new, table)
-    missing = [member.name for member in new if member.name not in source and not member.generation_expression]
+    missing = [member.name for member in new if member.name not in source and not member.is_computed]
     if missing and not plan.schema_evolution:
         word = "INSERT *" if action.verb is RowVerb.INSERT else "UPDATE SET *"
         raise ColumnNotFoundError(

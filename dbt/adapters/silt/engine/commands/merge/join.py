@@ -66,7 +66,7 @@ class Sides:
 
     def target_rows(self, with_position: bool = False) -> DataFrame:
         """The target's rows under its alias, marked."""
-        rows = scan.read(self.spark, self.target.log, self.target.snapshot, self.chosen, with_position)
+        rows = scan.read_to_rewrite(self.spark, self.target.log, self.target.snapshot, self.chosen, with_position)
         return self.as_target(rows)
 
     def as_target(self, rows: DataFrame) -> DataFrame:

@@ -30,7 +30,7 @@ from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows, mark
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges
 from dbt.adapters.silt.engine.commands.rows.selection import Limits
 from dbt.adapters.silt.engine.commands.spark import errors
-from dbt.adapters.silt.engine.commands.writing import change_data, files
+from dbt.adapters.silt.engine.commands.writing import change_data, files, numbering
 from dbt.adapters.silt.engine.commands.writing.checks import Check
 from dbt.adapters.silt.engine.commands.writing.files import Written
 from dbt.adapters.silt.engine.kernel.errors import MultipleSourceRowsError
@@ -46,11 +46,15 @@ _PLACE: Final = (scan.FILE, scan.ROW, IN_SOURCE, _SOURCE_ROW)
 
 @dataclass(frozen=True)
 class Merged:
-    """The files that were written, and how many rows took each clause, by its number; `copied` took none."""
+    """The files that were written, and how many rows took each clause, by its number; `copied` took none.
+
+    `numbered` is the table's metadata after identity columns gave numbers.
+    """
 
     changes: FileChanges
     counts: dict[int, int]
     copied: int = 0
+    numbered: Metadata | None = None
 
     def of(self, clauses: Clauses, verb: RowVerb, *kinds: MatchKind) -> int:
         """Rows that clauses of these kinds, with such an action, took."""
@@ -84,7 +88,7 @@ def mark(sides: Sides, opened: pa.Table, metadata: Metadata, limits: Limits) -> 
     counts = {number: sum(map(len, going.values())) for number, going in by_clause.items()}
     plan = marking.plan(sides.target, sides.chosen, _together(by_clause.values()))
     changed = pairs.filter(f"{ACTION} not in ({', '.join(map(str, (*sides.clauses.deletions, COPY)))})")
-    new = _inserted(sides, pairs)
+    new, metadata = _inserted(sides, pairs, metadata)
     parts = [each for each in (new, _left(sides, plan)) if each is not None]
     if any(number not in sides.clauses.deletions for number in counts):
         parts.append(changed.drop(*_PLACE))
@@ -96,7 +100,7 @@ def mark(sides: Sides, opened: pa.Table, metadata: Metadata, limits: Limits) -> 
     changes = marking.changes(sides.target, opened, plan, written)
     if change_data.is_recorded(sides.target.snapshot) and by_clause:
         changes = _recorded(sides, changes, metadata, by_clause, counts, (changed, new))
-    return Merged(changes, counts, plan.num_survivors)
+    return Merged(changes, counts, plan.num_survivors, metadata)
 
 
 def _pairs(sides: Sides) -> tuple[DataFrame, tuple[Check, ...]]:
@@ -139,18 +143,18 @@ def _together(parts: Iterable[Positions]) -> Positions:
     return together
 
 
-def _inserted(sides: Sides, pairs: DataFrame) -> DataFrame | None:
-    """The rows that are inserted; to be computed once where they are recorded too."""
+def _inserted(sides: Sides, pairs: DataFrame, metadata: Metadata) -> tuple[DataFrame | None, Metadata]:
+    """The rows that are inserted, to be computed once where they are recorded too; and the metadata after that."""
     clauses, merge_plan = sides.clauses, sides.plan
     if not merge_plan.of(MatchKind.NOT_MATCHED):
-        return None
+        return None, metadata
     matched = pairs.filter(IN_SOURCE).select(_SOURCE_ROW)
     unmatched = sides.source_rows().join(matched, _SOURCE_ROW, "left_anti").alias(merge_plan.source_alias)
     nothing = replace(sides, chosen=sides.chosen.slice(0, 0)).target_rows()
     new = unmatched.join(nothing, F.lit(False), "left_outer")
     new = new.withColumn(ACTION, merge_clauses.action(clauses)).filter(f"{ACTION} <> {IGNORE}")
-    rows = _new_rows(sides, new)[0]
-    return change_data.stable(rows) if change_data.is_recorded(sides.target.snapshot) else rows
+    rows, metadata = numbering.numbered(_new_rows(sides, new)[0], metadata, merge_clauses.unnumbered(clauses))
+    return (change_data.stable(rows) if change_data.is_recorded(sides.target.snapshot) else rows), metadata
 
 
 def _left(sides: Sides, plan: marking.Plan) -> DataFrame | None:
@@ -158,7 +162,7 @@ def _left(sides: Sides, plan: marking.Plan) -> DataFrame | None:
     if not plan.files_to_rewrite.num_rows:
         return None
     target = sides.target
-    left = scan.read(sides.spark, target.log, target.snapshot, plan.files_to_rewrite, only=plan.survivors)
+    left = scan.read_to_rewrite(sides.spark, target.log, target.snapshot, plan.files_to_rewrite, only=plan.survivors)
     left = left.withColumn(IN_TARGET, F.lit(True)).alias(sides.plan.target_alias)
     both = left.join(sides.source_rows().filter("false"), F.lit(False), "left_outer")
     return _new_rows(sides, both.withColumn(ACTION, F.lit(COPY)))[0]

@@ -32,7 +32,7 @@ from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges
 from dbt.adapters.silt.engine.commands.rows.selection import Limits
 from dbt.adapters.silt.engine.commands.spark.types import query_schema
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings, with_schema
-from dbt.adapters.silt.engine.commands.writing import files, reserved_names, store_assignment
+from dbt.adapters.silt.engine.commands.writing import files, numbering, reserved_names, store_assignment
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
@@ -121,6 +121,7 @@ def _commit(
     target = found.sides.target
     operation = Operation(OPERATION, merge_plan.operation_parameters(found.sides.plan), metrics)
     reads = ReadSet(predicates=(found.predicate,), whole_table=found.predicate == TRUE)
+    metadata = result.numbered or metadata
     changed = None if metadata == target.snapshot.metadata else metadata
     return committing.commit_files(target, operation, result.changes, reads, settings, changed)
 
@@ -266,12 +267,13 @@ def _write(rows: DataFrame, clauses: Clauses, found: _Found, metadata: Metadata)
     target = found.sides.target
     new_rows, rules = merge_clauses.new_rows(rows, clauses, target.snapshot.properties, target.name)
     numbers = [clause.number for clause in clauses.all if not clause.deletes]
+    new_rows, metadata = numbering.numbered(new_rows, metadata, merge_clauses.unnumbered(clauses))
     metrics = {str(number): _count(f"{ACTION} = {number}") for number in (COPY, *numbers)}
     metrics[_PAIRS] = _count(IN_TARGET)
     written = files.write(new_rows, target.log, metadata, rules, metrics)
     counts = {number: int(written.metrics[str(number)]) for number in numbers}
     changes = FileChanges(found.opened, found.sides.chosen, written)
-    return Merged(changes, counts, int(written.metrics[str(COPY)])), int(written.metrics[_PAIRS])
+    return Merged(changes, counts, int(written.metrics[str(COPY)]), metadata), int(written.metrics[_PAIRS])
 
 
 def _count(condition: str) -> Column:

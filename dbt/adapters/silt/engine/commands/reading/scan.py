@@ -5,6 +5,7 @@ Files of other writers lack the partition columns, which the log gives; those of
 (`partitions.IN_FILE_TAG`).
 Under column mapping files are read by their physical names, or ids, and the columns named as the table has them.
 Rows that a deletion vector deletes are left out, whoever reads (`scan_vectors`); files without one cost nothing for it.
+Rows that are to be written again bring their ids with them, where the table keeps these (`read_to_rewrite`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from dbt.adapters.silt.engine.commands.reading.scan_vectors import WORDS, RowFil
 from dbt.adapters.silt.engine.commands.spark import errors, partitions, stored_columns
 from dbt.adapters.silt.engine.commands.spark.locations import reported_path, spark_path
 from dbt.adapters.silt.engine.commands.spark.types import spark_schema
+from dbt.adapters.silt.engine.commands.writing.row_ids import ROW_ID, ROW_VERSION
 from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError, DataFileMissingError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
@@ -36,6 +38,7 @@ from dbt.adapters.silt.engine.kernel.table import column_mapping, type_widening
 from dbt.adapters.silt.engine.kernel.table.paths import absolute_name, decode_path, encode_path, is_absolute
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType, nullable_schema
 from dbt.adapters.silt.engine.kernel.table.storable_schema import is_void
+from dbt.adapters.silt.engine.kernel.transaction.row_tracking import keeps_row_ids, materialized_columns
 
 FILE: Final = "__silt_file"
 """The column that `with_position` adds for the file's path, spelled as in the log."""
@@ -46,7 +49,7 @@ ROW: Final = "__silt_row"
 _MOST_LITERAL_GROUPS = 16
 """Up to so many different partition values are given as literals, one read each; more of them by a join."""
 
-_REPORTED = "__silt_reported"
+_REPORTED, _FIRST_ID, _VERSION = "__silt_reported", "__silt_first_id", "__silt_version"
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,29 @@ class _Files:
 
 
 @dataclass(frozen=True)
+class _Ids:
+    """The ids of rows, as files and the log have them.
+
+    Args:
+        columns: the names that files have for their rows' ids and commit versions.
+        given: what rows without them have, by file: the id of the file's first row, and the commit version.
+    """
+
+    columns: tuple[str, str]
+    given: Mapping[str, tuple[int | None, int | None]]
+
+    @property
+    def stored(self) -> tuple[StructField, ...]:
+        return tuple(StructField(name, PrimitiveType("long")) for name in self.columns)
+
+    def of_rows(self) -> tuple[Column, Column]:
+        """`ROW_ID` and `ROW_VERSION` of rows that have their place, what is stored, and what the log gives."""
+        row_id, version = map(F.col, map(quote, self.columns))
+        first = F.col(_FIRST_ID) + F.col(ROW)
+        return F.coalesce(row_id, first).alias(ROW_ID), F.coalesce(version, F.col(_VERSION)).alias(ROW_VERSION)
+
+
+@dataclass(frozen=True)
 class _Scan:
     spark: SparkSession
     table: str
@@ -75,6 +101,7 @@ class _Scan:
     schema: StructType
     stored: StructType
     with_position: bool
+    ids: _Ids | None = None
 
     def pairs(self, without: Collection[str] = ()) -> list[tuple[StructField, StructField]]:
         """The table's columns, each with the field that data files have for it."""
@@ -106,11 +133,36 @@ def read(
         DataFileChangedError: a file is another one than the log names.
         CorruptDeletionVectorError: which rows are in the table cannot be known.
     """
+    return _rows(_scan(spark, log, snapshot, with_position), log, snapshot, files, only)
+
+
+def read_to_rewrite(
+    spark: SparkSession,
+    log: DeltaLog,
+    snapshot: Snapshot,
+    files: pa.Table | None = None,
+    with_position: bool = False,
+    only: Positions | None = None,
+) -> DataFrame:
+    """As `read`; where the table keeps row ids, with `ROW_ID` and `ROW_VERSION`, which `files.write` takes."""
+    scan = _scan(spark, log, snapshot, with_position)
+    columns = materialized_columns(snapshot.metadata) if keeps_row_ids(snapshot) else None
+    if columns is not None:
+        chosen = snapshot.files if files is None else files
+        given = zip(chosen["base_row_id"].to_pylist(), chosen["default_row_commit_version"].to_pylist(), strict=True)
+        scan = replace(scan, ids=_Ids(columns, dict(zip(chosen["path"].to_pylist(), given, strict=True))))
+    return _rows(scan, log, snapshot, files, only)
+
+
+def _scan(spark: SparkSession, log: DeltaLog, snapshot: Snapshot, with_position: bool) -> _Scan:
     schema = nullable_schema(type_widening.without_changes(column_mapping.without_mapping(snapshot.schema)))
     by_id = snapshot.properties.column_mapping_mode == "id"
     stored = column_mapping.stored_schema(snapshot.metadata, with_ids=by_id)
     stored = nullable_schema(type_widening.without_changes(stored))
-    scan = _Scan(spark, log.name, snapshot.version, log.store.root, schema, stored, with_position)
+    return _Scan(spark, log.name, snapshot.version, log.store.root, schema, stored, with_position)
+
+
+def _rows(scan: _Scan, log: DeltaLog, snapshot: Snapshot, files: pa.Table | None, only: Positions | None) -> DataFrame:
     chosen = snapshot.files if files is None else files
     try:
         log.guard.check(log.store, chosen, snapshot.metadata, log.name, snapshot.version)
@@ -125,6 +177,8 @@ def _empty(scan: _Scan) -> DataFrame:
     schema = scan.schema
     if scan.with_position:
         schema = schema.add(StructField(FILE, PrimitiveType("string")), StructField(ROW, PrimitiveType("long")))
+    if scan.ids is not None:
+        schema = schema.add(*(StructField(name, PrimitiveType("long")) for name in (ROW_ID, ROW_VERSION)))
     return scan.spark.createDataFrame([], spark_schema(schema))
 
 
@@ -180,8 +234,8 @@ def _grouped(
 
 
 def _needs_join(scan: _Scan, files: _Files) -> bool:
-    """Whether rows need a table of files for their file's values or bitmap, or for the log's spelling of its path."""
-    if files.rows is not None and not files.rows.is_literal:
+    """Whether rows need a table of files for their file's values, ids or bitmap, or the log's spelling of its path."""
+    if scan.ids is not None or (files.rows is not None and not files.rows.is_literal):
         return True
     return len(set(files.values)) > 1 or (scan.with_position and not all(map(_is_canonical, files.paths)))
 
@@ -219,6 +273,7 @@ def _read_joined(scan: _Scan, files: _Files) -> DataFrame:
     frame = _open(scan, files)
     metadata = frame.metadataColumn("_metadata")
     present = [quote(stored.name) for member, stored in scan.pairs(files.columns) if not is_void(member.type)]
+    present += [] if scan.ids is None else map(quote, scan.ids.columns)
     frame = frame.select(*present, metadata["file_path"].alias(_REPORTED), metadata["row_index"].alias(ROW))
     known = scan.spark.createDataFrame(_table_of_files(scan, files))
     joined = frame.join(F.broadcast(known), _REPORTED)
@@ -226,7 +281,7 @@ def _read_joined(scan: _Scan, files: _Files) -> DataFrame:
         joined = joined.filter(files.rows.by_words(ROW))
     given = {name: F.col(f"__silt_value_{position}") for position, name in enumerate(files.columns)}
     columns = _table_columns(scan, given)
-    return joined.select(*columns, *_positions(scan))
+    return joined.select(*columns, *_positions(scan), *(() if scan.ids is None else scan.ids.of_rows()))
 
 
 def _positions(scan: _Scan) -> tuple[str, ...]:
@@ -244,6 +299,10 @@ def _table_of_files(scan: _Scan, files: _Files) -> pa.Table:
     positions, *texts = zip(*rows, strict=True)
     names = [_REPORTED, FILE, *(f"__silt_value_{position}" for position in range(len(files.columns)))]
     table = pa.table([pa.array(column, pa.string()) for column in texts], names=names)
+    if scan.ids is not None:
+        ids = zip(*(scan.ids.given[files.paths[position]] for position in positions), strict=True)
+        for name, column in zip((_FIRST_ID, _VERSION), ids, strict=True):
+            table = table.append_column(name, pa.array(column, pa.int64()))
     return table if files.rows is None else table.append_column(WORDS, files.rows.words().take(pa.array(positions)))
 
 
@@ -270,7 +329,8 @@ def _table_columns(scan: _Scan, given: Mapping[str, Column]) -> list[Column]:
 
 
 def _open(scan: _Scan, files: _Files) -> DataFrame:
-    held = StructType(tuple(stored for member, stored in scan.pairs(files.columns) if not is_void(member.type)))
+    stored = (stored for member, stored in scan.pairs(files.columns) if not is_void(member.type))
+    held = StructType((*stored, *(() if scan.ids is None else scan.ids.stored)))
     reader = scan.spark.read.schema(spark_schema(held)).options(ignoreMissingFiles=False, ignoreCorruptFiles=False)
     try:
         with errors.mapped(scan.table, scan.version):

@@ -75,7 +75,7 @@ def _mark(
     plan = marking.plan(target, candidates, marking.positions(found))
     written = None
     if plan.files_to_rewrite.num_rows:
-        left = scan.read(spark, target.log, target.snapshot, plan.files_to_rewrite, only=plan.survivors)
+        left = scan.read_to_rewrite(spark, target.log, target.snapshot, plan.files_to_rewrite, only=plan.survivors)
         written = files.write(
             marking.gathered(left, plan.files_to_rewrite, limits), target.log, target.snapshot.metadata
         )

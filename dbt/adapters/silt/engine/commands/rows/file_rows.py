@@ -62,7 +62,7 @@ class CountedRows:
 def counted(spark: SparkSession, target: Target, chosen: pa.Table) -> CountedRows:
     """The rows of files, to be rewritten in one job."""
     observation = Observation()
-    frame = scan.read(spark, target.log, target.snapshot, chosen)
+    frame = scan.read_to_rewrite(spark, target.log, target.snapshot, chosen)
     return CountedRows(frame.observe(observation, F.count(F.lit(1)).alias(_COUNT)), chosen, observation)
 
 

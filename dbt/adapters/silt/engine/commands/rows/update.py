@@ -14,7 +14,15 @@ from dbt.adapters.silt.engine.commands.rows import committing, file_changes, fil
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges, RowResult
 from dbt.adapters.silt.engine.commands.rows.selection import Limits, Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.commands.writing import change_data, checks, files, generated, reserved_names, set_clause
+from dbt.adapters.silt.engine.commands.writing import (
+    change_data,
+    checks,
+    files,
+    generated,
+    reserved_names,
+    row_ids,
+    set_clause,
+)
 from dbt.adapters.silt.engine.commands.writing.checks import Check
 from dbt.adapters.silt.engine.commands.writing.set_clause import AssignedColumn
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
@@ -107,7 +115,7 @@ def _mark(
         return RowResult(FileChanges(candidates, plan.touched))
     if change_data.is_recorded(target.snapshot):
         new = change_data.stable(new)
-    left = scan.read(spark, target.log, target.snapshot, plan.files_to_rewrite, only=plan.survivors)
+    left = scan.read_to_rewrite(spark, target.log, target.snapshot, plan.files_to_rewrite, only=plan.survivors)
     both = new.unionByName(left.withColumn(_CHANGED, F.lit(False)), allowMissingColumns=True)
     metadata = target.snapshot.metadata
     written = files.write(marking.gathered(both, plan.touched, limits), target.log, metadata, rules)
@@ -123,7 +131,7 @@ def _mark(
 
 def _read(spark: SparkSession, target: Target, rows: Rows, chosen: pa.Table, with_position: bool = False) -> DataFrame:
     """The rows of the files, each with whether it is to be changed."""
-    frame = scan.read(spark, target.log, target.snapshot, chosen, with_position).alias(rows.alias)
+    frame = scan.read_to_rewrite(spark, target.log, target.snapshot, chosen, with_position).alias(rows.alias)
     # The line break ends a comment at the condition's end.
     condition = "true" if rows.condition is None else f"(({rows.condition}\n) <=> true)"
     return frame.withColumn(_CHANGED, F.expr(condition))
@@ -145,7 +153,8 @@ def _new_rows(
     lost, lost_checks = set_clause.losses([(_CHANGED, setting) for setting in made], target.name)
     rules = checks.table_checks(target.snapshot.schema, target.snapshot.properties, target.name)
     of_changed = tuple(replace(rule, violation=changed & rule.violation) for rule in rules)
-    rows = frame.select(*columns, changed, *lost.values())
+    ids = row_ids.after(frame, target.snapshot.properties, changed)
+    rows = frame.select(*columns, changed, *lost.values(), *ids)
     computed = {
         m.name: changed for m in generated.generated_columns(target.snapshot.schema) if m.name.lower() not in per_column
     }

@@ -26,7 +26,7 @@ from dbt.adapters.silt.engine.commands.tables import schema_edits, stats_columns
 from dbt.adapters.silt.engine.commands.tables.metadata_commit import MetadataChange, check_rows, commit_metadata
 from dbt.adapters.silt.engine.commands.tables.schema_edits import spelled
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings, with_schema
-from dbt.adapters.silt.engine.commands.writing import defaults, files, generated, reserved_names
+from dbt.adapters.silt.engine.commands.writing import defaults, files, generated, reserved_names, row_ids
 from dbt.adapters.silt.engine.commands.writing.checks import not_null_checks, table_checks
 from dbt.adapters.silt.engine.commands.writing.store_assignment import assign
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
@@ -35,6 +35,7 @@ from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table import clustering, expressions, keys, type_widening
 from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata
 from dbt.adapters.silt.engine.kernel.table.column_mapping import is_mapped
+from dbt.adapters.silt.engine.kernel.table.identity import identity_of
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import (
     CURRENT_DEFAULT,
@@ -83,7 +84,7 @@ def add_columns(
     generated.check_expressions(spark, schema, target.name)
     metadata = _checked_metadata(target, schema)
     if made and any(map(_has_value, columns)):
-        frame = scan.read(spark, target.log, target.snapshot)
+        frame = scan.read_to_rewrite(spark, target.log, target.snapshot)
         return _finish(target, operation, metadata, frame, settings)
     reads = ReadSet(whole_table=any(not column.nullable for column in columns))
     return commit_metadata(target, MetadataChange(operation, metadata, reads), settings)
@@ -198,7 +199,7 @@ def _finish(
         )
     everything = target.snapshot.files
     expected = file_rows.row_count(target, everything)
-    assigned = assign(frame, schema, target.name, by_name=True)
+    assigned = assign(frame, schema.add(*row_ids.carried(target.snapshot)), target.name, by_name=True)
     rules = (*assigned.checks, *table_checks(schema, TableProperties(metadata.configuration), target.name))
     written = files.write(assigned.df, target.log, metadata, rules)
     file_changes.check_kept(target, FileChanges(everything, everything, written), expected)
@@ -211,14 +212,14 @@ def _finish(
 def _without_columns(spark: SparkSession, target: Target, gone: Sequence[Name]) -> DataFrame | None:
     if not gone or not target.snapshot.num_files:
         return None
-    frame = scan.read(spark, target.log, target.snapshot)
+    frame = scan.read_to_rewrite(spark, target.log, target.snapshot)
     kept = []
     for member in nullable_schema(target.snapshot.schema):
         inner = [path[1:] for path in gone if path[0].lower() == member.name.lower()]
         if () in inner:
             continue
         kept.append(_without(F.col(quote(member.name)), member.type, inner).alias(member.name))
-    return frame.select(*kept)
+    return frame.select(*kept, *(member.name for member in row_ids.carried(target.snapshot)))
 
 
 def _without(value: Column, data_type: DataType, gone: Sequence[Name]) -> Column:
@@ -302,6 +303,8 @@ def _with_type(schema: StructType, path: Name, text: str, target: Target) -> Str
     typed = column_type(text, target.name)
     if schema_edits.is_same_type(field, typed):
         return schema
+    if identity_of(field) is not None:
+        raise InvalidStatementError(f"the identity column `{spelled(path)}` stays a bigint", table=target.name)
     wider = _widened(field, typed, target)
     return schema_edits.changed(
         schema, path, lambda old: schema_edits.retyped(old, typed) if wider is None else wider, target.name
@@ -343,9 +346,10 @@ def _check_nulls(spark: SparkSession, target: Target, changes: Sequence[ColumnCh
 
 def _renamed_columns(spark: SparkSession, target: Target, under_new_names: StructType) -> DataFrame:
     """The rows with columns, and members of structs, under new names: a cast between structs goes by position."""
-    frame = scan.read(spark, target.log, target.snapshot)
+    frame = scan.read_to_rewrite(spark, target.log, target.snapshot)
+    ids = (member.name for member in row_ids.carried(target.snapshot))
     pairs = zip(target.snapshot.schema, nullable_schema(under_new_names), strict=True)
-    return frame.select(*(_renamed_column(old, new) for old, new in pairs))
+    return frame.select(*(_renamed_column(old, new) for old, new in pairs), *ids)
 
 
 def _renamed_column(old: StructField, new: StructField) -> Column:

@@ -35,6 +35,7 @@ from dbt.adapters.silt.engine.kernel.table.properties import (
     checked,
 )
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
+from dbt.adapters.silt.engine.kernel.transaction import row_tracking
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, as_strings
 from dbt.adapters.silt.engine.sql.ast import CreateMode
 
@@ -152,15 +153,17 @@ def _described(location: TableLocation, source: Snapshot, options: CloneOptions)
         format_options=source.metadata.format_options,
     )
     _check_mapping_kept(location, source, metadata)
+    metadata = row_tracking.enabled(metadata, (), clock.new_id, location.log.name)
     protocol = source.protocol if base is None else merged(base.protocol, source.protocol)
     schema = StructType.from_json(metadata.schema_string)
     return metadata, upgraded(protocol, needed_features(schema, {**metadata.configuration, **asked}))
 
 
 def _configuration(source: Snapshot, base: Snapshot | None) -> dict[str, str]:
-    """The source's properties; from when on commits carry their time is a matter of each log."""
+    """The source's properties; from when on commits carry their time, and where row ids are, is each log's own."""
     configuration = dict(source.metadata.configuration)
-    own = (ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP, *(() if base is None else (_IN_COMMIT_TIMESTAMPS,)))
+    timestamps = (ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP, *(() if base is None else (_IN_COMMIT_TIMESTAMPS,)))
+    own = (*timestamps, *row_tracking.COLUMN_NAMES)
     kept = {} if base is None else {k: v for k, v in base.metadata.configuration.items() if k in own}
     configuration = {key: value for key, value in configuration.items() if key not in own} | kept
     if base is not None and MAX_COLUMN_ID in configuration:

@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine.commands.spark.partitions import check_partitionab
 from dbt.adapters.silt.engine.commands.spark.types import column_type, query_schema
 from dbt.adapters.silt.engine.commands.tables.table_location import TableLocation, check_mode, ended_domains
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
-from dbt.adapters.silt.engine.commands.writing import defaults, files, generated, reserved_names
+from dbt.adapters.silt.engine.commands.writing import defaults, files, generated, numbering, reserved_names
 from dbt.adapters.silt.engine.commands.writing.checks import table_checks
 from dbt.adapters.silt.engine.commands.writing.files import Written
 from dbt.adapters.silt.engine.commands.writing.store_assignment import Assigned, assign
@@ -27,13 +27,20 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.table.column_mapping import mapped, successor
 from dbt.adapters.silt.engine.kernel.table.features import needed_features, protocol_for, upgraded
+from dbt.adapters.silt.engine.kernel.table.identity import Identity, identities
 from dbt.adapters.silt.engine.kernel.table.keys import Key, checked_keys, key_properties
 from dbt.adapters.silt.engine.kernel.table.properties import CONSTRAINT_PREFIX, FEATURE_PREFIX, TableProperties, checked
-from dbt.adapters.silt.engine.kernel.table.schema import CURRENT_DEFAULT, GENERATION_EXPRESSION, StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.schema import (
+    CURRENT_DEFAULT,
+    GENERATION_EXPRESSION,
+    PrimitiveType,
+    StructField,
+    StructType,
+)
 from dbt.adapters.silt.engine.kernel.table.storable_schema import check_storable
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, as_strings
 from dbt.adapters.silt.engine.kernel.transaction.row_tracking import enabled
-from dbt.adapters.silt.engine.sql.ast import ColumnDefinition, CreateMode
+from dbt.adapters.silt.engine.sql.ast import ColumnDefinition, CreateMode, IdentityClause
 
 _COMMANDS = frozenset(("delta.minreaderversion", "delta.minwriterversion", "delta.ignoreprotocoldefaults"))
 """Properties that ask for something once and are not kept."""
@@ -86,7 +93,9 @@ def create(
     schema = StructType.from_json(metadata.schema_string)
     generated.check_expressions(spark, schema, name)
     defaults.check_defaults(spark, schema, name)
-    written = None if query is None else _write(location.log, metadata, query)
+    written = None
+    if query is not None:
+        written, metadata = _write(location.log, metadata, query)
     return _commit(location, metadata, protocol, written, operation, settings)
 
 
@@ -101,6 +110,8 @@ def _described(location: TableLocation, definition: Definition, query: DataFrame
     schema = _schema(definition, query, name)
     partition_columns = tuple(schema.require(column, name).name for column in definition.partition_columns)
     check_partitionable(schema, partition_columns, name)
+    if any(column in identities(schema) for column in partition_columns):
+        raise InvalidStatementError("an identity column cannot be a partition column", table=name)
     asked = checked(definition.properties) | {f"{CONSTRAINT_PREFIX}{k}": v for k, v in definition.constraints.items()}
     _check_features(asked, name)
     kept = {key: value for key, value in asked.items() if not _is_command(key)}
@@ -139,7 +150,7 @@ def _schema(definition: Definition, query: DataFrame | None, table: str) -> Stru
 def _declared(definition: Definition, given: StructType | None, table: str) -> StructType:
     columns = definition.columns
     if given is not None and len(given) != len(columns):
-        columns = tuple(column for column in columns if column.generated is None)
+        columns = tuple(column for column in columns if column.generated is None and column.identity is None)
     if given is not None and len(given) != len(columns):
         raise ColumnNotFoundError(
             f"the statement declares {len(definition.columns)} columns and its query gives {len(given)}",
@@ -158,8 +169,20 @@ def _declared(definition: Definition, given: StructType | None, table: str) -> S
         declared = StructField(column.name, typed.type, column.nullable, typed.metadata)
         declared = declared if column.comment is None else declared.with_metadata(comment=column.comment or None)
         details = {CURRENT_DEFAULT: column.default, GENERATION_EXPRESSION: column.generated}
-        fields.append(declared.with_metadata(**details))
+        declared = declared.with_metadata(**details)
+        fields.append(declared if column.identity is None else _with_identity(declared, column.identity, table))
     return StructType(tuple(fields))
+
+
+def _with_identity(column: StructField, clause: IdentityClause, table: str) -> StructField:
+    identity = Identity(clause.start, clause.step, clause.by_default)
+    if column.type != PrimitiveType("long") or column.is_computed or CURRENT_DEFAULT in column.metadata:
+        raise InvalidStatementError(
+            f"the identity column `{column.name}` must be a bigint, without a default and no other rule for its values",
+            remedy=f"Write `{column.name}` bigint {identity.sql}",
+            table=table,
+        )
+    return column.with_metadata(**identity.metadata)
 
 
 def _is_command(key: str) -> bool:
@@ -174,14 +197,17 @@ def _check_features(asked: Mapping[str, str], table: str) -> None:
             )
 
 
-def _write(log: DeltaLog, metadata: Metadata, query: DataFrame) -> Written:
+def _write(log: DeltaLog, metadata: Metadata, query: DataFrame) -> tuple[Written, Metadata]:
+    """Writes the query's rows; the metadata has the marks of the numbers that they got."""
     schema = StructType.from_json(metadata.schema_string)
     given = None
     if len(query.columns) < len(schema):
-        given = [member.name for member in schema if member.generation_expression is None]
+        given = [member.name for member in schema if not member.is_computed]
+    unnumbered = numbering.wanted(schema, schema.names if given is None else given, log.name)
     assigned: Assigned = assign(query, schema, log.name, columns=given)
     rules = table_checks(schema, TableProperties(metadata.configuration), log.name)
-    return files.write(assigned.df, log, metadata, (*assigned.checks, *rules))
+    rows, metadata = numbering.numbered(assigned.df, metadata, unnumbered)
+    return files.write(rows, log, metadata, (*assigned.checks, *rules)), metadata
 
 
 def _commit(

@@ -17,6 +17,7 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Json
 from dbt.adapters.silt.engine.kernel.table.features import features_of
+from dbt.adapters.silt.engine.kernel.table.identity import identity_of
 from dbt.adapters.silt.engine.kernel.table.keys import table_keys
 from dbt.adapters.silt.engine.kernel.table.properties import CONSTRAINT_PREFIX, KEY_PREFIX, is_settable
 from dbt.adapters.silt.engine.kernel.table.schema import (
@@ -271,7 +272,9 @@ def _type_text(data_type: DataType) -> str:
 def _suffix(field: StructField) -> str:
     comment = "" if field.comment is None else f" COMMENT {string_literal(field.comment)}"
     expression = field.generation_expression
+    identity = identity_of(field)
     generated = "" if expression is None else f" GENERATED ALWAYS AS ({expression})"
+    generated += "" if identity is None else f" {identity.sql}"
     default = f" DEFAULT {field.default}" if CURRENT_DEFAULT in field.metadata else ""
     return ("" if field.nullable else " NOT NULL") + generated + default + comment
 

@@ -26,7 +26,7 @@ def check_defaults(spark: SparkSession, schema: StructType, table: str) -> None:
 
 
 def _check(spark: SparkSession, member: StructField, table: str) -> None:
-    if member.generation_expression is not None:
+    if member.is_computed:
         raise InvalidStatementError(
             f"the column `{member.name}` is generated, and cannot have a default besides", table=table
         )

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.commit import discarded_on_error
 from dbt.adapters.silt.engine.commands.spark import errors, partitions, required_settings, stored_columns
-from dbt.adapters.silt.engine.commands.writing import partition_folders
+from dbt.adapters.silt.engine.commands.writing import partition_folders, row_ids
 from dbt.adapters.silt.engine.commands.writing.checks import Check
 from dbt.adapters.silt.engine.commands.writing.partition_checks import partition_checks
 from dbt.adapters.silt.engine.kernel.errors import InternalError, SiltError
@@ -90,7 +90,8 @@ def write(
     """Writes rows as data files of a table.
 
     Args:
-        df: has the table's columns, of its types; more columns may be there for `checks` and `metrics` to use.
+        df: has the table's columns, of its types, and those of `row_ids` where rows keep their ids; more columns may be
+            there for `checks` and `metrics` to use.
         log: the table, whose folder must be there.
         metadata: of the version that the files are meant for.
         checks: on every row of `df`.
@@ -116,7 +117,8 @@ def write_change_data(df: DataFrame, log: DeltaLog, metadata: Metadata, metrics:
         metadata: with the feed's own column in its schema.
     """
     folder = f"{CHANGE_DATA}/{log.clock.new_id()}"
-    return _write(_clustered_by_partition(df, metadata), log, folder, metadata, (), metrics)
+    arranged = _clustered_by_partition(row_ids.without(df), metadata)
+    return _write(arranged, log, folder, metadata, (), metrics)
 
 
 def check_settings(df: DataFrame) -> None:
@@ -168,10 +170,11 @@ def _run(
     observation = Observation()
     observed = df.observe(observation, *_aggregates(checks, metrics))
     pairs = [(member, kept) for member, kept in zip(schema, stored, strict=True) if not is_void(member.type)]
-    if copies or df.columns != [member.name for member, _ in pairs] or stored != schema:
+    ids = row_ids.stored(df, metadata)
+    if ids or copies or df.columns != [member.name for member, _ in pairs] or stored != schema:
         columns = (stored_columns.to_file_column(member, kept) for member, kept in pairs)
         copied = (partitions.copy(schema.require(name), copy).alias(copy) for name, copy in copies.items())
-        observed = observed.select(*columns, *copied)
+        observed = observed.select(*columns, *ids, *copied)
     writer = observed.write.options(**_WRITER_OPTIONS, compression=_codec(metadata))
     with errors.mapped():
         writer.partitionBy(*copies.values()).parquet(location)

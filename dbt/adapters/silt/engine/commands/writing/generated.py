@@ -84,7 +84,7 @@ def check_expressions(spark: SparkSession, schema: StructType, table: str) -> No
     members = generated_columns(schema)
     if len(members) < sum(GENERATION_EXPRESSION in member.metadata for member in all_fields(schema)):
         raise InvalidStatementError("a member of a struct cannot be generated", table=table)
-    base = schema.drop(*(member.name for member in members))
+    base = schema.drop(*(member.name for member in schema if member.is_computed))
     for member in members:
         _check_expression(spark, base, member, table)
 

@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
+from dbt.adapters.silt.engine.commands.writing import numbering
 from dbt.adapters.silt.engine.commands.writing.checks import Check, counted, shown
 from dbt.adapters.silt.engine.commands.writing.conversion import Conversion, conversion
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -91,19 +92,23 @@ class CastAssignment:
 
 
 def resolve(
-    assignments: Sequence[Assignment], schema: StructType, alias: str, table: str
+    assignments: Sequence[Assignment], schema: StructType, alias: str, table: str, inserts: bool = False
 ) -> tuple[AssignedColumn, ...]:
     """Finds the columns that are set.
 
     Args:
         assignments: a column's name may begin with the alias. The value DEFAULT is the column's default; a generated
             column that is set to it is left out, so that it is computed.
+        inserts: whether the rows are new.
 
     Raises:
         ColumnNotFoundError: there is no such column or field.
-        InvalidStatementError: a column is set twice, or in whole and in part.
+        InvalidStatementError: a column is set twice, or in whole and in part; or an identity column is set where it
+            cannot be.
     """
     named = tuple(AssignedColumn(_path(each.column, schema, alias, table), each.value) for each in assignments)
+    for each in named:
+        numbering.check_set(each.column, inserts, _is_default(each), table)
     found = tuple(_default(each) if _is_default(each) else each for each in named if not _is_computed(each))
     paths = [tuple(member.name.lower() for member in each.path) for each in found]
     for position, path in enumerate(paths):
@@ -187,7 +192,7 @@ def _is_default(assignment: AssignedColumn) -> bool:
 
 
 def _is_computed(assignment: AssignedColumn) -> bool:
-    return _is_default(assignment) and assignment.place.generation_expression is not None
+    return _is_default(assignment) and assignment.place.is_computed
 
 
 def _default(assignment: AssignedColumn) -> AssignedColumn:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, UnsupportedFeatureError
-from dbt.adapters.silt.engine.kernel.table import type_widening
+from dbt.adapters.silt.engine.kernel.table import identity, type_widening
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.table.properties import FEATURE_PREFIX, TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import (
@@ -305,9 +305,9 @@ _FEATURES: Mapping[str, Feature] = {
         Feature("columnMapping", _maps_columns, True, True, reader_version=2, writer_version=5),
         Feature(
             "identityColumns",
-            _field_has("delta.identity.start", "delta.identity.step", "delta.identity.allowExplicitInsert"),
+            _field_has(*identity.KEYS),
             True,
-            False,
+            True,
             writer_version=6,
         ),
         Feature("timestampNtz", _has_type("timestamp_ntz"), True, True, reader_version=3),

@@ -20,6 +20,7 @@ PHYSICAL_NAME = "delta.columnMapping.physicalName"
 CHAR_VARCHAR_KEY = "__CHAR_VARCHAR_TYPE_STRING"
 CURRENT_DEFAULT = "CURRENT_DEFAULT"
 GENERATION_EXPRESSION = "delta.generationExpression"
+_IDENTITY_STEP = "delta.identity.step"
 
 CHANGE_TYPE = "_change_type"
 COMMIT_VERSION = "_commit_version"
@@ -111,6 +112,11 @@ class StructField:
     def generation_expression(self) -> str | None:
         """The SQL text of the generation expression (specification: "Generated Columns"); None without one."""
         return self.metadata.get(GENERATION_EXPRESSION)
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether the table gives the column its values: a generated column, or an identity column."""
+        return GENERATION_EXPRESSION in self.metadata or _IDENTITY_STEP in self.metadata
 
     @property
     def physical_name(self) -> str:

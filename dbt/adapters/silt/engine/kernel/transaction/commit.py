@@ -298,7 +298,7 @@ def _entry(log: DeltaLog, base: Snapshot | None, changes: Changes, info: CommitI
         info = replace(info, in_commit_timestamp=time)
         changes = with_enablement(metadata, changes, place.version, time)
     if tracks_rows(base, changes):
-        info = replace(info, extra={**info.extra, "tags": preserved_tags(changes, info.extra.get("tags") or {})})
+        info = replace(info, extra={**info.extra, "tags": preserved_tags(base, changes, info.extra.get("tags") or {})})
         changes = with_row_ids(base, changes, place.version)
     return Entry(serialize((info, *changes.actions())), info.txn_id or "")
 

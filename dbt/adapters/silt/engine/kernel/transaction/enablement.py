@@ -13,10 +13,11 @@ from typing import Any, Final
 
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.table.features import has_feature
+from dbt.adapters.silt.engine.kernel.table.identity import HIGH_WATER_MARK
 from dbt.adapters.silt.engine.kernel.table.properties import ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION, TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import StructType, all_fields
 
-_IDENTITY_MARKS: Final = frozenset({"delta.identity.highWaterMark"})
+_IDENTITY_MARKS: Final = frozenset({HIGH_WATER_MARK})
 _MAPPING_KEYS: Final = frozenset(
     {
         "delta.columnMapping.id",

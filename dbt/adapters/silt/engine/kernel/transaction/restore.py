@@ -27,6 +27,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DomainMetadat
 from dbt.adapters.silt.engine.kernel.table.clustering import CLUSTERING_DOMAIN
 from dbt.adapters.silt.engine.kernel.table.column_mapping import MAX_COLUMN_ID, max_column_id
 from dbt.adapters.silt.engine.kernel.table.features import check_writable, merged
+from dbt.adapters.silt.engine.kernel.table.identity import HIGH_WATER_MARK, STEP
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 from dbt.adapters.silt.engine.kernel.table.properties import ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
@@ -44,8 +45,6 @@ from dbt.adapters.silt.engine.kernel.transaction.changes import (
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult, CommitSettings
 from dbt.adapters.silt.engine.kernel.transaction.validation import check_changes
 
-_HIGH_WATER_MARK = "delta.identity.highWaterMark"
-_IDENTITY_STEP = "delta.identity.step"
 # In-commit timestamps continue: these properties record since which commit there are any.
 _IN_COMMIT_TIMESTAMPS = ("delta.enableInCommitTimestamps", ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP)
 _FILES_NAMED = 100
@@ -172,12 +171,12 @@ def _with_high_water_marks(then: StructType, now: StructType) -> StructType:
 
 
 def _with_high_water_mark(then: StructField, now: StructField | None) -> StructField:
-    marks = [each.metadata.get(_HIGH_WATER_MARK) for each in (then, now) if each is not None]
+    marks = [each.metadata.get(HIGH_WATER_MARK) for each in (then, now) if each is not None]
     known = [int(mark) for mark in marks if mark is not None]
-    if not known or _IDENTITY_STEP not in then.metadata:
+    if not known or STEP not in then.metadata:
         return then
-    farthest = max(known) if int(then.metadata[_IDENTITY_STEP]) > 0 else min(known)
-    return then.with_metadata(**{_HIGH_WATER_MARK: farthest})
+    farthest = max(known) if int(then.metadata[STEP]) > 0 else min(known)
+    return then.with_metadata(**{HIGH_WATER_MARK: farthest})
 
 
 def _restored_domains(now: Snapshot, then: Snapshot) -> tuple[DomainMetadata, ...]:

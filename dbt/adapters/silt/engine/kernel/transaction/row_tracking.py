@@ -1,8 +1,9 @@
 """Assigns row ids: every added file gets ids for its rows, and the version of the commit that adds it.
 
 New ids are above the table's high-water mark, so they depend on earlier commits and are assigned again in each attempt.
-The ids of rows that are copied or changed are not kept (the specification says that writers should keep them, not that
-they must); the commit records that. Source: the Delta specification, section "Row Tracking".
+Where `delta.enableRowTracking` is true, rows that are copied or changed keep their ids: files hold them in columns that
+are none of the table's (`materialized_columns`). Elsewhere they get new ones, and the commit records that. Source: the
+Delta specification, section "Row Tracking".
 """
 
 from __future__ import annotations
@@ -24,10 +25,15 @@ PRESERVED_TAG: Final = "delta.rowTracking.preserved"
 
 _MARK = "rowIdHighWaterMark"
 _SUSPENDED = "delta.rowTrackingSuspended"
+_ROW_ID_COLUMN = "delta.rowTracking.materializedRowIdColumnName"
+_ROW_VERSION_COLUMN = "delta.rowTracking.materializedRowCommitVersionColumnName"
 _MATERIALIZED: Final[Mapping[str, str]] = {
-    "delta.rowTracking.materializedRowIdColumnName": "_row-id-col-",
-    "delta.rowTracking.materializedRowCommitVersionColumnName": "_row-commit-version-col-",
+    _ROW_ID_COLUMN: "_row-id-col-",
+    _ROW_VERSION_COLUMN: "_row-commit-version-col-",
 }
+
+COLUMN_NAMES: Final = tuple(_MATERIALIZED)
+"""The properties that name `materialized_columns`; no two tables have the same names."""
 
 
 def tracks_rows(base: Snapshot | None, changes: Changes) -> bool:
@@ -37,6 +43,24 @@ def tracks_rows(base: Snapshot | None, changes: Changes) -> bool:
     if protocol is None or metadata is None or not has_feature(protocol, "rowTracking"):
         return False
     return metadata.configuration.get(_SUSPENDED, "false").lower() != "true"
+
+
+def keeps_row_ids(snapshot: Snapshot | None) -> bool:
+    """Whether rows of the table keep their ids when they are copied or changed."""
+    if snapshot is None or not has_feature(snapshot.protocol, "rowTracking"):
+        return False
+    return materialized_columns(snapshot.metadata) is not None
+
+
+def materialized_columns(metadata: Metadata) -> tuple[str, str] | None:
+    """The names that data files have for the columns of row ids and of row commit versions; None where they have none.
+
+    A file may lack the columns, and a row may have null in them: then its ids are those that the log gives.
+    """
+    names = (metadata.configuration.get(_ROW_ID_COLUMN), metadata.configuration.get(_ROW_VERSION_COLUMN))
+    if not TableProperties(metadata.configuration).enable_row_tracking or names[0] is None or names[1] is None:
+        return None
+    return names[0], names[1]
 
 
 def with_row_ids(base: Snapshot | None, changes: Changes, version: int) -> Changes:
@@ -66,11 +90,11 @@ def with_row_ids(base: Snapshot | None, changes: Changes, version: int) -> Chang
     return replace(changes, adds=tuple(adds), domains=others)
 
 
-def preserved_tags(changes: Changes, tags: Mapping[str, Json]) -> dict[str, Json]:
+def preserved_tags(base: Snapshot | None, changes: Changes, tags: Mapping[str, Json]) -> dict[str, Json]:
     """The tags of the commit's `commitInfo`: whether the rows that it copies or changes, if any, keep their ids."""
     removed = {remove.path for remove in changes.removes}
     copies = bool(removed) and any(add.path not in removed for add in changes.adds)
-    return {**tags, PRESERVED_TAG: str(not copies).lower()}
+    return {**tags, PRESERVED_TAG: str(keeps_row_ids(base) or not copies).lower()}
 
 
 def high_water_mark(domains: Mapping[str, DomainMetadata]) -> int:

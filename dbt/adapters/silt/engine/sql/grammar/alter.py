@@ -25,7 +25,7 @@ from dbt.adapters.silt.engine.sql.ast import (
 )
 from dbt.adapters.silt.engine.sql.cursor import Cursor
 from dbt.adapters.silt.engine.sql.grammar.ddl import alter_view_query
-from dbt.adapters.silt.engine.sql.grammar.table import column_type, constraint
+from dbt.adapters.silt.engine.sql.grammar.table import column_type, constraint, identity
 from dbt.adapters.silt.engine.sql.spans import starts_query
 
 
@@ -115,13 +115,11 @@ def _generated(cursor: Cursor) -> str:
     Raises:
         UnsupportedStatementError: it is an identity column.
     """
-    first = cursor.at_token
-    if (cursor.take("ALWAYS") or cursor.take("BY", "DEFAULT")) and cursor.at("AS", "IDENTITY"):
+    if identity(cursor) is not None:
         raise UnsupportedStatementError(
             "an identity column cannot be added to a table: its rows have no numbers",
             remedy="Re-create the table with `create or replace table ... as select`",
         )
-    cursor.at_token = first
     cursor.expect("ALWAYS", "AS")
     return cursor.group().strip()
 

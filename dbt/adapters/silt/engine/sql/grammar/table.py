@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from dbt.adapters.silt.engine.sql.ast import (
     CreateMode,
     CreateTable,
     CreateTableLike,
+    IdentityClause,
     Statement,
     TimeTravel,
 )
@@ -126,10 +128,6 @@ def _with_column_or_constraint(cursor: Cursor, statement: CreateTable) -> Create
     while not (cursor.at_end or cursor.at(",")):
         found = constraint(cursor)
         if found is None:
-            if cursor.at("GENERATED") and (identity := _identity(cursor)) is not None:
-                unsupported = (*statement.unsupported, f"the identity column {column.name} ({identity})")
-                statement = replace(statement, unsupported=unsupported)
-                continue
             column = _with_option(cursor, column)
             continue
         if found.kind is not ConstraintKind.CHECK and not found.columns:
@@ -149,7 +147,7 @@ def _at_constraint(cursor: Cursor) -> bool:
 
 
 def _with_option(cursor: Cursor, column: ColumnDefinition) -> ColumnDefinition:
-    """NOT NULL, COMMENT, DEFAULT or GENERATED ALWAYS of one column."""
+    """NOT NULL, COMMENT, DEFAULT or GENERATED of one column."""
     if cursor.not_null():
         return replace(column, nullable=False)
     if cursor.take("NULL"):
@@ -159,6 +157,8 @@ def _with_option(cursor: Cursor, column: ColumnDefinition) -> ColumnDefinition:
     if cursor.take("DEFAULT"):
         return replace(column, default=cursor.until(*_AFTER_DEFAULT, what="a default value"))
     if cursor.take("GENERATED"):
+        if (found := identity(cursor)) is not None:
+            return replace(column, identity=found)
         cursor.expect("ALWAYS", "AS")
         return replace(column, generated=cursor.group().strip())
     raise cursor.expected("a comma, NOT NULL, COMMENT or a constraint")
@@ -167,16 +167,35 @@ def _with_option(cursor: Cursor, column: ColumnDefinition) -> ColumnDefinition:
 _AFTER_DEFAULT = (",", "COMMENT", "CONSTRAINT", "CHECK", "PRIMARY", "UNIQUE", "REFERENCES", "FIRST", "AFTER")
 
 
-def _identity(cursor: Cursor) -> str | None:
-    """GENERATED ALWAYS | BY DEFAULT AS IDENTITY [(...)], as text; None, and nothing read, for another GENERATED."""
+def identity(cursor: Cursor) -> IdentityClause | None:
+    """What follows GENERATED: ALWAYS | BY DEFAULT AS IDENTITY [(...)]; None, and nothing read, where it is not that."""
     first = cursor.at_token
-    cursor.expect("GENERATED")
-    if not ((cursor.take("ALWAYS") or cursor.take("BY", "DEFAULT")) and cursor.take("AS", "IDENTITY")):
+    by_default = cursor.take("BY", "DEFAULT")
+    if not ((by_default or cursor.take("ALWAYS")) and cursor.take("AS", "IDENTITY")):
         cursor.at_token = first
         return None
-    if cursor.at("("):
-        cursor.group()
-    return cursor.cut(first, cursor.at_token)
+    found: dict[str, int] = {}
+    inside = cursor.group_cursor() if cursor.at("(") else None
+    while inside is not None and not inside.at_end:
+        if "start" not in found and inside.take("START", "WITH"):
+            found["start"] = _whole_number(inside)
+        elif "step" not in found and inside.take("INCREMENT", "BY"):
+            found["step"] = _whole_number(inside)
+        else:
+            raise inside.expected("START WITH or INCREMENT BY, each once")
+    if found.get("step") == 0:
+        raise cursor.error("an identity column cannot be incremented by 0")
+    return IdentityClause(**found, by_default=by_default)
+
+
+def _whole_number(cursor: Cursor) -> int:
+    text = "".join(cursor.until("START", "INCREMENT", what="a whole number").split())
+    if not _BIGINT.fullmatch(text) or not -(1 << 63) <= int(text) < 1 << 63:
+        raise cursor.error(f"`{text}` is not a whole number of type bigint")
+    return int(text)
+
+
+_BIGINT = re.compile(r"[+-]?[0-9]+")
 
 
 def _key_columns(cursor: Cursor) -> tuple[str, ...]:

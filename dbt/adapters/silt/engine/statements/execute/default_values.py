@@ -20,7 +20,8 @@ _DEFAULT = "DEFAULT"
 def with_defaults(query: str, columns: Sequence[str], schema: StructType, table: str) -> tuple[str, tuple[str, ...]]:
     """VALUES or SELECT with each DEFAULT written out, and the columns that its values are then for.
 
-    The values of a generated column are left out, so that they are computed. A query of another kind stays as it is.
+    The values of a generated column, or an identity column, are left out, so that they are computed. A query of another
+    kind stays as it is.
 
     Args:
         columns: the table's columns that the query's are for.
@@ -55,8 +56,9 @@ def with_named_defaults(query: str, schema: StructType, table: str) -> str:
             if item.alias is None:
                 raise _not_placed("a DEFAULT has no name", table)
             field = schema.require(item.alias, table)
-            generated = field.generation_expression is not None
-            edits.append(_left_out(items, place) if generated else Edit(item.start, item.value_end, _default_of(field)))
+            edits.append(
+                _left_out(items, place) if field.is_computed else Edit(item.start, item.value_end, _default_of(field))
+            )
     return edited(query, edits)
 
 
@@ -73,7 +75,7 @@ def _with_defaults_in_list(
         if place >= len(columns):
             return query, tuple(columns)
         field = schema.require(columns[place], table)
-        if field.generation_expression is None:
+        if not field.is_computed:
             edits.append(Edit(item.start, item.value_end, _default_of(field)))
         else:
             edits.append(_left_out(items, place))
@@ -174,11 +176,11 @@ def _is_default(value: str) -> bool:
 
 
 def _is_computed(field: StructField, values: Sequence[str], table: str) -> bool:
-    if field.generation_expression is None or not any(map(_is_default, values)):
+    if not field.is_computed or not any(map(_is_default, values)):
         return False
     if not all(map(_is_default, values)):
         raise InvalidStatementError(
-            f"the generated column `{field.name}` is DEFAULT in some rows and has a value in others",
+            f"the column `{field.name}`, which is generated, is DEFAULT in some rows and has a value in others",
             remedy="Write DEFAULT in all rows, or in none",
             table=table,
         )

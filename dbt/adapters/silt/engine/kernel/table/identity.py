@@ -1,0 +1,131 @@
+"""Identity columns: numbers that the table gives to new rows, each once.
+
+Source: the Delta specification, section "Identity Columns". The last number given, the high-water mark, is in the
+column's metadata, so a commit that gives numbers has new metadata: of two that began at one mark, the second conflicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.table.actions import Metadata
+from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
+
+START: Final = "delta.identity.start"
+STEP: Final = "delta.identity.step"
+HIGH_WATER_MARK: Final = "delta.identity.highWaterMark"
+ALLOW_EXPLICIT_INSERT: Final = "delta.identity.allowExplicitInsert"
+KEYS: Final = (START, STEP, HIGH_WATER_MARK, ALLOW_EXPLICIT_INSERT)
+
+_LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
+
+
+@dataclass(frozen=True)
+class Identity:
+    """How a column numbers rows.
+
+    Args:
+        start: the first number.
+        step: from one to the next; not 0.
+        allows_explicit: whether a statement may give values of its own (BY DEFAULT).
+        mark: the number given last; None before the first.
+    """
+
+    start: int = 1
+    step: int = 1
+    allows_explicit: bool = False
+    mark: int | None = None
+
+    @property
+    def first(self) -> int:
+        """The next number.
+
+        >>> Identity(start=5, step=-2).first, Identity(start=5, step=-2, mark=1).first, Identity(mark=-3).first
+        (5, -1, 1)
+        """
+        if self.mark is None:
+            return self.start
+        return self.start + max((self.mark - self.start) // self.step + 1, 0) * self.step
+
+    def last(self, count: int) -> int:
+        """The number that the last of so many rows gets; the count is not 0.
+
+        Raises:
+            UnsupportedStatementError: it is no BIGINT any more.
+        """
+        last = self.first + (count - 1) * self.step
+        if not _LEAST <= last <= _GREATEST:
+            raise UnsupportedStatementError(
+                f"an identity column has no numbers left: after {self.mark} in steps of {self.step} there is no room "
+                f"for {count} more in a bigint",
+                remedy="Re-create the table with another start and step",
+            )
+        return last
+
+    @property
+    def metadata(self) -> dict[str, int | bool | None]:
+        """The entries of the column's metadata."""
+        return {
+            START: self.start,
+            STEP: self.step,
+            ALLOW_EXPLICIT_INSERT: self.allows_explicit,
+            HIGH_WATER_MARK: self.mark,
+        }
+
+    @property
+    def sql(self) -> str:
+        """The clause that declares it.
+
+        >>> Identity(10, 2).sql
+        'GENERATED ALWAYS AS IDENTITY (START WITH 10 INCREMENT BY 2)'
+        """
+        kind = "BY DEFAULT" if self.allows_explicit else "ALWAYS"
+        return f"GENERATED {kind} AS IDENTITY (START WITH {self.start} INCREMENT BY {self.step})"
+
+
+def identity_of(column: StructField) -> Identity | None:
+    """How the column numbers rows; None where it does not.
+
+    Raises:
+        CorruptLogError: its metadata is not what the specification says.
+    """
+    entries = column.metadata
+    if not any(key in entries for key in KEYS):
+        return None
+    mark = entries.get(HIGH_WATER_MARK)
+    try:
+        found = Identity(
+            int(entries[START]),
+            int(entries[STEP]),
+            entries.get(ALLOW_EXPLICIT_INSERT) is True,
+            None if mark is None else int(mark),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise CorruptLogError(f"the identity column `{column.name}` cannot be read ({error!r})") from error
+    if found.step == 0:
+        raise CorruptLogError(f"the identity column `{column.name}` has the step 0")
+    return found
+
+
+def identities(schema: StructType) -> dict[str, Identity]:
+    """The identity columns, by name; only whole columns can be any."""
+    found = {column.name: identity_of(column) for column in schema}
+    return {name: identity for name, identity in found.items() if identity is not None}
+
+
+def moved(metadata: Metadata, counts: Mapping[str, int]) -> Metadata:
+    """The metadata after so many numbers of each identity column were given.
+
+    Raises:
+        UnsupportedStatementError: as `Identity.last`.
+    """
+    schema = StructType.from_json(metadata.schema_string)
+    for name, count in counts.items():
+        column = schema.require(name)
+        identity = identity_of(column)
+        if identity is not None and count:
+            schema = schema.replace(name, column.with_metadata(**{HIGH_WATER_MARK: identity.last(count)}))
+    return replace(metadata, schema_string=schema.to_json()) if any(counts.values()) else metadata
