@@ -176,21 +176,9 @@ class DeltaLog:
 
     def in_future(self) -> history.Future | None:
         """The newest versions whose times have not come yet, as after a clock that ran ahead; None without any."""
-        snapshot = self.snapshot()
-        now_ms = self.clock.now_ms()
-        if history.has_in_commit_timestamp(snapshot.version, snapshot.properties):
-            if not history.is_in_future(snapshot.timestamp, now_ms):
-                return None
-            times = {each.version: each.timestamp_ms for each in self._newest_in_future(now_ms)}
-        else:
-            times = history.file_timestamps(list_log(self.store, self.name).commits)
-        return history.future_of(times, now_ms)
-
-    def _newest_in_future(self, now_ms: int) -> Iterator[Commit]:
-        for commit in self.newest_commits():
-            if not history.is_in_future(commit.timestamp_ms, now_ms):
-                return
-            yield commit
+        properties = self.snapshot().properties
+        listing = list_log(self.store, self.name)
+        return history.future_in(self.store, listing, properties, self.clock.now_ms(), self.name)
 
     def version_from(self, timestamp_ms: int) -> int:
         """The oldest version committed at that time (milliseconds since 1970-01-01 UTC) or after it; the number after
