@@ -17,7 +17,8 @@ from pyspark.errors import AnalysisException, PySparkException
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.commands.spark.errors import of_spark, without_java_stack
-from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.engine.kernel.errors import SiltError, TableDamagedError
+from dbt.adapters.silt.engine.statements import damaged_tables
 from dbt.adapters.silt.records.journal import CommitJournal
 from dbt.adapters.silt.records.units import Unit
 from dbt.adapters.silt.runs.current_node import CurrentNode
@@ -147,6 +148,8 @@ class SiltConnectionManager(SQLConnectionManager):
             raise
         except Exception as error:
             known = of_spark(error)
+            if isinstance(known, TableDamagedError):
+                known = damaged_tables.named(self.handle.warehouse.catalog, known)
             if isinstance(known, SiltError):
                 raise DbtDatabaseError(str(known)) from error
             if isinstance(known, PySparkException):

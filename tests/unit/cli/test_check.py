@@ -19,6 +19,7 @@ from dbt.adapters.silt.cli.main import main
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, checkpoint_path, checksum_path, commit_path
 from tests.unit.cli.house import House, rows
+from tests.unit.engine.kernel.log_builder import stated_at
 
 AsJson = Callable[..., Any]
 VECTORS = {"delta.enableDeletionVectors": "true"}
@@ -381,10 +382,9 @@ def test_files_outside_of_the_warehouse_are_noted_and_not_opened(
 def test_versions_in_the_future_are_noted_and_are_no_damage(
     orders: DeltaLog, as_json: AsJson, silt: Callable[..., str]
 ) -> None:
-    ahead_ms = int(commit_of(orders, 9).stat().st_mtime + 86_400) * 1000
+    ahead = int(commit_of(orders, 9).stat().st_mtime) + 86_400
     for version in range(10, 14):
-        later = {"timestamp": ahead_ms + version}
-        edited(commit_of(orders, version), lambda action, later=later: action.get("commitInfo", {}).update(later))
+        stated_at(commit_of(orders, version), (ahead + version) * 1000)
     (table,) = as_json("check")["tables"]
     assert table["note"].startswith("versions 10 to 13 carry times in the future")
     assert "`timestamp as of` gives version 9" in table["note"]

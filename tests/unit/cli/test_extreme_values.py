@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import shutil
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, M
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import DecimalType, PrimitiveType, StructField, StructType
+from tests.unit.cli.house import House
 
 _TYPES: dict[str, tuple[Any, pa.DataType, st.SearchStrategy[int]]] = {
     "whole": (DecimalType(38, 0), pa.decimal128(38, 0), st.integers(-(10**38) + 1, 10**38 - 1)),
@@ -72,9 +74,11 @@ def _column(values: list[int | None], kind: pa.DataType) -> pa.Array:
 
 def silt(*arguments: str) -> tuple[int, str]:
     """The exit code, and what a subcommand printed."""
-    out = io.StringIO()
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     with contextlib.redirect_stdout(out):
-        return main(list(arguments)), out.getvalue()
+        code = main(list(arguments))
+    out.seek(0)
+    return code, out.read()
 
 
 @each_table
@@ -97,3 +101,63 @@ def test_every_table_is_shown_checked_and_its_decimals_are_whole(
     assert silt("show", str(tmp_path / "t"), *where)[0] == 0
     assert silt("history", str(tmp_path / "t"), *where)[0] == 0
     assert silt("check", str(tmp_path / "t"), *where)[0] == 0
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner, max_size=2),
+    max_leaves=3,
+)
+COUNTS = st.integers(0, 2**63 - 1)
+ROW_METRICS = ("numOutputRows", "numCopiedRows", "numTargetRowsInserted", "numUpdatedRows", "numDeletedRows")
+INFOS = st.fixed_dictionaries(
+    {"dbt": st.fixed_dictionaries({"runId": st.just("r"), "invocationId": st.text(max_size=9)})},
+    optional={
+        "timestamp": TIMES | JSON,
+        "inCommitTimestamp": TIMES | JSON,
+        "operation": st.sampled_from(("WRITE", "MERGE", "UPDATE", "DELETE", "RESTORE")) | st.text(max_size=9) | JSON,
+        "operationParameters": st.dictionaries(st.sampled_from(("version", "timestamp")), JSON | TIMES.map(str)) | JSON,
+        "operationMetrics": st.dictionaries(st.sampled_from(ROW_METRICS), COUNTS.map(str) | st.text(max_size=4) | JSON)
+        | st.just({"numOutputRows": "9" * 5_000})
+        | JSON,
+        "readVersions": st.dictionaries(st.text(max_size=5), JSON, max_size=2) | JSON,
+        "commitAttempts": st.integers() | JSON,
+        "statementAttempts": st.integers() | JSON,
+        "userMetadata": st.text(max_size=9) | st.just("\ud800") | JSON,
+        "engineInfo": JSON,
+    },
+)
+
+
+@each_table
+@given(infos=st.lists(INFOS, min_size=1, max_size=3))
+def test_every_run_is_shown_whatever_its_commits_say(tmp_path: Path, infos: list[dict[str, Any]]) -> None:
+    committed(tmp_path, infos)
+    where = ("--warehouse", str(tmp_path))
+    for arguments in (("runs",), ("run", "r"), ("history", "main.orders")):
+        assert silt(*arguments, *where)[0] == 0
+        assert silt(*arguments, "--json", *where)[0] == 0
+    (run,) = json.loads(silt("runs", "--json", *where)[1])["runs"]
+    assert (run["run_id"], run["commits"], run["tables"]) == ("r", len(infos), ["silt.main.orders"])
+
+
+@each_table
+@given(counts=st.lists(st.none() | COUNTS, min_size=1, max_size=4))
+def test_the_rows_of_a_run_are_the_sum_of_those_that_its_commits_tell(tmp_path: Path, counts: list[int | None]) -> None:
+    metrics = [{} if number is None else {"numOutputRows": str(number)} for number in counts]
+    committed(tmp_path, [{"operationMetrics": each, "dbt": {"runId": "r"}} for each in metrics])
+    (run,) = json.loads(silt("runs", "--json", "--warehouse", str(tmp_path))[1])["runs"]
+    known = [number for number in counts if number is not None]
+    assert run["rows_inserted"] == (sum(known) if known else None)
+
+
+def committed(folder: Path, infos: Sequence[Mapping[str, Any]]) -> None:
+    """A warehouse with one table, whose commits have these `commitInfo`s."""
+    shutil.rmtree(folder)
+    folder.mkdir()
+    log = House(folder).create()
+    first = Path(log.store.root) / commit_path(0)
+    others = [line for line in first.read_text().splitlines() if "commitInfo" not in line]
+    for version, info in enumerate(infos):
+        lines = [json.dumps({"commitInfo": info}), *(others if version == 0 else ())]
+        (Path(log.store.root) / commit_path(version)).write_text("".join(f"{line}\n" for line in lines))

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse
 from dbt.adapters.silt.records.units import Unit
 from dbt.adapters.silt.runs.response import SiltResponse
+from dbt.adapters.silt.session.fetch import fetchable
 from dbt.adapters.silt.session.handle import SiltHandle, Submission
 from dbt.adapters.silt.session.spark import SessionPool, SessionSettings
 
@@ -59,6 +60,14 @@ def test_values_that_a_statement_would_be_bound_to_are_refused() -> None:
     with pytest.raises(DbtRuntimeError, match="no bindings"):
         SiltHandle(SessionPool(SessionSettings()), None, None, runner).cursor().execute("select ?", (1,))
     assert runner.ran == []
+
+
+@pytest.mark.connect
+def test_arrays_and_maps_without_a_type_are_fetched_as_their_texts(spark: SparkSession) -> None:
+    """Arrow has no map whose keys are of no type."""
+    frame = spark.sql("select map() as m, array() as a, array(map()) as l, named_struct('x', null) as s, null as n")
+    assert fetchable(frame).toArrow().to_pylist() == [{"m": "{}", "a": "[]", "l": "[{}]", "s": "{}", "n": None}]
+    assert fetchable(frame.limit(0)).toArrow().to_pylist() == []
 
 
 class RememberingRunner:

@@ -7,6 +7,7 @@ between its cells, never cut. Times are in UTC and say so.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,8 @@ UTC = "(UTC)"
 """The end of the name of a column of times."""
 
 _GAP = "  "
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half of a character, as JSON and names of files may hold it: no encoding can write it."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,8 @@ def show(answer: Answer, as_json: bool, out: TextIO | None = None) -> int:
     """Prints an answer; returns its exit code."""
     out = out or sys.stdout
     if as_json:
-        out.write(json.dumps(answer.document, ensure_ascii=False, indent=2, default=str) + "\n")
+        text = json.dumps(answer.document, ensure_ascii=False, indent=2, default=str)
+        out.write(_SURROGATE.sub(lambda half: json.dumps(half[0])[1:-1], text) + "\n")
     elif out.isatty():
         terminal.draw(answer.blocks, out)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import deltalake
@@ -146,3 +147,29 @@ def test_a_table_that_names_files_outside_is_read_only_where_the_user_says_so(ho
         house.sql("create table deep deep clone copy")
     house.sql("create table inside shallow clone orders")
     assert house.rows("select count(*) from inside where id >= 0") == [(300,)]
+
+
+DAMAGED_SOURCES = {
+    "create as": "create table other as select * from orders where length(name) > 0",
+    "insert": "insert into small select id, name from orders",
+    "merge from": "merge into small t using orders s on t.id = s.id when matched then update set *",
+}
+
+
+def test_what_only_spark_finds_in_a_file_is_told_with_the_table_its_version_and_a_way_out(house: House) -> None:
+    """The file's size, time and footer are those that the log names."""
+    path = made(house)
+    house.sql("create table small as select 150L as id, 'x' as name")
+    status = path.stat()
+    body = bytearray(path.read_bytes())
+    body[4:40] = b"\xff" * 36
+    path.write_bytes(bytes(body))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    rewrites = {name: STATEMENTS[name] for name in (*REWRITES, "merge, insert")}
+    for name, statement in {**rewrites, **DAMAGED_SOURCES}.items():
+        with pytest.raises(TableDamagedError) as raised:
+            house.sql(statement).collect()
+        said = str(raised.value)
+        assert said.startswith("[SILT_TABLE_DAMAGED] silt.main.orders@v2: the data file ") and path.name in said, name
+        assert len(said) < 1_500 and "`silt check" in said, name
+    assert version(house) == 2

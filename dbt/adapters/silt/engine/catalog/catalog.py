@@ -220,6 +220,20 @@ class Catalog:
             return self._tables.log_of(store, name)
         raise no_table(store, name)
 
+    def table_of_file(self, path: str) -> RelationName | None:
+        """The name of the table whose folder a file is in; None where that is no folder of the warehouse.
+
+        Args:
+            path: plain and absolute; a local one may begin with `file:`.
+        """
+        for database, store in self._databases.items():
+            root = f"{store.root.rstrip('/')}/"
+            parts = path.removeprefix("file:").partition(root)
+            steps = parts[2].split("/")
+            if parts[1] and not parts[0].strip("/") and len(steps) > 2 and all(map(is_identifier, steps[:2])):
+                return RelationName(database, steps[0], steps[1])
+        return None
+
     def table_at(self, path: str) -> DeltaLog:
         """Returns the handle of the table in any folder: an absolute or relative path, or a `file:` URI.
 

@@ -18,6 +18,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SiltError,
 )
 from dbt.adapters.silt.engine.sql.ast import Statement
+from dbt.adapters.silt.engine.statements import damaged_tables
 from dbt.adapters.silt.engine.statements.retry_queue import RetryQueue
 from dbt.adapters.silt.engine.statements.route import route
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
@@ -63,7 +64,10 @@ class ConflictRetry:
                 except SiltError as error:
                     if attempt > self.attempts or not is_applied(context, statement):
                         if not self._may_run_again(error, statement, context, attempt):
-                            raise
+                            named = damaged_tables.named(context.catalog, error)
+                            if named is error:
+                                raise
+                            raise named from error
                         back_off(self.clock, attempt, _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS)
                         if attempt == 1:
                             turn.enter_context(self.queue.of(error.table))

@@ -85,6 +85,15 @@ def test_a_renamed_and_a_dropped_column_leave_the_files_as_they_are(tables: Tabl
     assert ("t9", {"list": [{"q": 9, "new": 9}], "x": 9}, None, 9) in rows(tables, log)
 
 
+def test_a_member_that_is_renamed_after_the_mapping_was_enabled_shows_under_its_new_name(tables: Tables) -> None:
+    """The columns keep the names that the files have, the members inside do not."""
+    log = tables.made("select named_struct('x', 1) as s")
+    alter.set_properties(tables.target(log), BY_NAME, PLAIN)
+    change(tables, log, "s", "x", new_name="y")
+    assert [kind for _, kind in tables.read(log).dtypes] == ["struct<y:int>"]
+    assert tables.read(log).selectExpr("s.y").collect()[0].y == 1
+
+
 def test_files_have_physical_names_and_field_ids(tables: Tables) -> None:
     log = tables.made(NESTED.replace("select", "select /*+ coalesce(1) */"), properties=BY_NAME)
     (add,) = log.snapshot().add_files()

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.tables import alter_columns
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.scan import skipping
+from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
 from dbt.adapters.silt.engine.kernel.table.expressions import Column, Comparison
 from dbt.adapters.silt.engine.sql.ast import ColumnChange
 from tests.unit.engine.commands.spark_tables import PLAIN, Tables
+from tests.unit.engine.kernel.log_builder import put
 
 WIDENING = {"delta.enableTypeWidening": "true"}
 
@@ -82,3 +87,57 @@ def test_other_changes_write_the_rows_anew(tables: Tables, properties: dict[str,
     assert retype(tables, log, "c", to="date").files_added == 1
     assert found(tables, log) == [date(2024, 1, 1)]
     assert log.snapshot().schema.require("c").metadata == {}
+
+
+def changed_elsewhere(log: DeltaLog, changes: dict[str, tuple[str, Any, str]]) -> None:
+    """Another writer changes types of columns: by the column's name the old type, the new one and the path to it."""
+    snapshot = log.snapshot()
+    schema = json.loads(snapshot.metadata.schema_string)
+    for field in schema["fields"]:
+        if field["name"] in changes:
+            old, field["type"], path = changes[field["name"]]
+            inner = field["type"] if not path else field["type"][f"{path}Type"]
+            change = {"fromType": old, "toType": inner, "fieldPath": path}
+            field["metadata"]["delta.typeChanges"] = [{key: value for key, value in change.items() if value}]
+    metadata = replace(snapshot.metadata, schema_string=json.dumps(schema))
+    put(log, snapshot.version + 1, CommitInfo(operation="CHANGE COLUMN"), metadata)
+
+
+def array_of(element: str) -> dict[str, Any]:
+    return {"type": "array", "elementType": element, "containsNull": True}
+
+
+def map_of(key: str) -> dict[str, Any]:
+    return {"type": "map", "keyType": key, "valueType": "integer", "valueContainsNull": True}
+
+
+@pytest.mark.parametrize("mapping", [{}, {"delta.columnMapping.mode": "name"}], ids=["names", "mapped"])
+def test_whole_numbers_are_read_as_decimals_that_just_hold_them(tables: Tables, mapping: dict[str, str]) -> None:
+    """As public tables have it, though the specification asks for more digits."""
+    log = tables.made(
+        "select -7Y as b, 32000S as s, 9223372036854775807L as l, array(-7Y) as a, map(-7Y, 1) as m",
+        properties={**WIDENING, **mapping},
+    )
+    changes = {
+        "b": ("byte", "decimal(4,1)", ""),
+        "s": ("short", "decimal(5,0)", ""),
+        "l": ("long", "decimal(19,0)", ""),
+        "a": ("byte", array_of("decimal(4,1)"), "element"),
+        "m": ("byte", map_of("decimal(3,0)"), "key"),
+    }
+    changed_elsewhere(log, changes)
+    tables.append(log, "select -7.5, 1, 2, array(-7.5), map(cast(-8 as decimal(3, 0)), 1)")
+    assert [kind for _, kind in tables.read(log).dtypes] == [
+        "decimal(4,1)",
+        "decimal(5,0)",
+        "decimal(19,0)",
+        "array<decimal(4,1)>",
+        "map<decimal(3,0),int>",
+    ]
+    old, new = sorted(tables.read(log).collect(), key=lambda row: -row.s)
+    assert (old.b, old.s, old.l, old.a) == (Decimal("-7.0"), 32_000, 2**63 - 1, [Decimal("-7.0")])
+    assert (new.b, new.s, new.l, new.a) == (Decimal("-7.5"), 1, 2, [Decimal("-7.5")])
+    assert (old.m, new.m) == ({Decimal(-7): 1}, {Decimal(-8): 1})
+    positioned = scan.read(tables.spark, log, log.snapshot(), with_position=True)
+    assert positioned.where("b = -7.0").count() == 1
+    assert skipping.prune(log.snapshot(), Comparison("=", Column.of("b"), Decimal("-7.0"))).num_rows == 1

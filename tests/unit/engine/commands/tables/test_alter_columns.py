@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -355,3 +357,82 @@ def test_a_table_that_needs_a_feature_is_not_altered(tables: Tables) -> None:
         add_columns(
             tables.spark, tables.target(DeltaLog(store, "main.orders")), [NewColumn(("y",), "int")], False, PLAIN
         )
+
+
+# elements, keys and values
+
+PARTS = (
+    "select array(1, null) as l, map(1, cast(2 as float)) as m, named_struct('l', array(array(date'2024-01-01'))) as s,"
+    " map('k', named_struct('x', 1)) as n"
+)
+WIDER = [
+    ColumnChange(("l", "element"), type="bigint"),
+    ColumnChange(("m", "key"), type="bigint"),
+    ColumnChange(("M", "VALUE"), type="double"),
+    ColumnChange(("s", "l", "element", "element"), type="timestamp_ntz"),
+    ColumnChange(("n", "value", "x"), type="decimal(12, 1)"),
+]
+
+
+@pytest.mark.parametrize("widening", ["true", "false"])
+def test_elements_keys_and_values_get_wider_types(tables: Tables, widening: str) -> None:
+    log = tables.made(PARTS, properties={"delta.enableTypeWidening": widening})
+    outcome = change_columns(tables.spark, tables.target(log), WIDER, PLAIN)
+    assert outcome.files_added == (0 if widening == "true" else 1)
+    assert ("delta.typeChanges" in log.snapshot().metadata.schema_string) == (widening == "true")
+    tables.append(
+        log,
+        "select array(5000000000), map(5000000000, 0.5D), named_struct('l', array(array(timestamp_ntz'2024-01-01'))),"
+        " map('k', named_struct('x', 0.5))",
+    )
+    first, second = sorted(tables.read(log).collect(), key=lambda row: len(row.l), reverse=True)
+    day = datetime(2024, 1, 1)
+    assert (first.l, first.m, first.s.l, first.n["k"].x) == ([1, None], {1: 2.0}, [[day]], Decimal("1.0"))
+    assert (second.l, second.m, second.s.l) == ([5_000_000_000], {5_000_000_000: 0.5}, [[day]])
+
+
+def test_another_type_of_a_part_leaves_the_rest_of_its_column_as_it_is(tables: Tables) -> None:
+    log = tables.made("select map('k', named_struct('x', 1)) as m, array(1) as l, 'note' as t")
+    change(tables, log, "m", "value", "x", comment="inner")
+    change(tables, log, "m", "key", type="varchar(9)")
+    change(tables, log, "l", "element", type="string")
+    assert "inner" in log.snapshot().metadata.schema_string
+    assert log.snapshot().schema.require("m").sql_type == "map<varchar(9),struct<x:int>>"
+    row = tables.read(log).collect()[0]
+    assert (row.m["k"].x, row.l) == (1, ["1"])
+    assert tables.last_commit(log).operation == "CHANGE COLUMN"
+
+
+def test_elements_and_values_forbid_nulls_where_they_have_none(tables: Tables) -> None:
+    log = tables.made(PARTS)
+    with pytest.raises(NotNullViolationError, match=r"`l\.element`"):
+        change(tables, log, "l", "element", nullable=False)
+    change(tables, log, "m", "value", nullable=False)
+    change(tables, log, "m", "key", nullable=False)
+    with pytest.raises(NotNullViolationError, match=r"`m\.value`"):
+        tables.append(log, "select array(1), map(1, cast(null as float)), null, null")
+    change(tables, log, "m", "value", nullable=True)
+    tables.append(log, "select array(1), map(1, cast(null as float)), null, null")
+    assert tables.read(log).count() == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "what", "error"),
+    [
+        (("l", "element"), {"comment": "x"}, r"`l\.element` is no column but a part of one: it cannot have a comment"),
+        (("m", "value"), {"new_name": "x"}, "cannot have another name"),
+        (("m", "key"), {"position": Position()}, "cannot have a position"),
+        (("m", "key"), {"nullable": True}, "cannot have nulls"),
+        (("l", "element"), {"default": "1"}, "cannot have a default"),
+        (("l", "key"), {"type": "bigint"}, r"no column `l\.key`"),
+        (("id", "element"), {"type": "bigint"}, "`id` is no struct"),
+        (("id", "element"), {"comment": "x"}, "`id` is no struct"),
+    ],
+)
+def test_what_a_part_of_a_column_cannot_have_is_refused(
+    tables: Tables, path: tuple[str, ...], what: dict[str, Any], error: str
+) -> None:
+    log = tables.made("select 1 as id, array(1) as l, map(1, 2) as m")
+    with pytest.raises((InvalidStatementError, ColumnNotFoundError), match=error):
+        change(tables, log, *path, **what)
+    assert log.snapshot().version == 0

@@ -5,23 +5,41 @@ from __future__ import annotations
 import bisect
 import os
 import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import VersionNotFoundError
 from dbt.adapters.silt.engine.kernel.log.commit_heads import read_heads
 from dbt.adapters.silt.engine.kernel.log.history import file_timestamps
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.faulty_store import FaultyStore
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.storage.store import FileStatus
+from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, Store
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Protocol
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from tests.unit.engine.kernel.log_builder import PROTOCOL, add, new_log, put, reopened, stated_at
 
 NOON = 1_700_000_000_000
+
+
+class ReadsCounted(FaultyStore):
+    """Keeps the paths of all that is read."""
+
+    def __init__(self, inner: Store) -> None:
+        super().__init__(inner)
+        self.reads: list[str] = []
+
+    def around(self, operation: str, path: str, run: Callable[[], Any]) -> Any:
+        if operation in ("read", "open_input"):
+            self.reads.append(path)
+        return super().around(operation, path, run)
 
 
 def log_at(folder: Path, *times: int) -> DeltaLog:
@@ -131,6 +149,44 @@ def test_the_version_at_a_time_is_the_historys(delays: list[int], data: st.DataO
                 log.version_at(asked)
         else:
             assert log.version_at(asked, or_newest=True) == expected
+
+
+def busy(seconds: Sequence[float], store: Store) -> DeltaLog:
+    """Version n was committed so many seconds after noon."""
+    log = new_log(store)
+    for version, delay in enumerate(seconds, 1):
+        put(log, version, CommitInfo(timestamp=NOON + int(delay * 1_000)), add(f"f{version}"))
+    later = DeltaLog(store, log.name, FixedClock(NOON + 10**10))
+    later.snapshot()
+    return later
+
+
+@pytest.mark.parametrize("asked", [0.5, 100, 1_234.5, 1_999, 2_000])
+def test_a_time_reads_few_commits_of_a_table_that_makes_thousands_an_hour(asked: float) -> None:
+    store = ReadsCounted(MemoryStore())
+    log = busy(range(1, 2_001), store)
+    store.reads.clear()
+    assert log.version_at(NOON + int(asked * 1_000), or_newest=True) == int(asked)
+    assert len(store.reads) < 100
+
+
+def test_a_time_that_commits_are_far_from_reads_hardly_more_than_a_search() -> None:
+    store = ReadsCounted(MemoryStore())
+    log = busy([version * 7_200.0 for version in range(500)], store)
+    store.reads.clear()
+    assert log.version_at(NOON + 250 * 7_200_000 + 5) == 251
+    assert len(store.reads) < 35
+
+
+@settings(max_examples=20, deadline=None)
+@given(order=st.permutations(range(40)), asked=st.integers(1, 140), start=st.integers(0, 60))
+def test_clocks_that_differ_change_the_version_at_a_time_as_they_do_the_history(
+    order: list[int], asked: int, start: int
+) -> None:
+    seconds = [*range(start), *(start + each for each in order), *range(start + 40, 140)]
+    log = busy([each + 1.0 for each in seconds], MemoryStore())
+    shown = [commit.timestamp_ms for commit in log.commits(1)]
+    assert log.version_at(NOON + asked * 1_000) == bisect.bisect_right(shown, NOON + asked * 1_000)
 
 
 IN_COMMIT = Protocol(1, 7, None, ("inCommitTimestamp",))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-import re
+import os
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,7 @@ from dbt.adapters.silt.engine.kernel.table.paths import checkpoint_path, checksu
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from tests.unit.cli.house import House, rows
-from tests.unit.engine.kernel.log_builder import reopened
+from tests.unit.engine.kernel.log_builder import reopened, stated_at
 
 
 @pytest.fixture
@@ -103,9 +103,8 @@ def test_versions_in_the_future_are_told_to_whoever_asks_for_a_time(
 ) -> None:
     now_s = orders.clock.now_ms() // 1000
     for version in range(12):
-        at = now_s - 1000 + version if version < 8 else now_s + 86_400 + version
-        path = path_of(orders, commit_path(version))
-        path.write_bytes(re.sub(rb'"timestamp":\d+', b'"timestamp":%d' % (at * 1000), path.read_bytes(), count=1))
+        at = now_s - 1000 + version if version < 8 else now_s + 86_400
+        stated_at(path_of(orders, commit_path(version)), at * 1000)
     fresh = reopened(orders)
     future = fresh.in_future()
     assert future is not None and (future.first, future.newest) == (8, 11)
@@ -116,6 +115,20 @@ def test_versions_in_the_future_are_told_to_whoever_asks_for_a_time(
     with caplog.at_level(logging.WARNING):
         assert fresh.version_at((now_s - 998) * 1000) == 2
     assert caplog.text == ""
+
+
+def test_a_clock_that_came_back_left_versions_in_the_future_behind_it(house: House, tmp_path: Path) -> None:
+    """A copy has files of today, and its commits still state what they stated."""
+    log = house.create("main.orders", rows(0, 1))
+    for number in range(1, 40):
+        house.append(log, rows(number, 1))
+    now_ms = log.clock.now_ms()
+    for version in range(40):
+        leapt = 15 <= version < 30
+        stated_at(path_of(log, commit_path(version)), now_ms + 86_400_000 if leapt else now_ms - 50_000 + version)
+        os.utime(path_of(log, commit_path(version)))
+    future = reopened(log).in_future()
+    assert future is not None and (future.first, future.newest) == (15, 39)
 
 
 def test_versions_of_now_are_not_in_the_future(house: House) -> None:

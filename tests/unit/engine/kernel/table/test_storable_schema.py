@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, TypeMismatchError
-from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.schema import (
+    ArrayType,
+    DataType,
+    MapType,
+    PrimitiveType,
+    StructField,
+    StructType,
+)
 from dbt.adapters.silt.engine.kernel.table.storable_schema import check_storable
 
 
@@ -20,3 +27,25 @@ def test_a_type_that_no_table_holds_is_refused() -> None:
     schema = StructType((StructField("i", ArrayType(PrimitiveType("interval year to month"))),))
     with pytest.raises(TypeMismatchError, match="`i` has the type interval year to month"):
         check_storable(schema)
+
+
+VOID = PrimitiveType("void")
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (VOID, r"`m` has no type: it is a bare NULL in the query\. .*cast\(null as string\)"),
+        (ArrayType(VOID), r"`m` is array<void>: .* an empty array\(\) or a bare NULL .* as array<string>\)"),
+        (MapType(VOID, VOID), r"`m` is map<void,void>: .* an empty map\(\) or a bare NULL .* as map<string,string>\)"),
+        (
+            StructType((StructField("void", VOID), StructField("a", ArrayType(VOID)))),
+            r"`m` is struct<void:void,a:array<void>>: .* as struct<void:string,a:array<string>>\)",
+        ),
+    ],
+)
+def test_a_column_or_a_part_of_it_without_a_type_is_named_with_a_cast_that_gives_one(
+    kind: DataType, words: str
+) -> None:
+    with pytest.raises(TypeMismatchError, match=words):
+        check_storable(StructType((StructField("id", PrimitiveType("long")), StructField("m", kind))))

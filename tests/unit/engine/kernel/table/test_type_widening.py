@@ -23,6 +23,7 @@ from dbt.adapters.silt.engine.kernel.table.type_widening import (
     TypeChange,
     check_known,
     is_widening,
+    readable_by_spark,
     type_changes,
     widened,
     without_changes,
@@ -129,3 +130,44 @@ def test_an_unknown_change_inside_a_struct_is_refused() -> None:
 def test_a_broken_list_of_changes_is_a_damaged_log(broken: object) -> None:
     with pytest.raises(CorruptLogError):
         type_changes(StructField("c", PrimitiveType("long"), metadata={TYPE_CHANGES: broken}))
+
+
+WHOLE = {"byte": 127, "short": 32_767, "integer": 2**31 - 1, "long": 2**63 - 1}
+
+
+@given(st.sampled_from(INTEGERS), decimals())
+def test_a_decimal_that_holds_every_value_of_the_type_is_read_by_one_that_spark_takes(
+    old: str, new: DecimalType
+) -> None:
+    change = TypeChange(PrimitiveType(old), new).to_json()
+    schema = StructType((StructField("c", new, metadata={TYPE_CHANGES: [change]}),))
+    wanted = max(new.precision, new.scale + (20 if old == "long" else 10))
+    if new.scale <= new.precision and len(str(WHOLE[old])) <= new.precision - new.scale and wanted <= 38:
+        check_known(schema, "t")
+        (read,) = readable_by_spark(schema)
+        assert read.type == DecimalType(wanted, new.scale)
+    else:
+        with pytest.raises(UnsupportedFeatureError, match="changed from"):
+            check_known(schema, "t")
+
+
+def test_decimals_inside_of_columns_are_read_with_room_for_what_they_were() -> None:
+    changes = [
+        TypeChange(PrimitiveType("byte"), DecimalType(4, 1), "key"),
+        TypeChange(PrimitiveType("byte"), PrimitiveType("short"), "value.element"),
+        TypeChange(PrimitiveType("short"), DecimalType(5, 0), "value.element"),
+        TypeChange(DecimalType(5, 0), DecimalType(7, 2), "value.element"),
+    ]
+    narrow = MapType(DecimalType(4, 1), ArrayType(DecimalType(7, 2)))
+    field = StructField("m", narrow, metadata={TYPE_CHANGES: [change.to_json() for change in changes]})
+    schema = StructType((StructField("s", StructType((field,))),))
+    check_known(schema, "t")
+    (outer,) = readable_by_spark(schema)
+    assert isinstance(outer.type, StructType)
+    assert outer.type.require("m").type == MapType(DecimalType(11, 1), ArrayType(DecimalType(12, 2)))
+
+
+def test_a_path_that_leads_nowhere_changes_no_type() -> None:
+    change = TypeChange(PrimitiveType("byte"), DecimalType(4, 1), "element").to_json()
+    schema = StructType((StructField("c", DecimalType(4, 1), metadata={TYPE_CHANGES: [change]}),))
+    assert readable_by_spark(schema) == schema

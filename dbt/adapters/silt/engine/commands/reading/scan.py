@@ -156,10 +156,7 @@ def read_to_rewrite(
 
 def _scan(spark: SparkSession, log: DeltaLog, snapshot: Snapshot, with_position: bool) -> _Scan:
     schema = nullable_schema(type_widening.without_changes(column_mapping.without_mapping(snapshot.schema)))
-    by_id = snapshot.properties.column_mapping_mode == "id"
-    stored = column_mapping.stored_schema(snapshot.metadata, with_ids=by_id)
-    stored = nullable_schema(type_widening.without_changes(stored))
-    return _Scan(spark, log.name, snapshot.version, log.store.root, schema, stored, with_position)
+    return _Scan(spark, log.name, snapshot.version, log.store.root, schema, _stored(snapshot), with_position)
 
 
 def _rows(scan: _Scan, log: DeltaLog, snapshot: Snapshot, files: pa.Table | None, only: Positions | None) -> DataFrame:
@@ -171,6 +168,16 @@ def _rows(scan: _Scan, log: DeltaLog, snapshot: Snapshot, files: pa.Table | None
     except (DataFileMissingError, DataFileChangedError) as error:
         raise origins.with_origin(log, snapshot, error) from error
     return reduce(DataFrame.unionAll, parts) if parts else _empty(scan)
+
+
+def _stored(snapshot: Snapshot) -> StructType:
+    """The columns as Spark is to read them in the data files."""
+    metadata = snapshot.metadata
+    readable = type_widening.readable_by_spark(snapshot.schema)
+    if readable != snapshot.schema:
+        metadata = replace(metadata, schema_string=readable.to_json())
+    by_id = snapshot.properties.column_mapping_mode == "id"
+    return nullable_schema(type_widening.without_changes(column_mapping.stored_schema(metadata, with_ids=by_id)))
 
 
 def _empty(scan: _Scan) -> DataFrame:
@@ -250,7 +257,7 @@ def _read_alike(scan: _Scan, files: _Files) -> DataFrame:
     """Files whose missing columns have the same value in all of them."""
     frame = _open(scan, files)
     values = dict(zip(files.columns, files.values[0], strict=True)) if files.values else {}
-    is_as_stored = scan.stored.names == scan.schema.names and not _voids(scan.schema)
+    is_as_stored = scan.stored.sql_name == scan.schema.sql_name and not _voids(scan.schema)
     if is_as_stored and not (values or files.rows or scan.with_position):
         return frame
     given = {name: F.lit(value).cast("string") for name, value in values.items()}

@@ -11,7 +11,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import StructField, all_fields
 
 
 def to_table_column(member: StructField, stored: StructField) -> Column:
-    """A file's column as the table's, under the table's name; of another name inside, it is cast by position."""
+    """A file's column as the table's, under the table's name; one of another type, or name inside, is cast."""
     column = F.col(quote(stored.name))
     if stored.type.sql_name != member.type.sql_name:
         column = column.cast(spark_type(nullable(member.type)))

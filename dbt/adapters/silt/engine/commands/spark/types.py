@@ -63,6 +63,12 @@ def column_type(text: str, table: str | None = None) -> StructField:
     return kernel_schema(spark_types.StructType([spark_types.StructField("", parsed)])).fields[0]
 
 
+def declared_type(member: StructField) -> DataType:
+    """The column's type as it was declared: a `char` or a `varchar` in it is a type of that name."""
+    parsed = spark_types.StructType([spark_types.StructField("", spark_types.DataType.fromDDL(member.sql_type))])
+    return StructType.from_json(parsed.json()).fields[0].type
+
+
 def text_length(member: StructField) -> tuple[str, int] | None:
     """`char` or `varchar`, and how many characters it has room for; None for a column without such a limit."""
     match = _LENGTH.fullmatch(str(member.metadata.get(CHAR_VARCHAR_KEY, "")))

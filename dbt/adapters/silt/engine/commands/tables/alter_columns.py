@@ -21,8 +21,8 @@ from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges
 from dbt.adapters.silt.engine.commands.spark.partitions import check_partitionable
-from dbt.adapters.silt.engine.commands.spark.types import column_type, spark_schema, spark_type, text_length
-from dbt.adapters.silt.engine.commands.tables import schema_edits, stats_columns
+from dbt.adapters.silt.engine.commands.spark.types import spark_schema, spark_type
+from dbt.adapters.silt.engine.commands.tables import column_types, schema_edits, stats_columns
 from dbt.adapters.silt.engine.commands.tables.metadata_commit import MetadataChange, check_rows, commit_metadata
 from dbt.adapters.silt.engine.commands.tables.schema_edits import spelled
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings, with_schema
@@ -32,10 +32,9 @@ from dbt.adapters.silt.engine.commands.writing.store_assignment import assign
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.scan import skipping
-from dbt.adapters.silt.engine.kernel.table import clustering, expressions, keys, type_widening
+from dbt.adapters.silt.engine.kernel.table import clustering, expressions, keys
 from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata
 from dbt.adapters.silt.engine.kernel.table.column_mapping import is_mapped
-from dbt.adapters.silt.engine.kernel.table.identity import identity_of
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import (
     CURRENT_DEFAULT,
@@ -46,7 +45,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     StructType,
     nullable_schema,
 )
-from dbt.adapters.silt.engine.kernel.table.storable_schema import check_storable, is_void
+from dbt.adapters.silt.engine.kernel.table.storable_schema import check_storable
 from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, ReadSet, as_json
 from dbt.adapters.silt.engine.sql.ast import ColumnChange, Name, NewColumn
 from dbt.adapters.silt.engine.sql.query.quotes import for_any_session
@@ -161,7 +160,7 @@ def change_columns(
         _check_not_clustered_by(target, path)
     if new_names or any(change.type is not None for change in changes):
         _check_conditions(spark, target, metadata)
-    if moves_files or any(_needs_rewrite(change, target) for change in changes):
+    if moves_files or any(column_types.needs_rewrite(change, target) for change in changes):
         return _finish(target, operation, metadata, _renamed_columns(spark, target, under_new_names), settings)
     _check_nulls(spark, target, changes)
     rests_on_rows = any(change.nullable is False for change in changes)
@@ -274,8 +273,11 @@ def _renamed_metadata(target: Target, metadata: Metadata, new_names: Mapping[Nam
 def _changed(schema: StructType, change: ColumnChange, target: Target) -> StructType:
     """The schema with all of a change but the new name."""
     path, table = change.path, target.name
+    schema_edits.require(schema, path, table)
+    if not schema_edits.is_column(schema, path, table):
+        schema_edits.check_part(change, table)
     if change.type is not None:
-        schema = _with_type(schema, path, change.type, target)
+        schema = column_types.with_type(schema, path, change.type, target)
     if change.comment is not None:
         schema = schema_edits.changed(
             schema, path, lambda field: field.with_metadata(comment=change.comment or None), table
@@ -296,36 +298,6 @@ def _with_default(schema: StructType, path: Name, default: str, table: str) -> S
         raise InvalidStatementError(f"`{spelled(path)}` is inside a column: only columns have defaults", table=table)
     kept = {CURRENT_DEFAULT: default or None}
     return schema_edits.changed(schema, path, lambda field: field.with_metadata(**kept), table)
-
-
-def _with_type(schema: StructType, path: Name, text: str, target: Target) -> StructType:
-    field = schema_edits.require(schema, path, target.name)
-    typed = column_type(text, target.name)
-    if schema_edits.is_same_type(field, typed):
-        return schema
-    if identity_of(field) is not None:
-        raise InvalidStatementError(f"the identity column `{spelled(path)}` stays a bigint", table=target.name)
-    wider = _widened(field, typed, target)
-    return schema_edits.changed(
-        schema, path, lambda old: schema_edits.retyped(old, typed) if wider is None else wider, target.name
-    )
-
-
-def _widened(field: StructField, typed: StructField, target: Target) -> StructField | None:
-    """The column with its wider type, where the table allows that and its files may stay as they are."""
-    if not target.snapshot.properties.enable_type_widening or text_length(field) or text_length(typed):
-        return None
-    return type_widening.widened(field, typed.type)
-
-
-def _needs_rewrite(change: ColumnChange, target: Target) -> bool:
-    """Whether the values that are there may not fit into the column's new type as they are."""
-    if change.type is None:
-        return False
-    field = schema_edits.require(target.snapshot.schema, change.path, target.name)
-    typed = column_type(change.type, target.name)
-    stays = schema_edits.is_same_type(field, typed) or schema_edits.has_room_for(field, typed)
-    return not stays and not is_void(field.type) and _widened(field, typed, target) is None
 
 
 def _check_nulls(spark: SparkSession, target: Target, changes: Sequence[ColumnChange]) -> None:

@@ -1,7 +1,7 @@
 """Edits schemas for ALTER TABLE, as functions from one schema to the next.
 
 A column is named by its path: the members of structs by their names, the elements of an array by `element`, the keys
-and values of a map by `key` and `value`.
+and values of a map by `key` and `value`. The last are no columns: they have a type and may be null, and nothing else.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from dbt.adapters.silt.engine.commands.spark.types import column_type, text_length
+from dbt.adapters.silt.engine.commands.spark.types import column_type, declared_type, text_length
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, InvalidStatementError
 from dbt.adapters.silt.engine.kernel.table.schema import (
     CHAR_VARCHAR_KEY,
@@ -22,16 +22,33 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     StructType,
 )
 from dbt.adapters.silt.engine.kernel.table.type_widening import TYPE_CHANGES
-from dbt.adapters.silt.engine.sql.ast import Name, NewColumn, Position
+from dbt.adapters.silt.engine.sql.ast import ColumnChange, Name, NewColumn, Position
 
 
 def find(schema: StructType, path: Name, table: str) -> StructField | None:
-    """The column of that path; None if its level has none of that name.
+    """The column, element, key or value of that path; None if its level has none of that name.
 
     Raises:
         ColumnNotFoundError: there is no such level.
     """
-    return _struct_at(schema, path[:-1], table).field(path[-1])
+    level, step = _type_at(schema, path[:-1], table), path[-1].lower()
+    if isinstance(level, StructType):
+        return level.field(path[-1])
+    if isinstance(level, ArrayType):
+        return StructField("element", level.element_type, level.contains_null) if step == "element" else None
+    if isinstance(level, MapType):
+        parts = {"key": (level.key_type, False), "value": (level.value_type, level.value_contains_null)}
+        return StructField(step, *parts[step]) if step in parts else None
+    raise _no_struct(path[:-1], table)
+
+
+def is_column(schema: StructType, path: Name, table: str) -> bool:
+    """Whether the path is that of a column or of a member of a struct, not of an element, a key or a value.
+
+    Raises:
+        ColumnNotFoundError: there is no such level.
+    """
+    return isinstance(_type_at(schema, path[:-1], table), StructType)
 
 
 def require(schema: StructType, path: Name, table: str) -> StructField:
@@ -44,6 +61,27 @@ def require(schema: StructType, path: Name, table: str) -> StructField:
     if found is None:
         raise _no_column(path, table)
     return found
+
+
+def check_part(change: ColumnChange, table: str) -> None:
+    """Passes where the change is one that an element, a key or a value can have.
+
+    Raises:
+        InvalidStatementError: it is not.
+    """
+    what = {
+        "a comment": change.comment is not None,
+        "another name": change.new_name is not None,
+        "a position": change.position is not None,
+        "a default": change.default is not None,
+        "nulls": change.path[-1].lower() == "key" and change.nullable is True,
+    }
+    for refused in (name for name, is_asked in what.items() if is_asked):
+        raise InvalidStatementError(
+            f"`{spelled(change.path)}` is no column but a part of one: it cannot have {refused}",
+            remedy=f"Change the column `{spelled(change.path[:-1])}` itself, or nothing but the part's type",
+            table=table,
+        )
 
 
 def added(schema: StructType, column: NewColumn, table: str) -> StructType:
@@ -115,7 +153,37 @@ def changed(schema: StructType, path: Name, change: Callable[[StructField], Stru
         ColumnNotFoundError: there is no such column.
     """
     field = require(schema, path, table)
-    return _within(schema, path[:-1], lambda struct: struct.replace(field.name, change(field)), table)
+
+    def edit(level: DataType) -> DataType:
+        return _with_part(level, field.name, change(field))
+
+    return _as_struct(_edited(schema, path[:-1], path, edit, table))
+
+
+def with_type(schema: StructType, path: Name, typed: StructField, table: str) -> tuple[Name, StructField]:
+    """The column that a type given for a path changes, by its path, and its whole new type as an unnamed field.
+
+    That is the path's own column or, for an element, a key or a value, the one that holds it.
+
+    Args:
+        typed: the type for the path, as `column_type` gives it.
+
+    Raises:
+        ColumnNotFoundError: there is no such column.
+    """
+    require(schema, path, table)
+    length = len(path)
+    while not is_column(schema, path[:length], table):
+        length -= 1
+    if length == len(path):
+        return path, typed
+    holder, inside = require(schema, path[:length], table), path[length:]
+    whole = StructField("", _edited(holder.type, inside, path, lambda _: typed.type, table))
+    if CHAR_VARCHAR_KEY in {*holder.metadata, *typed.metadata}:
+        declared = _edited(declared_type(holder), inside, path, lambda _: declared_type(typed), table)
+        lengths = column_type(declared.sql_name, table).metadata.get(CHAR_VARCHAR_KEY)
+        whole = whole.with_metadata(**{CHAR_VARCHAR_KEY: lengths})
+    return path[:length], whole
 
 
 def moved(schema: StructType, path: Name, position: Position, table: str) -> StructType:
@@ -154,30 +222,36 @@ def spelled(path: Name) -> str:
     return ".".join(path)
 
 
-def _struct_at(schema: StructType, path: Name, table: str) -> StructType:
-    found: list[StructType] = []
+def _type_at(schema: StructType, path: Name, table: str) -> DataType:
+    found: list[DataType] = []
 
-    def note(struct: StructType) -> StructType:
-        found.append(struct)
-        return struct
+    def note(data_type: DataType) -> DataType:
+        found.append(data_type)
+        return data_type
 
-    _within(schema, path, note, table)
+    _edited(schema, path, path, note, table)
     return found[0]
 
 
 def _within(schema: StructType, path: Name, edit: Callable[[StructType], StructType], table: str) -> StructType:
     """The schema with the struct at a path edited."""
-    edited = _edited(schema, path, path, edit, table)
-    assert isinstance(edited, StructType)
-    return edited
 
-
-def _edited(
-    data_type: DataType, path: Name, whole: Name, edit: Callable[[StructType], StructType], table: str
-) -> DataType:
-    if not path:
+    def edit_struct(data_type: DataType) -> DataType:
         if not isinstance(data_type, StructType):
-            raise ColumnNotFoundError(f"`{spelled(whole)}` is no struct: it has no columns of its own", table=table)
+            raise _no_struct(path, table)
+        return edit(data_type)
+
+    return _as_struct(_edited(schema, path, path, edit_struct, table))
+
+
+def _as_struct(data_type: DataType) -> StructType:
+    assert isinstance(data_type, StructType)
+    return data_type
+
+
+def _edited(data_type: DataType, path: Name, whole: Name, edit: Callable[[DataType], DataType], table: str) -> DataType:
+    """The type with what is at a path edited."""
+    if not path:
         return edit(data_type)
     head, rest = path[0], path[1:]
     if isinstance(data_type, StructType):
@@ -193,6 +267,18 @@ def _edited(
     if isinstance(data_type, MapType) and step == "value":
         return replace(data_type, value_type=_edited(data_type.value_type, rest, whole, edit, table))
     raise _no_column(whole, table)
+
+
+def _with_part(level: DataType, name: str, part: StructField) -> DataType:
+    """A struct, an array or a map with another member, element, key or value."""
+    if isinstance(level, StructType):
+        return level.replace(name, part)
+    if isinstance(level, ArrayType):
+        return ArrayType(part.type, part.nullable)
+    assert isinstance(level, MapType)
+    if name == "key":
+        return replace(level, key_type=part.type)
+    return replace(level, value_type=part.type, value_contains_null=part.nullable)
 
 
 def _placed(struct: StructType, name: str, position: Position | None, table: str) -> StructType:
@@ -218,6 +304,10 @@ def _without_inner_details(data_type: DataType) -> DataType:
     if isinstance(data_type, MapType):
         return MapType(_without_inner_details(data_type.key_type), _without_inner_details(data_type.value_type))
     return data_type
+
+
+def _no_struct(path: Name, table: str) -> ColumnNotFoundError:
+    return ColumnNotFoundError(f"`{spelled(path)}` is no struct: it has no columns of its own", table=table)
 
 
 def _no_column(path: Name, table: str) -> ColumnNotFoundError:

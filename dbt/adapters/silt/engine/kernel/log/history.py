@@ -9,8 +9,8 @@ versions.
 from __future__ import annotations
 
 import bisect
-import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -27,6 +27,9 @@ _CLOCKS_DIFFER_MS: Final = 60_000
 """Clocks of machines that write to one table may differ so much without a word."""
 _SKEW_MS: Final = 3_600_000
 """How far the clocks of the writers of one table may be apart, where commits are looked for by time."""
+_LOOKED_AT: Final = (4, 8, 16, 32)
+"""How many commits at a time are looked at whose times may be in another order than their versions."""
+_READERS: Final = 16
 
 
 @dataclass(frozen=True)
@@ -119,16 +122,81 @@ class Future:
         return f"{which} {times} (a clock ran ahead); {until}" if self.first else f"{which} {times} (a clock ran ahead)"
 
 
-def future(store: Store, listing: LogListing, properties: TableProperties, now_ms: int, table: str) -> Future | None:
-    """The newest versions whose times have not come yet, by more than clocks may differ; None without any."""
-    committed_at = _times(store, listing, properties, table)
-    found: dict[int, int] = {}
-    for version in sorted(listing.commits, reverse=True):
-        time = committed_at(version)
-        if time <= now_ms + _CLOCKS_DIFFER_MS:
-            break
-        found[version] = time
-    return Future(min(found), max(found), found[min(found)]) if found else None
+def is_in_future(time_ms: int, now_ms: int) -> bool:
+    """Whether the time has not come yet, by more than clocks of machines may differ."""
+    return time_ms > now_ms + _CLOCKS_DIFFER_MS
+
+
+def future_of(times: Mapping[int, int], now_ms: int) -> Future | None:
+    """The versions in the future.
+
+    Args:
+        times: by version, in milliseconds since 1970-01-01 UTC; each is after the one before.
+    """
+    first = min((version for version, time in times.items() if is_in_future(time, now_ms)), default=None)
+    return None if first is None else Future(first, max(times), times[first])
+
+
+class _Times:
+    """The times that commits state, or their files', each read once."""
+
+    def __init__(
+        self,
+        store: Store,
+        listing: LogListing,
+        properties: TableProperties,
+        file_times: Mapping[int, int],
+        table: str,
+    ) -> None:
+        self._store, self._listing, self._properties = store, listing, properties
+        self._file_times, self._table = file_times, table
+        self._known: dict[int, int] = {}
+
+    def of(self, version: int) -> int:
+        if version not in self._known:
+            self._known[version] = self._stated(version)
+        return self._known[version]
+
+    def read(self, versions: Sequence[int]) -> None:
+        """Reads the times of these commits at once."""
+        unknown = [version for version in versions if version not in self._known]
+        with ThreadPoolExecutor(_READERS) as pool:
+            self._known.update(zip(unknown, pool.map(self._stated, unknown), strict=True))
+
+    def raised(self, versions: Sequence[int]) -> dict[int, int]:
+        """The times of versions that follow one another, by version, each after the one before."""
+        self.read(versions)
+        found: dict[int, int] = {}
+        latest: int | None = None
+        for version in versions:
+            own = self.of(version)
+            latest = found[version] = own if latest is None else max(own, latest + 1)
+        return found
+
+    def _stated(self, version: int) -> int:
+        info = read_info(self._store, version, self._listing.commits[version], self._table)
+        is_in_commit = has_in_commit_timestamp(version, self._properties)
+        return (info.in_commit_timestamp if is_in_commit else stated_time(info)) or self._file_times[version]
+
+
+def future_in(store: Store, listing: LogListing, properties: TableProperties, now_ms: int, table: str) -> Future | None:
+    """The newest versions that are in the future, as far as the newest commits tell, and those whose files are.
+
+    Raises:
+        MissingLogVersionError: a commit disappeared since it was listed.
+        CorruptLogError: one cannot be read.
+    """
+    file_times = file_timestamps(listing.commits)
+    times = _Times(store, listing, properties, file_times, table)
+    versions, by_files = sorted(file_times), future_of(file_times, now_ms)
+    pointed_at = 0 if by_files is None else versions.index(by_files.first)
+    looked_at = {*versions[-_READERS:], *(versions[pointed_at:][:_READERS] if by_files else ())}
+    found = future_of(times.raised(sorted(looked_at)), now_ms)
+    if found is None:
+        return None
+    before = versions[: versions.index(found.first)]
+    first = [*before, found.first][_position(before, times, now_ms + _CLOCKS_DIFFER_MS, 0)]
+    return Future(first, versions[-1], found.time_ms if first == found.first else times.of(first))
 
 
 def version_at(
@@ -141,6 +209,9 @@ def version_at(
 ) -> int:
     """The newest version that was committed at that time or before.
 
+    The clocks of writers differ: as many commits before it are looked at as may be in another order than their times.
+    Where these are more than `_LOOKED_AT` says, an earlier commit whose clock was ahead is not seen.
+
     Args:
         or_newest: whether a time after the newest commit means that commit. A reader who gives such a time would get
             other rows for the same time later, so delta-spark allows it only in RESTORE.
@@ -150,19 +221,17 @@ def version_at(
     """
     file_times = file_timestamps(listing.commits)
     earliest = listing.earliest or 0
-    committed_at = _times(store, listing, properties, table)
+    times = _Times(store, listing, properties, file_times, table)
     rebuildable = [version for version in file_times if version >= earliest]
     candidates = [version for version in rebuildable if _may_be_at(version, timestamp_ms, properties)]
     in_order = bool(candidates) and has_in_commit_timestamp(candidates[0], properties)
-    position = _position(candidates, committed_at, timestamp_ms, 0 if in_order else _SKEW_MS)
+    position = _position(candidates, times, timestamp_ms, 0 if in_order else _SKEW_MS)
     if position == 0:
-        first = (
-            f"; version {rebuildable[0]} was committed at {_utc(committed_at(rebuildable[0]))}" if rebuildable else ""
-        )
+        first = f"; version {rebuildable[0]} was committed at {_utc(times.of(rebuildable[0]))}" if rebuildable else ""
         raise VersionNotFoundError(f"there is no version at or before {_utc(timestamp_ms)}{first}", table=table)
     found = candidates[position - 1]
-    if not or_newest and found == max(file_times) and committed_at(found) < timestamp_ms:
-        newest = f"the newest version {found}, committed at {_utc(committed_at(found))}"
+    if not or_newest and found == max(file_times) and times.of(found) < timestamp_ms:
+        newest = f"the newest version {found}, committed at {_utc(times.of(found))}"
         raise VersionNotFoundError(
             f"{_utc(timestamp_ms)} is after {newest}",
             remedy="Ask for that time or an earlier one, or leave the time out to read the newest version",
@@ -171,40 +240,28 @@ def version_at(
     return found
 
 
-def _times(store: Store, listing: LogListing, properties: TableProperties, table: str) -> Callable[[int], int]:
-    """Tells when a version was committed, of those that are listed; each commit is read once, when it is asked for."""
-    file_times = file_timestamps(listing.commits)
-
-    @functools.cache
-    def committed_at(version: int) -> int:
-        info = read_info(store, version, listing.commits[version], table)
-        stated = info.in_commit_timestamp if has_in_commit_timestamp(version, properties) else stated_time(info)
-        return stated or file_times[version]
-
-    return committed_at
-
-
-def _position(versions: Sequence[int], committed_at: Callable[[int], int], timestamp_ms: int, skew_ms: int) -> int:
+def _position(versions: Sequence[int], times: _Times, timestamp_ms: int, skew_ms: int) -> int:
     """How many of the versions were committed at that time or before, where each is after the one before it.
 
     Args:
-        committed_at: the times that the commits state; looked up for few of them.
         skew_ms: how far the clocks of writers may be apart.
     """
-    first = last = bisect.bisect_right(versions, timestamp_ms, key=committed_at)
-    step = 1
-    while first > 0 and committed_at(versions[first - 1]) > timestamp_ms - skew_ms:
-        first, step = max(first - step, 0), step * 2
-    step = 1
-    while last < len(versions) and committed_at(versions[last]) <= timestamp_ms + skew_ms:
-        last, step = min(last + step, len(versions)), step * 2
+    end = bisect.bisect_right(versions, timestamp_ms, key=times.of)
+    # The one at `end` is later, so only those before it can be the first that is.
+    first = end
+    for count in _LOOKED_AT:
+        if first == 0 or times.of(versions[first - 1]) <= timestamp_ms - skew_ms:
+            break
+        start = max(first - count, 0)
+        times.read(versions[start:first])
+        first = start
     time: int | None = None
-    for index in range(first, last):
-        own = committed_at(versions[index])
+    for index in range(first, end):
+        own = times.of(versions[index])
         time = own if time is None else max(own, time + 1)
         if time > timestamp_ms:
             return index
-    return last
+    return end
 
 
 def _may_be_at(version: int, timestamp_ms: int, properties: TableProperties) -> bool:

@@ -178,7 +178,7 @@ class DeltaLog:
         """The newest versions whose times have not come yet, as after a clock that ran ahead; None without any."""
         properties = self.snapshot().properties
         listing = list_log(self.store, self.name)
-        return history.future(self.store, listing, properties, self.clock.now_ms(), self.name)
+        return history.future_in(self.store, listing, properties, self.clock.now_ms(), self.name)
 
     def version_from(self, timestamp_ms: int) -> int:
         """The oldest version committed at that time (milliseconds since 1970-01-01 UTC) or after it; the number after

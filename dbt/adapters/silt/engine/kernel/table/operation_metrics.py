@@ -15,6 +15,8 @@ from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
 # The output rows of these operations are not new ones, or have other metrics as well.
 _REWRITING: Final = frozenset(("MERGE", "UPDATE", "DELETE", "OPTIMIZE"))
 
+_MOST_DIGITS: Final = 19
+
 
 @dataclass(frozen=True)
 class RowsChanged:
@@ -52,10 +54,10 @@ def _new(metrics: Mapping[str, object]) -> int | None:
 
 
 def _first(metrics: Mapping[str, object], *names: str) -> int | None:
-    """The first of the metrics that is present as a number."""
+    """The first of the metrics that is present as a number; one that no writer's counter has is none."""
     for name in names:
         text = str(metrics.get(name, ""))
-        if text.isascii() and text.isdigit():
+        if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS:
             return int(text)
     return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Final
@@ -21,6 +22,9 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
 )
 
 NO_COLUMNS: Final = StructType()
+
+_VOID: Final = re.compile(r"(?<![^<,:])void(?![^>,])")
+"""The type in a type's text, not a member of that name."""
 
 
 def check_storable(schema: StructType, table: str | None = None, old: StructType = NO_COLUMNS) -> None:
@@ -93,14 +97,24 @@ def _structs(data_type: DataType) -> Iterator[StructType]:
 
 def _check_primitive(member: StructField, primitive: PrimitiveType | DecimalType, table: str | None) -> None:
     if primitive.name == "void":
-        raise TypeMismatchError(
-            f"the column `{member.name}` has no type: it is a bare NULL in the query",
-            remedy="Give it a type in the query, such as cast(null as string)",
-            table=table,
-        )
+        raise _untyped(member, table)
     if isinstance(primitive, PrimitiveType) and primitive.name not in PRIMITIVE_TYPES:
         raise TypeMismatchError(
             f"the column `{member.name}` has the type {primitive.name}, which a table cannot hold",
             remedy="Cast it in the query to a type that tables hold",
             table=table,
         )
+
+
+def _untyped(member: StructField, table: str | None) -> TypeMismatchError:
+    """The error for a column that has no type, or a part without one: void as Spark names it."""
+    if is_void(member.type):
+        what, value = f"the column `{member.name}` has no type: it is a bare NULL", "null"
+    else:
+        empty = {ArrayType: "array()", MapType: "map()"}.get(type(member.type), "array() or map()")
+        part = f"an empty {empty} or a bare NULL"
+        what, value = f"the column `{member.name}` is {member.type.sql_name}: a part of it has no type, {part}", "..."
+    typed = _VOID.sub("string", member.type.sql_name)
+    return TypeMismatchError(
+        f"{what} in the query", remedy=f"Give it a type in the query, such as cast({value} as {typed})", table=table
+    )

@@ -1,13 +1,15 @@
 """Type widening: a column gets a wider type, and its older files keep the narrower one.
 
-Spark reads such a file as the wider type itself, for every change that the specification has. Source: the Delta
-specification, section "Type Widening".
+Spark reads such a file as the wider type itself, for every change that the specification has. Other writers change
+whole numbers to decimals of fewer digits too, just enough for the type's values; what Spark reads those by is
+`readable_by_spark`. Source: the Delta specification, section "Type Widening".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, UnsupportedFeatureError
@@ -35,7 +37,11 @@ _WIDER: Mapping[str, frozenset[str]] = {
     "date": frozenset(("timestamp_ntz",)),
 }
 # Digits before the point that every value of an integer type fits into, as the specification counts them.
+# Spark's reader of Parquet asks for as many.
 _DIGITS = {"byte": 10, "short": 10, "integer": 10, "long": 20}
+# Digits that the greatest value of the type has.
+_FEWEST_DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 19}
+_MOST_PRECISION = 38
 
 
 @dataclass(frozen=True)
@@ -90,11 +96,12 @@ def check_known(schema: StructType, table: str) -> None:
     """Passes where the files of all earlier types of the columns can be read.
 
     Raises:
-        UnsupportedFeatureError: a column had a type change that the specification does not have.
+        UnsupportedFeatureError: a column had a type change that may lose values, or one to a decimal that Spark cannot
+            read the files by.
     """
     for field in all_fields(schema):
         for change in type_changes(field):
-            if not is_widening(change.from_type, change.to_type):
+            if not _keeps_values(change) or not _is_readable(field, change):
                 raise UnsupportedFeatureError(
                     f"the type of the column `{field.name}` was changed from {change.from_type.sql_name} to "
                     f"{change.to_type.sql_name}, a type change that this version does not support",
@@ -118,9 +125,71 @@ def without_changes(schema: StructType) -> StructType:
     return map_fields(schema, lambda field: field.with_metadata(**{TYPE_CHANGES: None}))
 
 
+def readable_by_spark(schema: StructType) -> StructType:
+    """The schema by which Spark reads all files of the table, those with the earlier types too.
+
+    For files that have a whole number Spark wants a decimal of more digits before the point than the number may have.
+    """
+    return map_fields(schema, _with_room)
+
+
 def was_float(field: StructField) -> bool:
     """Whether some files may have the column as `float`, and it is wider now."""
     return any(getattr(change.from_type, "name", "") == "float" for change in type_changes(field))
+
+
+def _keeps_values(change: TypeChange) -> bool:
+    """Whether the new type holds every value of the old one."""
+    old, new = change.from_type, change.to_type
+    digits = _FEWEST_DIGITS.get(getattr(old, "name", ""))
+    if isinstance(new, DecimalType) and digits is not None:
+        return new.precision - digits >= new.scale >= 0
+    return is_widening(old, new)
+
+
+def _is_readable(field: StructField, change: TypeChange) -> bool:
+    """Whether a decimal of the column's scale has room for the digits that Spark wants."""
+    found: list[DataType] = []
+
+    def note(inner: DataType) -> DataType:
+        found.append(_roomy(inner, change))
+        return inner
+
+    _at(field.type, _steps(change), note)
+    return all(not isinstance(inner, DecimalType) or inner.precision <= _MOST_PRECISION for inner in found)
+
+
+def _with_room(field: StructField) -> StructField:
+    data_type = field.type
+    for change in type_changes(field):
+        data_type = _at(data_type, _steps(change), partial(_roomy, change=change))
+    return replace(field, type=data_type)
+
+
+def _roomy(data_type: DataType, change: TypeChange) -> DataType:
+    """The decimal with room for every whole number of the type that it was."""
+    digits = _DIGITS.get(getattr(change.from_type, "name", ""), 0)
+    if not isinstance(data_type, DecimalType):
+        return data_type
+    return replace(data_type, precision=max(data_type.precision, data_type.scale + digits))
+
+
+def _steps(change: TypeChange) -> list[str]:
+    return change.field_path.split(".") if change.field_path else []
+
+
+def _at(data_type: DataType, steps: Sequence[str], edit: Callable[[DataType], DataType]) -> DataType:
+    """The type with the element, key or value at a path edited; as it is where it has none there."""
+    if not steps:
+        return edit(data_type)
+    match data_type, steps[0]:
+        case ArrayType(), "element":
+            return replace(data_type, element_type=_at(data_type.element_type, steps[1:], edit))
+        case MapType(), "key":
+            return replace(data_type, key_type=_at(data_type.key_type, steps[1:], edit))
+        case MapType(), "value":
+            return replace(data_type, value_type=_at(data_type.value_type, steps[1:], edit))
+    return data_type
 
 
 def _changes(old: DataType, new: DataType, path: tuple[str, ...]) -> list[TypeChange]:

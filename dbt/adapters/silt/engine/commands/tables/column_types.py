@@ -1,0 +1,55 @@
+"""Changes the types of columns, and tells whether files may stay as they are.
+
+The type of an element, a key or a value is a part of its column's: what changes, and is recorded, is the column's type.
+"""
+
+from __future__ import annotations
+
+from dbt.adapters.silt.engine.commands.spark.types import column_type, text_length
+from dbt.adapters.silt.engine.commands.tables import schema_edits
+from dbt.adapters.silt.engine.commands.tables.schema_edits import spelled
+from dbt.adapters.silt.engine.commands.target import Target
+from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
+from dbt.adapters.silt.engine.kernel.table import type_widening
+from dbt.adapters.silt.engine.kernel.table.identity import identity_of
+from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.storable_schema import is_void
+from dbt.adapters.silt.engine.sql.ast import ColumnChange, Name
+
+
+def with_type(schema: StructType, path: Name, text: str, target: Target) -> StructType:
+    """The schema with another type for a column, or for an element, a key or a value.
+
+    Raises:
+        ColumnNotFoundError: there is no such column.
+        StatementSyntaxError: the text is no type.
+        InvalidStatementError: it is an identity column, which is a bigint.
+    """
+    path, typed = schema_edits.with_type(schema, path, column_type(text, target.name), target.name)
+    field = schema_edits.require(schema, path, target.name)
+    if schema_edits.is_same_type(field, typed):
+        return schema
+    if identity_of(field) is not None:
+        raise InvalidStatementError(f"the identity column `{spelled(path)}` stays a bigint", table=target.name)
+    wider = _widened(field, typed, target)
+    return schema_edits.changed(
+        schema, path, lambda old: schema_edits.retyped(old, typed) if wider is None else wider, target.name
+    )
+
+
+def needs_rewrite(change: ColumnChange, target: Target) -> bool:
+    """Whether the values that are there may not fit into the column's new type as they are."""
+    if change.type is None:
+        return False
+    schema, typed = target.snapshot.schema, column_type(change.type, target.name)
+    path, typed = schema_edits.with_type(schema, change.path, typed, target.name)
+    field = schema_edits.require(schema, path, target.name)
+    stays = schema_edits.is_same_type(field, typed) or schema_edits.has_room_for(field, typed)
+    return not stays and not is_void(field.type) and _widened(field, typed, target) is None
+
+
+def _widened(field: StructField, typed: StructField, target: Target) -> StructField | None:
+    """The column with its wider type, where the table allows that and its files may stay as they are."""
+    if not target.snapshot.properties.enable_type_widening or text_length(field) or text_length(typed):
+        return None
+    return type_widening.widened(field, typed.type)

@@ -1,0 +1,31 @@
+"""Names the table of a data file that Spark could not read: Spark knows the file's path alone."""
+
+from __future__ import annotations
+
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.kernel.errors import SiltError, TableDamagedError
+from dbt.adapters.silt.engine.kernel.log import origins
+from dbt.adapters.silt.engine.kernel.table.paths import decode_path
+
+
+def named(catalog: Catalog, error: Exception) -> Exception:
+    """The error about a data file with its table, its version and a way out; any other error as it is.
+
+    The version is the newest, where that one has the file.
+    """
+    if not isinstance(error, TableDamagedError) or error.table is not None or "path" not in error.details:
+        return error
+    path = decode_path(str(error.details["path"]))
+    name = catalog.table_of_file(path)
+    if name is None:
+        return error
+    problem, details = error.problem, error.details
+    try:
+        log = catalog.table(name)
+        snapshot = log.snapshot()
+    except SiltError:
+        return type(error)(problem, remedy=error.action, table=str(name), details=details)
+    has_it = any(path.endswith(f"/{decode_path(each)}") for each in snapshot.files["path"].to_pylist())
+    version = snapshot.version if has_it else None
+    whose = type(error)(problem, remedy=error.action, table=log.name, version=version, details=details)
+    return origins.with_origin(log, snapshot, whose)
