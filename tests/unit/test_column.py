@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.types import ArrayType, DecimalType, LongType, MapType, StringType, StructField, StructType
 
-from dbt.adapters.silt.column import SiltColumn, rows_of, to_agate, to_arrow, unique_names
+from dbt.adapters.silt.column import SiltColumn
 from dbt.adapters.silt.engine.kernel.errors import TypeMismatchError
 from dbt.adapters.silt.engine.kernel.identifiers import string_literal
+from dbt.adapters.silt.runs.agate_tables import rows_of, to_agate, to_arrow, unique_names
 
 DAY = datetime.date(2026, 3, 1)
 NOON = datetime.datetime(2026, 3, 1, 12, 30, 15, 123456)

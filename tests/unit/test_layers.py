@@ -22,7 +22,7 @@ MODULES = {
 # The folders, the lowest floor first. A module imports from its own folder and from the floors below it. A file of the
 # package's root, of the engine's and of the kernel's stands for itself.
 FLOORS = (
-    ("__version__", "engine/kernel/errors", "engine/kernel/identifiers"),
+    ("__version__", "lazy", "engine/kernel/errors", "engine/kernel/identifiers"),
     ("engine/kernel/clock",),
     ("engine/kernel/table", "engine/kernel/storage", "engine/sql"),
     ("engine/kernel/files", "engine/sql/grammar", "engine/sql/query"),
@@ -166,6 +166,22 @@ def test_imports_stand_at_the_top(module: str) -> None:
     inside = {name for function in functions for node in ast.walk(function) for name in imported(node)}
     inside = {name for name in inside if name.split(".")[0] not in OPTIONAL_PACKAGES}
     assert inside <= set(LAZY_IMPORTS.get(module, ()))
+
+
+@pytest.mark.parametrize("module", ours())
+def test_a_module_that_is_imported_when_it_is_first_used_is_what_checkers_see(module: str) -> None:
+    seen, lazy = {}, {}
+    for branch in (node for node in tree(module).body if isinstance(node, ast.If)):
+        lazy |= {ast.unparse(node.targets[0]): node.value for node in branch.orelse if isinstance(node, ast.Assign)}
+        seen |= {name: full for node in branch.body for name, full in _aliases(node)}
+    for name, call in lazy.items():
+        assert isinstance(call, ast.Call) and ast.literal_eval(call.args[0]) == seen[name]
+
+
+def _aliases(node: ast.stmt) -> Iterator[tuple[str, str]]:
+    """Each name that an import binds, and the full name of what it stands for."""
+    if isinstance(node, ast.ImportFrom):
+        yield from ((alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names)
 
 
 IMPORT_BLOCKED = """

@@ -1,28 +1,23 @@
-"""Columns of relations, and exact conversion between Arrow tables (Spark's side) and agate tables (dbt's)."""
+"""Columns of relations."""
 
 from __future__ import annotations
 
-import datetime
-import json
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from decimal import Decimal, getcontext
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-import agate
-import pyarrow as pa
-from dbt.adapters.base.column import Column
 from dbt.adapters.spark.column import SparkColumn
-from dbt_common.clients.agate_helper import Integer, ISODateTime, Number
-from dbt_common.utils.encoding import ForgivingJSONEncoder
-from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from dbt.adapters.silt.engine.kernel.errors import TypeMismatchError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from dbt.adapters.base.column import Column
+    from pyspark.sql import types
+else:
+    types = lazy_module("pyspark.sql.types")
 
 _LARGEST_BIGINT = 2**63 - 1
-_DECIMAL_DIGITS = 38
 
 
 @dataclass
@@ -73,7 +68,7 @@ class SiltColumn(SparkColumn):
         return f"{sized}({size}" if sized else dtype
 
     @classmethod
-    def of_schema(cls, schema: StructType) -> list[SiltColumn]:
+    def of_schema(cls, schema: types.StructType) -> list[SiltColumn]:
         """The columns of a Spark schema, in order."""
         return [
             cls(
@@ -114,191 +109,14 @@ class SiltColumn(SparkColumn):
         return False
 
 
-def _field_comments(data_type: DataType, path: str) -> Iterator[tuple[str, str | None]]:
+def _field_comments(data_type: types.DataType, path: str) -> Iterator[tuple[str, str | None]]:
     """The comment of each field of the structs in a type, by the path that ALTER TABLE names it by."""
-    if isinstance(data_type, StructType):
+    if isinstance(data_type, types.StructType):
         for each in data_type.fields:
             yield f"{path}.{each.name}", each.metadata.get("comment")
             yield from _field_comments(each.dataType, f"{path}.{each.name}")
-    elif isinstance(data_type, ArrayType):
+    elif isinstance(data_type, types.ArrayType):
         yield from _field_comments(data_type.elementType, f"{path}.element")
-    elif isinstance(data_type, MapType):
+    elif isinstance(data_type, types.MapType):
         yield from _field_comments(data_type.keyType, f"{path}.key")
         yield from _field_comments(data_type.valueType, f"{path}.value")
-
-
-def unique_names(names: Iterable[str]) -> list[str]:
-    """The names with a number after each repeated one, as dbt gives them to the columns of a result."""
-    seen: dict[str, int] = {}
-    unique = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        unique.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
-    return unique
-
-
-def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
-    """The rows of an Arrow table as Python values; instants become local times in the session's zone."""
-    columns = [[_wall_clock(value) for value in _python_values(column)] for column in table.columns]
-    return list(zip(*columns, strict=True)) if columns else []
-
-
-def to_agate(table: pa.Table) -> agate.Table:
-    """An Arrow table as an agate table whose column types come from the Arrow types, not from the values.
-
-    A column of bytes, arrays, maps or structs becomes text: bytes in hexadecimal, the others as JSON. So does one of
-    days or times of which some are outside the years 1 to 9999, which Python has none of.
-    """
-    rows = rows_of(table)
-    kinds = [_column_type(each.type, [row[at] for row in rows]) for at, each in enumerate(table.schema)]
-    values = [[_agate_value(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in rows]
-    return agate.Table(values, unique_names(table.column_names), kinds)
-
-
-def to_arrow(table: agate.Table) -> pa.Table:
-    """A seed's agate table as an Arrow table: the types that dbt found in the file, all values exact.
-
-    Whole numbers become bigint (decimal where they are too large), others double, times without a zone stay so.
-
-    Raises:
-        TypeMismatchError: a whole number has more digits than dbt keeps of one.
-    """
-    arrays = []
-    for column, kind in zip(table.columns, table.column_types, strict=True):
-        values = list(column.values())
-        if isinstance(kind, agate.Number | Integer):
-            _check_digits(column.name, values)
-        arrays.append(_arrow_array(kind, values))
-    return pa.Table.from_arrays(arrays, names=[str(name) for name in table.column_names])
-
-
-def _python_values(column: pa.ChunkedArray) -> list[Any]:
-    """The values of a column; where one is a day or a time that Python does not have, all days and times as text."""
-    try:
-        values: list[Any] = column.to_pylist()
-    except (OverflowError, ValueError):
-        values = column.cast(_with_texts(column.type)).to_pylist()
-    return values
-
-
-def _with_texts(kind: pa.DataType) -> pa.DataType:
-    """The type with text in place of days, times and lengths of time."""
-    if pa.types.is_temporal(kind):
-        return pa.string()
-    if pa.types.is_struct(kind):
-        return pa.struct([pa.field(each.name, _with_texts(each.type)) for each in kind])
-    if pa.types.is_map(kind):
-        return pa.map_(_with_texts(kind.key_type), _with_texts(kind.item_type))
-    return pa.list_(_with_texts(kind.value_type)) if pa.types.is_list(kind) else kind
-
-
-def _column_type(kind: pa.DataType, values: Sequence[Any]) -> agate.data_types.DataType:
-    """The agate type of a column of that Arrow type."""
-    found = _agate_type(kind)
-    return _agate_type(pa.string()) if any(isinstance(value, str) for value in values) else found
-
-
-def _wall_clock(value: Any) -> Any:
-    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
-        return value.replace(tzinfo=None)
-    return value
-
-
-def _agate_type(kind: pa.DataType) -> agate.data_types.DataType:
-    """The agate type that holds every value of an Arrow type."""
-    if pa.types.is_boolean(kind):
-        return agate.Boolean()
-    if pa.types.is_integer(kind):
-        return Integer()
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return Number()
-    if pa.types.is_timestamp(kind):
-        return ISODateTime()
-    if pa.types.is_date(kind):
-        return agate.Date()
-    if pa.types.is_duration(kind):
-        return agate.TimeDelta()
-    # Without null_values, or agate reads the texts "null", "n/a" and "" as no value at all.
-    return agate.Text(null_values=(), cast_nulls=False)
-
-
-def _agate_value(value: Any, kind: agate.data_types.DataType) -> Any:
-    if value is None or not isinstance(kind, agate.Text):
-        return Decimal(repr(value)) if isinstance(value, float) else value
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, datetime.time):
-        return value.isoformat()
-    return _json(value)
-
-
-def _json(value: Any) -> str:
-    """A value as JSON, with all digits of its decimals."""
-    if isinstance(value, Decimal):
-        return format(value, "f")
-    if isinstance(value, list) and value and all(isinstance(each, tuple) for each in value):
-        value = {str(key): entry for key, entry in value}  # pyarrow gives a map as pairs
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key)}: {_json(entry)}" for key, entry in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_json, value)) + "]"
-    return json.dumps(value, cls=ForgivingJSONEncoder)
-
-
-def _arrow_array(kind: agate.data_types.DataType, values: Sequence[Any]) -> pa.Array:
-    if isinstance(kind, agate.Number | Integer):
-        return _numbers(values)
-    if isinstance(kind, agate.Boolean):
-        return pa.array(values, pa.bool_())
-    if isinstance(kind, agate.DateTime):
-        return _times(values)
-    if isinstance(kind, agate.Date):
-        return pa.array(values, pa.date32())
-    return pa.array([None if value is None else str(value) for value in values], pa.string())
-
-
-def _numbers(values: Sequence[Any]) -> pa.Array:
-    known = [value for value in values if value is not None]
-    if any(not _is_whole(value) for value in known):
-        return pa.array([None if value is None else _double(value) for value in values], pa.float64())
-    whole = [None if value is None else int(value) for value in values]
-    if all(abs(value) <= _LARGEST_BIGINT for value in known):
-        return pa.array(whole, pa.int64())
-    return pa.array([None if value is None else Decimal(value) for value in whole], pa.decimal128(_DECIMAL_DIGITS))
-
-
-def _double(value: Decimal | int) -> float:
-    """The nearest double; of `snan`, which agate takes for a number, NaN."""
-    return math.nan if Decimal(value).is_nan() else float(value)
-
-
-def _check_digits(name: str, values: Sequence[Any]) -> None:
-    """Raises TypeMismatchError for a whole number whose last digits agate has rounded away while it read the file."""
-    kept = getcontext().prec
-    for value in values:
-        if not isinstance(value, Decimal) or value.adjusted() < kept:
-            continue
-        _, digits, exponent = value.as_tuple()
-        if len(digits) == kept and exponent != 0:
-            raise TypeMismatchError(
-                f"the column `{name}` has a number of {value.adjusted() + 1} digits, and only {kept} would be kept",
-                remedy=f"Set `column_types: {{{name}: string}}` for the seed, or decimal(38, 0)",
-                details={"column": name},
-            )
-
-
-def _is_whole(value: Decimal | int) -> bool:
-    """Whether a number of a file is an integer that a column of integers or decimals can hold."""
-    number = Decimal(value)
-    return number.is_finite() and number == number.to_integral_value() and number.adjusted() < _DECIMAL_DIGITS
-
-
-def _times(values: Sequence[datetime.datetime | None]) -> pa.Array:
-    """Times without a zone; or instants, where the file names zones (a time without one is then in UTC)."""
-    if not any(value is not None and value.tzinfo is not None for value in values):
-        return pa.array(values, pa.timestamp("us"))
-    utc = datetime.timezone.utc
-    instants = [value if value is None or value.tzinfo else value.replace(tzinfo=utc) for value in values]
-    return pa.array(instants, pa.timestamp("us", tz="UTC"))

@@ -3,32 +3,41 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-import agate
 from dbt.adapters.contracts.connection import AdapterResponse, Connection, ConnectionState
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.sql.connections import SQLConnectionManager
 from dbt_common.clients.agate_helper import empty_table
 from dbt_common.events.event_manager_client import add_callback_to_manager
-from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
-from pyspark.errors import AnalysisException, PySparkException
+from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.commands.spark.errors import of_spark, without_java_stack
-from dbt.adapters.silt.engine.kernel.errors import SiltError, TableDamagedError
-from dbt.adapters.silt.engine.statements import damaged_tables
+from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.journal import CommitJournal
-from dbt.adapters.silt.records.units import Unit
 from dbt.adapters.silt.runs.current_node import CurrentNode
 from dbt.adapters.silt.runs.logical_run.invocation import Invocation
 from dbt.adapters.silt.runs.logical_run.retry import run_id_of_commits
 from dbt.adapters.silt.runs.recorder import Recorder
-from dbt.adapters.silt.runs.response import SiltResponse
-from dbt.adapters.silt.runs.statement_runner import StatementRunner
-from dbt.adapters.silt.session.environment import environment_of
-from dbt.adapters.silt.session.handle import SiltCursor, SiltHandle, Submission
+from dbt.adapters.silt.session.submission import Submission
+
+if TYPE_CHECKING:
+    import agate
+
+    from dbt.adapters.silt.credentials import SiltCredentials
+    from dbt.adapters.silt.engine.catalog.catalog import Catalog
+    from dbt.adapters.silt.records.units import Unit
+    from dbt.adapters.silt.runs import statement_runner
+    from dbt.adapters.silt.runs.response import SiltResponse
+    from dbt.adapters.silt.session import environment as environments
+    from dbt.adapters.silt.session import errors
+    from dbt.adapters.silt.session.handle import SiltCursor, SiltHandle
+else:
+    statement_runner = lazy_module("dbt.adapters.silt.runs.statement_runner")
+    environments = lazy_module("dbt.adapters.silt.session.environment")
+    errors = lazy_module("dbt.adapters.silt.session.errors")
 
 logger = AdapterLogger("Silt")
 
@@ -41,20 +50,39 @@ class SiltConnectionManager(SQLConnectionManager):
     def __init__(self, profile: Any, mp_context: Any) -> None:
         super().__init__(profile, mp_context)
         self.invocation = Invocation(profile, lambda previous: run_id_of_commits(self.catalog, previous))
-        self.environment = environment_of(profile.credentials, self.invocation.project_root)
-        if self.invocation.queries:
-            self.environment.warm_up()
-        recorder = Recorder(CommitJournal(self.invocation.target_path))
-        self.node = CurrentNode(recorder.batches)
+        self._lock = threading.Lock()
+        self._runner: statement_runner.StatementRunner | None = None
+        self._recorder = Recorder(CommitJournal(self.invocation.target_path))
+        self.node = CurrentNode(self._recorder.batches)
         add_callback_to_manager(self.node.on_event)
-        self.runner = StatementRunner(
-            self.invocation,
-            self.node,
-            recorder,
-            target=str(getattr(profile, "target_name", "")),
-            database=profile.credentials.database,
-            query_comment=self._query_comment,
-        )
+        if self.invocation.queries:
+            # Spark needs as long as dbt needs to read a project, and nothing of it.
+            threading.Thread(target=self._warm_up, name="silt-warm-up", daemon=True).start()
+
+    # What the first statement needs, and a command without any does not load
+
+    @property
+    def environment(self) -> environments.Environment:
+        credentials = cast("SiltCredentials", self.profile.credentials)
+        return environments.environment_of(credentials, self.invocation.project_root)
+
+    @property
+    def runner(self) -> statement_runner.StatementRunner:
+        with self._lock:
+            if self._runner is None:
+                self._runner = statement_runner.StatementRunner(
+                    self.invocation,
+                    self.node,
+                    self._recorder,
+                    target=str(getattr(self.profile, "target_name", "")),
+                    database=self.profile.credentials.database,
+                    query_comment=self._query_comment,
+                )
+            return self._runner
+
+    def _warm_up(self) -> None:
+        with contextlib.suppress(SiltError):  # the first connection meets the same error, and reports it
+            self.environment.start()
 
     # Opening and closing
 
@@ -147,13 +175,9 @@ class SiltConnectionManager(SQLConnectionManager):
         except DbtRuntimeError:
             raise
         except Exception as error:
-            known = of_spark(error)
-            if isinstance(known, TableDamagedError):
-                known = damaged_tables.named(self.handle.warehouse.catalog, known)
-            if isinstance(known, SiltError):
-                raise DbtDatabaseError(str(known)) from error
-            if isinstance(known, PySparkException):
-                raise DbtDatabaseError(without_java_stack(_without_plan(known))) from error
+            known = errors.as_dbt_error(error, lambda: self.handle.warehouse.catalog)
+            if known is not None:
+                raise known from error
             logger.debug(f"Error while running:\n{sql}")
             raise DbtRuntimeError(f"{type(error).__name__}: {error}") from error
 
@@ -162,8 +186,3 @@ class SiltConnectionManager(SQLConnectionManager):
         """The handle of this thread's open connection."""
         handle: SiltHandle = self.get_thread_connection().handle
         return handle
-
-
-def _without_plan(error: Exception) -> str:
-    """The message of an error; that of a query that Spark cannot make sense of ends with its plan, of many lines."""
-    return str(error).partition(";\n")[0] if isinstance(error, AnalysisException) else str(error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.contracts.connection import Credentials
 from dbt_common.dataclass_schema import ValidationError
@@ -14,12 +14,17 @@ from dbt.adapters.silt.engine.catalog.names import check_identifier
 from dbt.adapters.silt.engine.commands.spark import shown_settings
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, InvalidSettingError
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
-from dbt.adapters.silt.engine.sql.query.quotes import Quotes
+from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records import locations
 from dbt.adapters.silt.runs.logical_run.missing_results import explain_missing_results
 from dbt.adapters.silt.runs.logical_run.resume import OFF, is_off, parse_resume
 from dbt.adapters.silt.runs.logical_run.run_id import run_id_text
 from dbt.adapters.silt.runs.target_type import show_target_type
+
+if TYPE_CHECKING:
+    from dbt.adapters.silt.engine.sql.query import quotes as sql_quotes
+else:
+    sql_quotes = lazy_module("dbt.adapters.silt.engine.sql.query.quotes")
 
 
 @dataclass
@@ -82,11 +87,11 @@ class SiltCredentials(Credentials):
         explain_missing_results()
 
     @property
-    def quotes(self) -> Quotes:
+    def quotes(self) -> sql_quotes.Quotes:
         """How the session reads quoted texts, as far as the profile says."""
         given = {name: str(value).lower() for name, value in self.spark_conf.items()}
         is_strict = given.get("spark.sql.ansi.enabled") != "false"
-        return Quotes(
+        return sql_quotes.Quotes(
             double_quoted_identifiers=is_strict and given.get("spark.sql.ansi.doubleQuotedIdentifiers") == "true",
             escaped_string_literals=given.get("spark.sql.parser.escapedStringLiterals") == "true",
             consecutive_string_literals=given.get("spark.sql.legacy.consecutiveStringLiterals.enabled") == "true",

@@ -6,44 +6,28 @@ import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import agate
-import pyarrow as pa
 from dbt.adapters.base.impl import BaseAdapter, log_code_execution
 from dbt.adapters.base.meta import available
 from dbt.adapters.base.plugin import AdapterPlugin
-from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
-from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.contracts.relation import RelationType
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.impl import SparkAdapter
 
-from dbt.adapters.silt.column import SiltColumn, to_arrow
+from dbt.adapters.silt.column import SiltColumn
 from dbt.adapters.silt.connections import SiltConnectionManager
 from dbt.adapters.silt.credentials import SiltCredentials
-from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName, normalize
-from dbt.adapters.silt.engine.commands.spark.types import spark_schema
+from dbt.adapters.silt.engine.catalog.relations import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, SchemaNotFoundError
 from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
-from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.sql.split import split_statements
+from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.materializations.config_names import ConfigNames
 from dbt.adapters.silt.materializations.configs import check_configs
-from dbt.adapters.silt.materializations.external.files import (
-    ExternalFiles,
-    ExternalTarget,
-    external_target,
-    write_external,
-)
-from dbt.adapters.silt.materializations.fixture_values import nested_literal
 from dbt.adapters.silt.materializations.incremental.config import IncrementalConfig
 from dbt.adapters.silt.materializations.partitioning import Partitioning, partitioning
-from dbt.adapters.silt.materializations.python_models.errors import ModelSource
-from dbt.adapters.silt.materializations.python_models.run import run_python_model
-from dbt.adapters.silt.materializations.row_comparison import rows_differ
 from dbt.adapters.silt.methods.contracts import ContractMethods
 from dbt.adapters.silt.methods.documentation import DocumentationMethods
 from dbt.adapters.silt.methods.incremental import IncrementalMethods
@@ -55,8 +39,33 @@ from dbt.adapters.silt.methods.units import UnitMethods
 from dbt.adapters.silt.relation import SiltRelation
 from dbt.adapters.silt.runs.node_context import full_refresh_of
 from dbt.adapters.silt.runs.response import SiltResponse
-from dbt.adapters.silt.runs.text_table import text_table
-from dbt.adapters.silt.session.diagnosis import diagnose
+
+if TYPE_CHECKING:
+    import agate
+    from dbt.adapters.base.relation import BaseRelation
+    from dbt.adapters.contracts.connection import AdapterResponse
+
+    from dbt.adapters.silt.engine.commands.spark import types as spark_types
+    from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+    from dbt.adapters.silt.engine.sql import split
+    from dbt.adapters.silt.materializations import fixture_values, row_comparison
+    from dbt.adapters.silt.materializations.external import files as external_files
+    from dbt.adapters.silt.materializations.python_models import errors as python_errors
+    from dbt.adapters.silt.materializations.python_models import run as python_models
+    from dbt.adapters.silt.runs import agate_tables
+    from dbt.adapters.silt.runs import text_table as text_tables
+    from dbt.adapters.silt.session import diagnosis
+else:
+    agate_tables = lazy_module("dbt.adapters.silt.runs.agate_tables")
+    spark_types = lazy_module("dbt.adapters.silt.engine.commands.spark.types")
+    split = lazy_module("dbt.adapters.silt.engine.sql.split")
+    fixture_values = lazy_module("dbt.adapters.silt.materializations.fixture_values")
+    row_comparison = lazy_module("dbt.adapters.silt.materializations.row_comparison")
+    external_files = lazy_module("dbt.adapters.silt.materializations.external.files")
+    python_errors = lazy_module("dbt.adapters.silt.materializations.python_models.errors")
+    python_models = lazy_module("dbt.adapters.silt.materializations.python_models.run")
+    text_tables = lazy_module("dbt.adapters.silt.runs.text_table")
+    diagnosis = lazy_module("dbt.adapters.silt.session.diagnosis")
 
 logger = AdapterLogger("Silt")
 
@@ -194,7 +203,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     def get_column_schema_from_query(self, sql: str) -> list[SiltColumn]:
         """The columns of a query, which is not run; statements before it in the text (a `sql_header`) are."""
         with self.connections.exception_handler(sql):
-            *header, query = split_statements(sql)
+            *header, query = split.split_statements(sql)
             if header:
                 self.connections.handle.cursor().execute(";".join(header))
             return self._columns_of_query(query)
@@ -215,7 +224,8 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
         """A condition on a query's row, by the alias `new`, and a row of its table, by the alias `old`."""
         with self.connections.exception_handler(sql):
             query = self.connections.handle.warehouse.schema_of(sql)
-            return rows_differ(new, query, old, spark_schema(self._snapshot(relation).schema))
+            table = spark_types.spark_schema(self._snapshot(relation).schema)
+            return row_comparison.rows_differ(new, query, old, table)
 
     def expand_column_types(self, goal: BaseRelation, current: BaseRelation) -> None:
         """Does nothing: types have no size to be expanded."""
@@ -229,27 +239,29 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     @available
     def text_table(self, rows: agate.Table) -> str:
         """A result as text for a terminal."""
-        return text_table(rows)
+        return text_tables.text_table(rows)
 
     # Files outside of the warehouse
 
     @available.parse_none
-    def external_target(self, model: Mapping[str, Any], location: str) -> ExternalTarget:
+    def external_target(self, model: Mapping[str, Any], location: str) -> external_files.ExternalTarget:
         """Location and format of the files that a model of the materialization `external` writes."""
         columns = partitioning(model["config"].get("partition_by")).columns
         config = {**model["config"], "partition_by": columns}
         folders = self.connections.environment.folders
-        return external_target({**model, "config": config}, location, self.config.project_root, folders)
+        return external_files.external_target({**model, "config": config}, location, self.config.project_root, folders)
 
     @available.parse_none
-    def write_external(self, query: str, header: str | None, target: ExternalTarget) -> ExternalFiles:
+    def write_external(
+        self, query: str, header: str | None, target: external_files.ExternalTarget
+    ) -> external_files.ExternalFiles:
         """Writes the query's rows as files; `header` are statements to run before."""
         with self.connections.exception_handler(query):
             handle = self.connections.handle
             if header:
                 handle.cursor().execute(header)
             with handle.busy():
-                return write_external(handle.warehouse.sql(query), target)
+                return external_files.write_external(handle.warehouse.sql(query), target)
 
     @available.parse(lambda *_, **__: [])
     def config_warnings(
@@ -288,15 +300,12 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     @available
     def nested_literal(self, value: Any, kind: str) -> str:
         """A fixture's value as an expression of an array, map, struct or variant type."""
-        return nested_literal(value, kind, self.config.credentials.quotes)
+        return fixture_values.nested_literal(value, kind, self.config.credentials.quotes)
 
     @classmethod
     def convert_number_type(cls, agate_table: agate.Table, col_idx: int) -> str:
         """A seed's numbers: bigint, a wide decimal for whole numbers that are too large for it, else double."""
-        kind = to_arrow(agate_table.select([agate_table.column_names[col_idx]])).schema.field(0).type
-        if pa.types.is_floating(kind):
-            return "double"
-        return "bigint" if pa.types.is_integer(kind) else "decimal(38,0)"
+        return agate_tables.number_type(agate_table.select([agate_table.column_names[col_idx]]))
 
     @available.parse_none
     @log_code_execution  # type: ignore[untyped-decorator]
@@ -310,9 +319,8 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
         self.enter_hook(parsed_model, "python_model", relation, full_refresh)
         try:
             with self.connections.exception_handler(f"python model {parsed_model['name']}"):
-                view = run_python_model(
-                    self.connections.handle, parsed_model, compiled_code, ModelSource.of(parsed_model, self.config)
-                )
+                source = python_errors.ModelSource.of(parsed_model, self.config)
+                view = python_models.run_python_model(self.connections.handle, parsed_model, compiled_code, source)
         finally:
             self.leave_hook()
         return SiltResponse(f"OK: {view}", code="OK")
@@ -324,8 +332,8 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     def debug_query(self) -> None:
         """Logs versions and databases for `dbt debug`; fails where nothing can be written."""
         with self.connections.exception_handler("look at the connection"):
-            session, environment = self.connections.handle.session, self.connections.environment
-            for name, text in diagnose(session, environment.catalog, self._own_database, environment.locations):
+            session, place = self.connections.handle.session, self.connections.environment
+            for name, text in diagnosis.diagnose(session, place.catalog, self._own_database, place.locations):
                 logger.info(f"{name}: {text}")
 
     def run_sql_for_tests(self, sql: str, fetch: str, conn: Any) -> Any:
@@ -371,7 +379,8 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
             columns = self._columns_of_query(f"select * from {entry.name.quoted}")
             comments = {each.name.lower(): each.comment for each in self.connections.catalog.view(entry.name).columns}
             return [replace(each, comment=comments.get(each.name.lower()) or each.comment) for each in columns]
-        return SiltColumn.of_schema(spark_schema(self.connections.catalog.table(entry.name).snapshot().schema))
+        snapshot = self.connections.catalog.table(entry.name).snapshot()
+        return SiltColumn.of_schema(spark_types.spark_schema(snapshot.schema))
 
     def _columns_of_query(self, sql: str) -> list[SiltColumn]:
         return SiltColumn.of_schema(self.connections.handle.warehouse.schema_of(sql))

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from dbt.tests.util import run_dbt, write_file
 
-from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationKind
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.relations import RelationKind
 
 MODEL = "{{{{ config(materialized='{kind}') }}}} select {value}L as id"
 

@@ -11,10 +11,12 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from dbt.adapters.silt.cli import profile
-from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationKind
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import View
-from dbt.adapters.silt.engine.catalog.layout import local_folder, local_path, local_stores
+from dbt.adapters.silt.engine.catalog.layout import local_stores
+from dbt.adapters.silt.engine.catalog.locations import local_folder, local_path
 from dbt.adapters.silt.engine.catalog.names import RelationName, name_parts
+from dbt.adapters.silt.engine.catalog.relations import RelationKind
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, InvalidStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot

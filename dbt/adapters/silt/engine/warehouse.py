@@ -38,7 +38,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.layout import allowed_folders, local_stores
+from dbt.adapters.silt.engine.catalog.layout import local_stores
+from dbt.adapters.silt.engine.catalog.locations import allowed_folders
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.spark import errors, frame_source
 from dbt.adapters.silt.engine.commands.spark.required_settings import configure

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.silt.column import SiltColumn
 from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
+
+if TYPE_CHECKING:
+    from dbt.adapters.silt.column import SiltColumn
 
 Documented = Mapping[str, Mapping[str, Any]]
 """The columns of a node as dbt gives them to macros, by their names."""

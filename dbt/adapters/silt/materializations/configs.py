@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.silt.materializations import unused_configs
-from dbt.adapters.silt.materializations.config_names import ConfigNames
 from dbt.adapters.silt.materializations.incremental.config import named_twice
 from dbt.adapters.silt.materializations.incremental.config import problems as incremental_problems
 from dbt.adapters.silt.runs.once import first_time
+
+if TYPE_CHECKING:
+    from dbt.adapters.silt.materializations.config_names import ConfigNames
 
 Node = Mapping[str, Any]
 

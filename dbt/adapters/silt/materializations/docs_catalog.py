@@ -12,8 +12,9 @@ from dbt_common.clients.agate_helper import Integer
 from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsItem, TableMetadata
 
 from dbt.adapters.silt.column import SiltColumn
-from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationEntry, RelationKind
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.relations import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.kernel.clock import utc_moment
 from dbt.adapters.silt.engine.kernel.errors import RelationNotFoundError
 from dbt.adapters.silt.engine.kernel.files.row_counts import row_count

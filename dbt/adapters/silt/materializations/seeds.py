@@ -11,7 +11,6 @@ import agate
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.column import to_arrow
 from dbt.adapters.silt.engine.commands.spark.types import column_type
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidNameError,
@@ -21,6 +20,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     TypeMismatchError,
 )
 from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.runs.agate_tables import to_arrow
 
 
 @dataclass(frozen=True)

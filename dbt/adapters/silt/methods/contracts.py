@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dbt.adapters.base.impl import ConstraintSupport
 from dbt.adapters.base.meta import AdapterMeta, available
@@ -12,14 +12,19 @@ from dbt.adapters.events.types import ConstraintNotEnforced
 from dbt_common.contracts.constraints import ColumnLevelConstraint, ConstraintType, ModelLevelConstraint
 from dbt_common.events.functions import warn_or_error
 
-from dbt.adapters.silt.column import SiltColumn
-from dbt.adapters.silt.connections import SiltConnectionManager
-from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.materializations.comments import Documented, all_comments, comment_changes, documented_comments
 from dbt.adapters.silt.materializations.contracts import constraint_sql, table_elements
-from dbt.adapters.silt.materializations.definition_changes import alterations
-from dbt.adapters.silt.relation import SiltRelation
 from dbt.adapters.silt.runs.once import first_time
+
+if TYPE_CHECKING:
+    from dbt.adapters.silt.column import SiltColumn
+    from dbt.adapters.silt.connections import SiltConnectionManager
+    from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+    from dbt.adapters.silt.materializations import definition_changes
+    from dbt.adapters.silt.relation import SiltRelation
+else:
+    definition_changes = lazy_module("dbt.adapters.silt.materializations.definition_changes")
 
 
 class ContractMethods(metaclass=AdapterMeta):
@@ -71,7 +76,9 @@ class ContractMethods(metaclass=AdapterMeta):
             is_enforced = (config.get("contract") or {}).get("enforced")
             elements = self.table_elements(model, with_comments=False) if is_enforced else []
             properties = config.get("tblproperties") or {}
-            return alterations(snapshot.schema, snapshot.metadata.configuration, properties, elements)
+            return definition_changes.alterations(
+                snapshot.schema, snapshot.metadata.configuration, properties, elements
+            )
 
     @classmethod
     def render_model_constraint(cls, constraint: ModelLevelConstraint) -> str | None:

@@ -5,31 +5,32 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from datetime import datetime, timezone
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import agate
-from dbt.adapters.base.impl import FreshnessResponse
 from dbt.adapters.base.meta import AdapterMeta
-from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.events.logging import AdapterLogger
-from dbt_common.contracts.metadata import CatalogTable
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.silt.column import SiltColumn
-from dbt.adapters.silt.connections import SiltConnectionManager
-from dbt.adapters.silt.engine.catalog.catalog import RelationEntry
 from dbt.adapters.silt.engine.kernel.errors import FilesNotFoundError
-from dbt.adapters.silt.engine.kernel.log.freshness import last_data_change
-from dbt.adapters.silt.materializations.docs_catalog import (
-    RelationDocs,
-    catalog_rows,
-    changed_at,
-    describe,
-    time_of_change,
-)
+from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.materializations.external.sources import read_files
-from dbt.adapters.silt.relation import SiltRelation
 from dbt.adapters.silt.runs.response import SiltResponse
+
+if TYPE_CHECKING:
+    import agate
+    from dbt.adapters.base.impl import FreshnessResponse
+    from dbt.adapters.contracts.connection import AdapterResponse
+    from dbt_common.contracts.metadata import CatalogTable
+
+    from dbt.adapters.silt.column import SiltColumn
+    from dbt.adapters.silt.connections import SiltConnectionManager
+    from dbt.adapters.silt.engine.catalog.relations import RelationEntry
+    from dbt.adapters.silt.engine.kernel.log import freshness
+    from dbt.adapters.silt.materializations import docs_catalog
+    from dbt.adapters.silt.relation import SiltRelation
+else:
+    freshness = lazy_module("dbt.adapters.silt.engine.kernel.log.freshness")
+    docs_catalog = lazy_module("dbt.adapters.silt.materializations.docs_catalog")
 
 logger = AdapterLogger("Silt")
 
@@ -72,7 +73,7 @@ class DocumentationMethods(metaclass=AdapterMeta):
         relations: Iterable[SiltRelation],
     ) -> tuple[agate.Table, list[Exception]]:
         """The rows of the documentation's catalog for relations, and an error for each that cannot be described."""
-        found: list[RelationDocs | None] = []
+        found: list[docs_catalog.RelationDocs | None] = []
         errors: list[Exception] = []
         for relation in sorted(relations, key=str):
             try:
@@ -80,7 +81,7 @@ class DocumentationMethods(metaclass=AdapterMeta):
             except DbtRuntimeError as error:
                 logger.warning(f"{relation} is not in the catalog: {error}")
                 errors.append(error)
-        return catalog_rows([each for each in found if each is not None]), errors
+        return docs_catalog.catalog_rows([each for each in found if each is not None]), errors
 
     def get_catalog_for_single_relation(self, relation: SiltRelation) -> CatalogTable | None:
         described = self._described(relation)
@@ -112,19 +113,21 @@ class DocumentationMethods(metaclass=AdapterMeta):
         """
         return SiltResponse("OK", code="OK"), self._freshness(source)
 
-    def _described(self, relation: SiltRelation) -> RelationDocs | None:
+    def _described(self, relation: SiltRelation) -> docs_catalog.RelationDocs | None:
         with self.connections.exception_handler(f"describe {relation}"):
             if relation.external:
                 return self._described_files(relation)
             entry = self._find(relation)
-            return None if entry is None else describe(self.connections.catalog, entry, self._columns(entry))
+            return (
+                None if entry is None else docs_catalog.describe(self.connections.catalog, entry, self._columns(entry))
+            )
 
-    def _described_files(self, source: SiltRelation) -> RelationDocs | None:
+    def _described_files(self, source: SiltRelation) -> docs_catalog.RelationDocs | None:
         try:
             columns = self._columns_of_query(f"select * from {source.render()}")
         except FilesNotFoundError:
             return None  # as where there is no table
-        return RelationDocs(source.relation_name(self._own_database), "external", None, columns)
+        return docs_catalog.RelationDocs(source.relation_name(self._own_database), "external", None, columns)
 
     def _freshness(self, source: SiltRelation) -> FreshnessResponse:
         with self.connections.exception_handler(f"get the freshness of {source}"):
@@ -134,11 +137,11 @@ class DocumentationMethods(metaclass=AdapterMeta):
     def _changed_at(self, source: SiltRelation) -> datetime:
         """When rows of a source last changed; of files, when the newest was written."""
         if source.external_location is None:
-            return changed_at(self.connections.catalog, source.relation_name(self._own_database))
+            return docs_catalog.changed_at(self.connections.catalog, source.relation_name(self._own_database))
         if source.external_format == "delta":
-            changed_ms = last_data_change(self.connections.catalog.table_at(source.external_location))
+            changed_ms = freshness.last_data_change(self.connections.catalog.table_at(source.external_location))
         else:
             files = read_files(source.external_location, {"format": "binaryFile"}, f"freshness of {source.identifier}")
             rows = self.connections.handle.warehouse.sql(f"select unix_millis(max(modificationTime)) from {files}")
             changed_ms = int(rows.collect()[0][0])
-        return time_of_change(changed_ms)
+        return docs_catalog.time_of_change(changed_ms)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
 from dbt_common.exceptions import CompilationError, DbtDatabaseError
 
-from dbt.adapters.silt.column import SiltColumn
 from dbt.adapters.silt.materializations.incremental.config_columns import qualified, qualify_condition
 from dbt.adapters.silt.materializations.incremental.first_columns import check_columns, names_columns
 from dbt.adapters.silt.materializations.incremental.merge_clauses import (
@@ -20,6 +19,9 @@ from dbt.adapters.silt.materializations.incremental.merge_clauses import (
 )
 from dbt.adapters.silt.materializations.incremental.microbatch import REMEDY, batch_window
 from dbt.adapters.silt.materializations.incremental.strategies import STRATEGIES, check_strategy
+
+if TYPE_CHECKING:
+    from dbt.adapters.silt.column import SiltColumn
 
 
 class IncrementalMethods(metaclass=AdapterMeta):

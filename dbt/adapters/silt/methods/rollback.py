@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import io
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
 
-from dbt.adapters.silt.cli import rendering
-from dbt.adapters.silt.cli.rollback import answer
-from dbt.adapters.silt.cli.warehouses import OpenWarehouse
-from dbt.adapters.silt.connections import SiltConnectionManager
+from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.project_records import ProjectRecords
-from dbt.adapters.silt.records.rollback import RollbackRequest, roll_back_run
+
+if TYPE_CHECKING:
+    from dbt.adapters.silt.cli import rendering, warehouses
+    from dbt.adapters.silt.cli import rollback as rollback_command
+    from dbt.adapters.silt.connections import SiltConnectionManager
+    from dbt.adapters.silt.records import rollback as rollback_of_runs
+else:
+    rendering = lazy_module("dbt.adapters.silt.cli.rendering")
+    rollback_command = lazy_module("dbt.adapters.silt.cli.rollback")
+    warehouses = lazy_module("dbt.adapters.silt.cli.warehouses")
+    rollback_of_runs = lazy_module("dbt.adapters.silt.records.rollback")
 
 
 class RollbackMethods(metaclass=AdapterMeta):
@@ -37,7 +44,7 @@ class RollbackMethods(metaclass=AdapterMeta):
         """
         warehouse, invocation = self._warehouse(), self.connections.invocation
         with self.connections.exception_handler(f"roll back run {run_id}"):
-            request = RollbackRequest(
+            request = rollback_of_runs.RollbackRequest(
                 str(run_id),
                 dry_run,
                 discard_later_commits,
@@ -47,13 +54,14 @@ class RollbackMethods(metaclass=AdapterMeta):
                 str(getattr(self.config, "target_name", "")),
             )
             records = ProjectRecords.of(invocation.target_path)
-            return _text(answer(request, roll_back_run(warehouse.catalog, request, records)))
+            done = rollback_of_runs.roll_back_run(warehouse.catalog, request, records)
+            return _text(rollback_command.answer(request, done))
 
-    def _warehouse(self) -> OpenWarehouse:
+    def _warehouse(self) -> warehouses.OpenWarehouse:
         """The warehouse, as the command `silt` takes one."""
         profile = self.config.credentials
         environment = self.connections.environment
-        return OpenWarehouse(environment.catalog, environment.locations, profile.database, profile.schema)
+        return warehouses.OpenWarehouse(environment.catalog, environment.locations, profile.database, profile.schema)
 
 
 def _text(found: rendering.Answer) -> str:

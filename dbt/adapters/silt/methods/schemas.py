@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
-from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.silt.connections import SiltConnectionManager
 from dbt.adapters.silt.engine.catalog.names import RelationName, normalize
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidNameError,
@@ -19,6 +17,11 @@ from dbt.adapters.silt.engine.kernel.errors import (
     StorageError,
 )
 from dbt.adapters.silt.engine.kernel.identifiers import unquote
+
+if TYPE_CHECKING:
+    from dbt.adapters.base.relation import BaseRelation
+
+    from dbt.adapters.silt.connections import SiltConnectionManager
 
 
 class SchemaMethods(metaclass=AdapterMeta):

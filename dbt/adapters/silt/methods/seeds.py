@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import agate
 from dbt.adapters.base.meta import AdapterMeta, available
-from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtDatabaseError
 
 from dbt.adapters.silt.column import SiltColumn
-from dbt.adapters.silt.connections import SiltConnectionManager
-from dbt.adapters.silt.materializations.seeds import StagedSeed, check_file, stage
-from dbt.adapters.silt.records.units import Unit
-from dbt.adapters.silt.relation import SiltRelation
+from dbt.adapters.silt.lazy import lazy_module
+
+if TYPE_CHECKING:
+    import agate
+    from dbt.adapters.contracts.connection import AdapterResponse
+
+    from dbt.adapters.silt.connections import SiltConnectionManager
+    from dbt.adapters.silt.materializations import seeds
+    from dbt.adapters.silt.records.units import Unit
+    from dbt.adapters.silt.relation import SiltRelation
+else:
+    seeds = lazy_module("dbt.adapters.silt.materializations.seeds")
 
 
 class SeedMethods(metaclass=AdapterMeta):
@@ -27,19 +33,19 @@ class SeedMethods(metaclass=AdapterMeta):
     def check_seed_file(self, model: Mapping[str, Any]) -> None:
         """Refuses a seed's file that dbt would fail on without naming the cause."""
         with self.connections.exception_handler(f"look at the file of {model['name']}"):
-            check_file(model)
+            seeds.check_file(model)
 
     @available.parse_none
     def stage_seed(
         self, name: str, table: agate.Table, relation: SiltRelation, types: Mapping[str, str] | None
-    ) -> StagedSeed:
+    ) -> seeds.StagedSeed:
         """Registers a seed's rows as a temporary view of the session."""
         with self.connections.exception_handler(f"stage {relation}"):
             known = {column: SiltColumn.translate_type(str(kind)) for column, kind in (types or {}).items() if kind}
-            return stage(self.connections.handle.session, name, relation.render(), table, known)
+            return seeds.stage(self.connections.handle.session, name, relation.render(), table, known)
 
     @available.parse(lambda *_, **__: None)
-    def write_seed(self, sql: str, unit: Unit | None, seed: StagedSeed) -> AdapterResponse:
+    def write_seed(self, sql: str, unit: Unit | None, seed: seeds.StagedSeed) -> AdapterResponse:
         """Runs a seed's own write as its unit of work; where a value makes it fail, the error names that value."""
         try:
             return self.write_unit(sql, unit)

@@ -5,26 +5,34 @@ from __future__ import annotations
 import hashlib
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
-from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtDatabaseError
 
-from dbt.adapters.silt.connections import SiltConnectionManager
-from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.relations import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, ReplaceWhereMismatchError
-from dbt.adapters.silt.engine.sql.ast import Effect
-from dbt.adapters.silt.engine.sql.split import split_statements
-from dbt.adapters.silt.engine.statements.execute.written import Written
+from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.materializations.incremental.microbatch import REMEDY
-from dbt.adapters.silt.materializations.seeds import seed_file
 from dbt.adapters.silt.records.units import Unit, clone_unit, main_unit, model_hook_scope
-from dbt.adapters.silt.relation import SiltRelation
 from dbt.adapters.silt.runs.node_context import is_rebuilt, table_of
-from dbt.adapters.silt.runs.response import SiltResponse
-from dbt.adapters.silt.runs.skips import skipped
+
+if TYPE_CHECKING:
+    from dbt.adapters.contracts.connection import AdapterResponse
+
+    from dbt.adapters.silt.connections import SiltConnectionManager
+    from dbt.adapters.silt.engine.catalog.names import RelationName
+    from dbt.adapters.silt.engine.sql import ast, split
+    from dbt.adapters.silt.engine.statements.execute.written import Written
+    from dbt.adapters.silt.materializations import seeds
+    from dbt.adapters.silt.relation import SiltRelation
+    from dbt.adapters.silt.runs import skips
+    from dbt.adapters.silt.runs.response import SiltResponse
+else:
+    ast = lazy_module("dbt.adapters.silt.engine.sql.ast")
+    split = lazy_module("dbt.adapters.silt.engine.sql.split")
+    seeds = lazy_module("dbt.adapters.silt.materializations.seeds")
+    skips = lazy_module("dbt.adapters.silt.runs.skips")
 
 
 class UnitMethods(metaclass=AdapterMeta):
@@ -60,7 +68,7 @@ class UnitMethods(metaclass=AdapterMeta):
             entry = self._find(relation)
             if entry is None or entry.kind is not RelationKind.TABLE:
                 return None
-            response = skipped(self.connections.catalog.table(entry.name), unit)
+            response = skips.skipped(self.connections.catalog.table(entry.name), unit)
         if response is not None:
             self.connections.handle.warehouse.forget_reads(entry.name)
             self.connections.runner.note_skip(response, unit)
@@ -71,7 +79,7 @@ class UnitMethods(metaclass=AdapterMeta):
         """Runs a node's own write as its unit of work; of several statements, the last is the unit, the rest parts."""
         if unit is None:
             return self.connections.execute(sql)[0]
-        *earlier, last = split_statements(sql) or [sql]
+        *earlier, last = split.split_statements(sql) or [sql]
         for number, statement in enumerate(earlier, 1):
             self._write(statement, unit.part(number))
         return self._write(last, unit)
@@ -115,7 +123,7 @@ class UnitMethods(metaclass=AdapterMeta):
             return
         with self.connections.exception_handler(sql):
             warehouse = self.connections.handle.warehouse
-            statements = [warehouse.parsed(each) for each in split_statements(sql)]
+            statements = [warehouse.parsed(each) for each in split.split_statements(sql)]
             written = [warehouse.written(each) for each in statements]
             index = _index_of_write(written, table_of(work.node, self.config.credentials.database))
         if index is not None and work.scope is None:
@@ -141,7 +149,7 @@ class UnitMethods(metaclass=AdapterMeta):
 
 def _index_of_write(written: Sequence[Written | None], table: RelationName) -> int | None:
     """Index of the one of several statements that is a node's own write; None where none writes rows."""
-    rows = [(number, each.table) for number, each in enumerate(written) if each and each.effect is Effect.ROWS]
+    rows = [(number, each.table) for number, each in enumerate(written) if each and each.effect is ast.Effect.ROWS]
     own = [number for number, name in rows if name == table]
     return own[-1] if own else rows[-1][0] if rows else None
 
@@ -149,7 +157,7 @@ def _index_of_write(written: Sequence[Written | None], table: RelationName) -> i
 def _checksum(model: Mapping[str, Any]) -> str | None:
     """That of the node's raw code; of a seed's file, because dbt keeps no checksum of a large one."""
     if model["resource_type"] == "seed":
-        return hashlib.sha256(seed_file(model).read_bytes()).hexdigest()
+        return hashlib.sha256(seeds.seed_file(model).read_bytes()).hexdigest()
     return model["checksum"]["checksum"] if model.get("checksum") else None
 
 

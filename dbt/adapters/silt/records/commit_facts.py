@@ -9,12 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from dbt.adapters.silt.engine.kernel.log import transaction_ids
-from dbt.adapters.silt.engine.kernel.log.history import Commit
-from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Json
+from dbt.adapters.silt.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from dbt.adapters.silt.engine.kernel.log import transaction_ids
+    from dbt.adapters.silt.engine.kernel.log.history import Commit
+    from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+    from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Json
+else:
+    transaction_ids = lazy_module("dbt.adapters.silt.engine.kernel.log.transaction_ids")
 
 INFO_KEY: Final = "dbt"
 """The field of `commitInfo` that holds them."""

@@ -8,10 +8,12 @@ import threading
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dbt.adapters.silt.records.run_registry import RUN_ID_VARIABLE
-from dbt.adapters.silt.runs.response import SiltResponse
+
+if TYPE_CHECKING:
+    from dbt.adapters.silt.runs.response import SiltResponse
 
 _SHOWN: Final = 8
 _REASONS_SHOWN: Final = 3

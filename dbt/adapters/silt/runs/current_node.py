@@ -5,16 +5,19 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
-from dbt_common.events.base_types import EventMsg
 from dbt_common.events.contextvars import get_node_info
 from dbt_common.exceptions import DbtInternalError, DbtRuntimeError
 
-from dbt.adapters.silt.runs.committed_work import CommittedBatches
 from dbt.adapters.silt.runs.node_context import NodeContext
 from dbt.adapters.silt.runs.query_comments import node_tags
+
+if TYPE_CHECKING:
+    from dbt_common.events.base_types import EventMsg
+
+    from dbt.adapters.silt.runs.committed_work import CommittedBatches
 
 logger = AdapterLogger("Silt")
 

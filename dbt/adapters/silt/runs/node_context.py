@@ -6,15 +6,21 @@ import threading
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationKind
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.sql.ast import Effect
-from dbt.adapters.silt.engine.statements.execute.written import Written
+from dbt.adapters.silt.engine.catalog.relations import RelationKind
+from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.units import RunContext, StatementScope, Unit, node_scope
 from dbt.adapters.silt.runs.committed_work import CommittedWork
+
+if TYPE_CHECKING:
+    from dbt.adapters.silt.engine.catalog.catalog import Catalog
+    from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+    from dbt.adapters.silt.engine.sql import ast
+    from dbt.adapters.silt.engine.statements.execute.written import Written
+else:
+    ast = lazy_module("dbt.adapters.silt.engine.sql.ast")
 
 _WRITING_NODES = frozenset(("model", "seed", "snapshot", "function"))
 
@@ -53,7 +59,7 @@ class NodeContext:
 
     def is_unit(self, written: Written) -> bool:
         """Whether a statement with this effect is a unit of work."""
-        return written.effect is Effect.ROWS or self.scope is not None or not self.has_own_materialization
+        return written.effect is ast.Effect.ROWS or self.scope is not None or not self.has_own_materialization
 
 
 class StatementUnits:

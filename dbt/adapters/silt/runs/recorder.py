@@ -6,12 +6,16 @@ and of hooks.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from dbt.adapters.events.logging import AdapterLogger
 
-from dbt.adapters.silt.records.commit_facts import CommitFacts
-from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
 from dbt.adapters.silt.runs.committed_work import CommittedBatches, CommittedWork
 from dbt.adapters.silt.runs.response import SiltResponse, journal_entry
+
+if TYPE_CHECKING:
+    from dbt.adapters.silt.records.commit_facts import CommitFacts
+    from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
 
 logger = AdapterLogger("Silt")
 

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dbt.adapters.contracts.connection import AdapterResponse
 
-from dbt.adapters.silt.engine.commands.target import Outcome
-from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.records.journal import JournalEntry
-from dbt.adapters.silt.records.units import Unit
+
+if TYPE_CHECKING:
+    from dbt.adapters.silt.engine.commands.target import Outcome
+    from dbt.adapters.silt.records.commit_facts import CommitFacts
+    from dbt.adapters.silt.records.units import Unit
 
 _COUNTS: Final = (
     "rows_affected",

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.silt.engine.commands.target import Outcome
-from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.records.commit_facts import EarlierCommit, find_unit
-from dbt.adapters.silt.records.units import Unit
 from dbt.adapters.silt.runs.response import SiltResponse
+
+if TYPE_CHECKING:
+    from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+    from dbt.adapters.silt.records.units import Unit
 
 logger = AdapterLogger("Silt")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.layout import local_path
+from dbt.adapters.silt.engine.catalog.locations import local_path
 from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.session import class_archive
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import threading
 from collections.abc import Mapping
@@ -12,8 +11,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.layout import allowed_folders, check_locations, local_path
-from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.engine.catalog.locations import allowed_folders, check_locations, local_path
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
@@ -64,13 +62,9 @@ class Environment:
         assert self._warehouse is not None
         return SiltHandle(pool, session, self._warehouse.for_session(session, one_cut=True), runner)
 
-    def warm_up(self) -> None:
-        """Starts Spark in the background: it takes as long as dbt takes to read a project, and needs nothing of it."""
-        threading.Thread(target=self._try_to_start, name="silt-spark-start", daemon=True).start()
-
-    def _try_to_start(self) -> None:
-        with contextlib.suppress(SiltError):  # the first connection meets the same error, and reports it
-            self._started()
+    def start(self) -> None:
+        """Starts Spark if it does not run yet; raises as `open` does."""
+        self._started()
 
     def _started(self) -> SessionPool:
         with self._lock:

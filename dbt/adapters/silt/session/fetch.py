@@ -19,8 +19,8 @@ from pyspark.sql.types import (
     YearMonthIntervalType,
 )
 
-from dbt.adapters.silt.column import unique_names
 from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.runs.agate_tables import unique_names
 
 _NOT_IN_ARROW = (CalendarIntervalType, YearMonthIntervalType, VariantType, NullType)
 _NESTED = (ArrayType, MapType, StructType)

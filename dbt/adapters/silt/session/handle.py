@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import agate
@@ -13,14 +12,15 @@ import pyarrow as pa
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt.adapters.silt.column import rows_of, to_agate
 from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
 from dbt.adapters.silt.engine.sql.split import split_statements
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse
 from dbt.adapters.silt.records.units import Unit
+from dbt.adapters.silt.runs.agate_tables import rows_of, to_agate
 from dbt.adapters.silt.runs.response import SiltResponse
 from dbt.adapters.silt.session.fetch import fetchable
 from dbt.adapters.silt.session.spark import SessionPool
+from dbt.adapters.silt.session.submission import Submission
 
 
 class Runner(Protocol):
@@ -35,21 +35,6 @@ class Runner(Protocol):
     def job_tags(self) -> tuple[str, ...]:
         """The tags of the Spark jobs of this thread's statements."""
         ...
-
-
-@dataclass(frozen=True)
-class Submission:
-    """A text as it is to be run: what dbt logs of it has the query comment, too.
-
-    Attributes:
-        text: its statements.
-        unit: where the text is a node's own write, its unit of work.
-        replace_tables: whether a view that is created may replace a table.
-    """
-
-    text: str
-    unit: Unit | None = None
-    replace_tables: bool = False
 
 
 class SiltHandle:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationEntry, RelationKind
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import Function, View
 from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.relations import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidNameError,

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog.layout import is_local, local_path, local_stores
+from dbt.adapters.silt.engine.catalog.layout import local_stores
+from dbt.adapters.silt.engine.catalog.locations import is_local, local_path
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 
 

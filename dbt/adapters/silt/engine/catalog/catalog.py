@@ -10,10 +10,8 @@ document is written.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 from dbt.adapters.silt.engine.catalog import layout, renames
 from dbt.adapters.silt.engine.catalog.documents import (
@@ -26,9 +24,11 @@ from dbt.adapters.silt.engine.catalog.documents import (
     serialize_function,
     serialize_view,
 )
+from dbt.adapters.silt.engine.catalog.locations import local_folder
 from dbt.adapters.silt.engine.catalog.locks import exclusive
 from dbt.adapters.silt.engine.catalog.name_conflicts import check_no_table, check_no_view, has_view, no_table
 from dbt.adapters.silt.engine.catalog.names import RelationName, check_identifier, is_identifier
+from dbt.adapters.silt.engine.catalog.relations import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.catalog.tables import Tables
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -42,21 +42,6 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectExists, ObjectMissing, PutResult, Store
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
-
-
-class RelationKind(enum.Enum):
-    """Whether a relation is a table or a view."""
-
-    TABLE = "table"
-    VIEW = "view"
-
-
-@dataclass(frozen=True)
-class RelationEntry:
-    """A table or view that exists."""
-
-    name: RelationName
-    kind: RelationKind
 
 
 class Catalog:
@@ -242,7 +227,7 @@ class Catalog:
         Raises:
             InvalidNameError: the path is empty, or of a storage that cannot be reached by path.
         """
-        return self._tables.log(self._open_store(layout.local_folder(path)), f"delta.`{path}`")
+        return self._tables.log(self._open_store(local_folder(path)), f"delta.`{path}`")
 
     def new_table(self, name: RelationName, replace_view: bool = False) -> DeltaLog:
         """Makes the folders of a new table, and returns the handle to commit its version 0 with.

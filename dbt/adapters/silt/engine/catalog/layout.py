@@ -13,15 +13,13 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from urllib.parse import unquote, urlsplit
 
 from dbt.adapters.silt.engine.catalog.documents import serialize_schema
+from dbt.adapters.silt.engine.catalog.locations import allowed_folders, check_locations, local_path
 from dbt.adapters.silt.engine.catalog.locks import exclusive
 from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import (
-    InvalidNameError,
-    InvalidSettingError,
     RelationExistsError,
     SchemaNotFoundError,
     StorageError,
@@ -159,17 +157,6 @@ def put_document(store: Store, name: RelationName, suffix: str, data: bytes, rep
         raise no_schema(f"{name.database}.{name.schema}") from error
 
 
-def local_path(location: str) -> str:
-    """The path that a `file:` URI names; any other text as it is."""
-    parts = urlsplit(location)
-    return unquote(parts.path) if parts.scheme == "file" else location
-
-
-def is_local(location: str) -> bool:
-    """Whether a location is in a local or mounted file system: it is a path, or a `file://` URI."""
-    return "://" not in local_path(location)
-
-
 def local_stores(locations: Mapping[str, str], external_paths: bool = False) -> dict[str, Store]:
     """The store of each database, from its location.
 
@@ -182,48 +169,3 @@ def local_stores(locations: Mapping[str, str], external_paths: bool = False) -> 
     check_locations(locations)
     allowed = allowed_folders(locations, external_paths)
     return {name: LocalStore(local_path(location), allowed) for name, location in locations.items()}
-
-
-def check_locations(locations: Mapping[str, str]) -> None:
-    """Passes where each database's location is a folder or can become one; nothing is made.
-
-    Raises:
-        InvalidSettingError: a location is in no local or mounted file system, or is a file.
-    """
-    for name, location in locations.items():
-        if not is_local(location):
-            raise InvalidSettingError(
-                f"the database {name} at `{location}` is in no local or mounted file system: only these are supported",
-                remedy="Give the path of a folder",
-            )
-        above = os.path.abspath(local_path(location))
-        while not os.path.lexists(above):
-            above = os.path.dirname(above)
-        if not os.path.isdir(above):
-            kind = "a file" if os.path.exists(above) else "a link that leads nowhere"
-            raise InvalidSettingError(
-                f"the database {name} is to be the folder {local_path(location)}, and {above} is {kind}",
-                remedy="Move it away, or give the path of a folder",
-            )
-
-
-def allowed_folders(locations: Mapping[str, str], external_paths: bool = False) -> tuple[str, ...] | None:
-    """The folders that the logs of tables may name files in, besides their own; None for any."""
-    return None if external_paths else tuple(os.path.abspath(local_path(each)) for each in locations.values())
-
-
-def local_folder(path: str) -> str:
-    """Returns the absolute local path for a path in SQL text: a path, or a `file:` URI.
-
-    Raises:
-        InvalidNameError: the path is empty, holds NUL, or is of another storage.
-    """
-    if not path or "\0" in path:
-        raise InvalidNameError("a table's path cannot be empty or hold a NUL character", table=repr(path))
-    if not is_local(path):
-        raise InvalidNameError(
-            f"a table in the storage `{urlsplit(path).scheme}` cannot be named by its path",
-            table=path,
-            remedy="Attach the storage as a database (`databases` in the profile)",
-        )
-    return os.path.abspath(local_path(path))

@@ -20,14 +20,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.contracts.relation import RelationConfig
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.silt.engine.catalog.layout import local_path
+from dbt.adapters.silt.engine.catalog.locations import local_path
 from dbt.adapters.silt.engine.commands.spark.file_formats import format_of
 from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
+
+if TYPE_CHECKING:
+    from dbt.adapters.contracts.relation import RelationConfig
 
 _DUCKDB_FUNCTION = re.compile(r"\s*(read_|delta_|iceberg_)?\w+\s*\(")
 _FIELD = re.compile(r"\{(\w+)\}")

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.silt.engine.kernel.identifiers import quote, unquote
-from dbt.adapters.silt.engine.sql.query.qualify import Scope
+from dbt.adapters.silt.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from dbt.adapters.silt.engine.sql.query import qualify
+else:
+    qualify = lazy_module("dbt.adapters.silt.engine.sql.query.qualify")
 
 
 def column_named(text: str, columns: Iterable[str]) -> str | None:
@@ -40,7 +46,7 @@ def qualified(text: str, columns: Sequence[str], alias: str, setting: str) -> st
     column = column_named(text, columns)
     if column is not None:
         return f"{alias}.{quote(column)}"
-    written = Scope(alias, columns, other="", clause=f"`{setting}`").qualify(text)
+    written = qualify.Scope(alias, columns, other="", clause=f"`{setting}`").qualify(text)
     if written == text:
         raise CompilationError(f"`{setting}` names {text}, which is not one of the columns {', '.join(columns)}")
     return f"({written})"
@@ -48,7 +54,7 @@ def qualified(text: str, columns: Sequence[str], alias: str, setting: str) -> st
 
 def qualify_condition(condition: str, columns: Sequence[str], alias: str) -> str:
     """Qualifies the bare names of these columns in a condition by an alias, except within a subquery."""
-    return Scope(alias, columns, other="", clause="condition").qualify(condition)
+    return qualify.Scope(alias, columns, other="", clause="condition").qualify(condition)
 
 
 def without_quotes(text: str) -> str:

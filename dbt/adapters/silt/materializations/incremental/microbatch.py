@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.silt.column import SiltColumn
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.materializations.incremental.config_columns import column_named
+
+if TYPE_CHECKING:
+    from dbt.adapters.silt.column import SiltColumn
 
 REMEDY = (
     "A batch may give rows of its own window alone: configure `event_time` on what the model reads, or filter by "

@@ -11,19 +11,17 @@ from dataclasses import replace
 from datetime import timezone
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.flags import get_flags
-from dbt_common.events.base_types import EventMsg
 from dbt_common.events.event_manager_client import add_callback_to_manager
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id, get_invocation_started_at
 
 from dbt import selected_resources
 from dbt.adapters.silt.engine.kernel.errors import SiltError
-from dbt.adapters.silt.engine.sql.ast import Statement
 from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry, variables_text
 from dbt.adapters.silt.records.units import RunContext
 from dbt.adapters.silt.runs.logical_run import termination
@@ -33,6 +31,11 @@ from dbt.adapters.silt.runs.logical_run.interrupted_results import advice, enter
 from dbt.adapters.silt.runs.logical_run.resume import ResumeRule, resumable
 from dbt.adapters.silt.runs.logical_run.retry import PreviousResults, Retry
 from dbt.adapters.silt.runs.logical_run.run_id import LogicalRun, RunSources, choose_run
+
+if TYPE_CHECKING:
+    from dbt_common.events.base_types import EventMsg
+
+    from dbt.adapters.silt.engine.sql.ast import Statement
 
 logger = AdapterLogger("Silt")
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypedDict
 
-from dbt.adapters.silt.engine.catalog.catalog import RelationKind
+from dbt.adapters.silt.engine.catalog.relations import RelationKind
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentCreateError,
     InvalidArgumentError,

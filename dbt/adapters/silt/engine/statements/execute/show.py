@@ -6,7 +6,7 @@ import fnmatch
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-from dbt.adapters.silt.engine.catalog.catalog import RelationEntry, RelationKind
+from dbt.adapters.silt.engine.catalog.relations import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.commands.tables import describe
 from dbt.adapters.silt.engine.commands.tables.describe import Answer
 from dbt.adapters.silt.engine.kernel.errors import (

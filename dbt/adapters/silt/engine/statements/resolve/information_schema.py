@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationEntry, RelationKind
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.relations import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.commands.spark.types import text_length
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, RelationNotFoundError, TableDamagedError
 from dbt.adapters.silt.engine.kernel.files.row_counts import row_count

@@ -9,9 +9,10 @@ from typing import TypeAlias
 
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.catalog.catalog import Catalog, RelationKind
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import Function, View
 from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.relations import RelationKind
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidNameError,
     RelationNotFoundError,

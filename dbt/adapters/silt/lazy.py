@@ -1,0 +1,42 @@
+"""Imports a module when something of it is first used: most dbt commands need neither Spark nor Arrow.
+
+    if TYPE_CHECKING:
+        from dbt.adapters.silt.engine.sql import split
+    else:
+        split = lazy_module("dbt.adapters.silt.engine.sql.split")
+
+Checkers see the import; a reader sees it too, and that it costs something.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from types import ModuleType
+from typing import Any
+
+# One for all modules: two threads that import packages with circular imports at once may see one of them half made.
+_importing = threading.RLock()
+
+
+class LazyModule(ModuleType):
+    """Stands for a module that is imported when an attribute is first asked for. Safe for threads."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, "Imported when it is first used.")
+        self._module: ModuleType | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._module is None:
+            with _importing:
+                self._module = importlib.import_module(self.__name__)
+        return getattr(self._module, name)
+
+
+def lazy_module(name: str) -> Any:
+    """Returns the module's stand-in.
+
+    Args:
+        name: its full name. An ImportError is raised where the module is first used.
+    """
+    return LazyModule(name)

@@ -1,0 +1,34 @@
+"""Turns errors of the engine and of Spark into dbt's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dbt_common.exceptions import DbtDatabaseError
+from pyspark.errors import AnalysisException, PySparkException
+
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.commands.spark.errors import of_spark, without_java_stack
+from dbt.adapters.silt.engine.kernel.errors import SiltError, TableDamagedError
+from dbt.adapters.silt.engine.statements import damaged_tables
+
+
+def as_dbt_error(error: Exception, catalog: Callable[[], Catalog]) -> DbtDatabaseError | None:
+    """The error as dbt shows it; None for one that is neither the engine's nor Spark's.
+
+    Args:
+        catalog: gives the one in which the table of a damage that Spark met is looked up.
+    """
+    known = of_spark(error)
+    if isinstance(known, TableDamagedError):
+        known = damaged_tables.named(catalog(), known)
+    if isinstance(known, SiltError):
+        return DbtDatabaseError(str(known))
+    if isinstance(known, PySparkException):
+        return DbtDatabaseError(without_java_stack(_without_plan(known)))
+    return None
+
+
+def _without_plan(error: Exception) -> str:
+    """The message of an error; that of a query that Spark cannot make sense of ends with its plan, of many lines."""
+    return str(error).partition(";\n")[0] if isinstance(error, AnalysisException) else str(error)
