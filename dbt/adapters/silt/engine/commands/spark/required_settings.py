@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from dbt.adapters.silt.engine.commands.spark import session_settings
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 
 
@@ -67,13 +68,20 @@ def configure(spark: SparkSession) -> None:
     Raises:
         InvalidSettingError: the session's owner chose another value.
     """
+    given = session_settings.given(spark, required())
     for key, setting in _REQUIRED.items():
-        found = spark.conf.get(key, setting.default) or setting.default
+        found = given.get(key) or setting.default
         if found.lower() not in (setting.value.lower(), setting.default.lower()):
             raise _conflict(key, found, setting)
         if found.lower() != setting.value.lower():
             spark.conf.set(key, setting.value)
-    spark.conf.set(_LISTING_THRESHOLD, _LISTING_FILES)
+    if given.get(_LISTING_THRESHOLD) != _LISTING_FILES:
+        spark.conf.set(_LISTING_THRESHOLD, _LISTING_FILES)
+
+
+def check_session(spark: SparkSession) -> None:
+    """Passes where a session that was configured has the settings still; raises as `check` does."""
+    check(session_settings.given(spark, required()))
 
 
 def check(settings: Mapping[str, str]) -> None:

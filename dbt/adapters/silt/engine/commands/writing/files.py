@@ -121,16 +121,6 @@ def write_change_data(df: DataFrame, log: DeltaLog, metadata: Metadata, metrics:
     return _write(arranged, log, folder, metadata, (), metrics)
 
 
-def check_settings(df: DataFrame) -> None:
-    """Passes where the session's settings are those that the files' correctness depends on.
-
-    Raises:
-        InvalidSettingError: one is not.
-    """
-    conf = df.sparkSession.conf
-    required_settings.check({key: conf.get(key, value) or value for key, value in required_settings.required().items()})
-
-
 def _write(
     arranged: DataFrame,
     log: DeltaLog,
@@ -140,7 +130,7 @@ def _write(
     metrics: Mapping[str, Column],
 ) -> Written:
     """Writes into a new folder, which goes again where that fails."""
-    check_settings(arranged)
+    required_settings.check_session(arranged.sparkSession)
     check_voids(StructType.from_json(metadata.schema_string), log.name)
     rules = (*checks, *partition_checks(metadata, log.name))
     with discarded_on_error(log, (Written(folder, (), 0),)):

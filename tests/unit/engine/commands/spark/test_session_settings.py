@@ -1,0 +1,49 @@
+"""Settings are read as the session has them, the required ones are there, and another value is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.engine.commands.spark import required_settings, session_settings
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
+from dbt.adapters.silt.engine.warehouse import Warehouse
+
+CODEC, TIMESTAMPS = "spark.sql.parquet.compression.codec", "spark.sql.parquet.outputTimestampType"
+
+
+@pytest.fixture
+def session(spark: SparkSession) -> Iterator[SparkSession]:
+    with_own_settings = spark.newSession()
+    required_settings.configure(with_own_settings)
+    yield with_own_settings
+
+
+@pytest.mark.connect
+def test_settings_that_were_given_a_value_are_read_and_others_left_out(session: SparkSession) -> None:
+    session.conf.set(CODEC, "zstd")
+    session.conf.unset("spark.sql.ansi.doubleQuotedIdentifiers")
+    names = (CODEC, TIMESTAMPS, "spark.sql.ansi.doubleQuotedIdentifiers", "spark.silt.no.such.setting")
+    assert session_settings.given(session, names) == {CODEC: "zstd", TIMESTAMPS: "TIMESTAMP_MICROS"}
+
+
+@pytest.mark.connect
+def test_a_configured_session_has_every_required_setting(session: SparkSession) -> None:
+    required = required_settings.required()
+    assert {name: session.conf.get(name, value) for name, value in required.items()} == required
+    assert session_settings.given(session, required).items() <= required.items()
+
+
+def test_another_value_is_refused_where_a_session_is_taken_and_before_files_are_written(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    warehouse = Warehouse(session, str(tmp_path))
+    session.conf.set(TIMESTAMPS, "TIMESTAMP_MILLIS")
+    with pytest.raises(InvalidSettingError, match="timestamps of any other kind have no statistics"):
+        required_settings.configure(session)
+    with pytest.raises(InvalidSettingError, match="`TIMESTAMP_MILLIS`"):
+        warehouse.sql("create table t as select 1 as id")
+    assert not [path for path in tmp_path.glob("main/t/**/*") if path.is_file()]
