@@ -39,7 +39,7 @@ test: check $(SHARED) ## check, then all tests but the long ones, and a few of t
 
 test-long: $(SHARED) ## versions and the wheel, each in an environment of its own, and the tests marked long; LANE for one lane
 	@export $(WITH_JAVA); ended=0; \
-	$(if $(LANE),,$(BIN)/python -m pytest -m long || ended=1;) \
+	$(if $(LANE),,$(BIN)/python -m pytest -m long -n $(WORKERS) --dist loadscope --no-loadscope-reorder || ended=1;) \
 	$(BIN)/python -m tests.lanes --workers $(WORKERS) $(LANE) || ended=1; \
 	exit $$ended
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.files import write_files
 from tests.projects.__main__ import Built, main
 from tests.projects.cases import CASES, Case, Step
 from tests.projects.workplace import MissingError, Workplace
@@ -23,10 +24,7 @@ def workplace(tmp_path: Path) -> Workplace:
         "tools-repo/integration_tests/packages.yml": "packages: [{local: ../}]",
         "more/dbt_project.yml": "name: more_tools",
     }
-    for name, text in files.items():
-        file = tmp_path / "projects" / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+    write_files(tmp_path / "projects", files)
     return Workplace(tmp_path / "projects", tmp_path / "scratch")
 
 

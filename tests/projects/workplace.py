@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from tests.files import write_files
 from tests.projects.cases import Case
 
 ASKED = ("packages.yml", "dependencies.yml", "package-lock.yml")
@@ -65,9 +66,7 @@ class Workplace:
         merged = {**project, **{key: {**(project.get(key) or {}), **value} for key, value in case.config.items()}}
         (place / "dbt_project.yml").write_text(yaml.safe_dump(merged, sort_keys=False))
         files = {**case.files, "profiles.yml": yaml.safe_dump(_profile(project.get("profile", project["name"]), case))}
-        for name, text in files.items():
-            (place / name).parent.mkdir(parents=True, exist_ok=True)
-            (place / name).write_text(text)
+        write_files(place, files)
 
     def _asked_for(self, project: Path) -> Iterator[tuple[str, Path]]:
         """The packages that a project asks for, and those that these ask for: name -> folder."""

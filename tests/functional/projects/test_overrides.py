@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
+
+from tests.files import write_files
 
 PACKAGE = {
     "dbt_project.yml": "name: samples\nversion: '1.0'\nconfig-version: 2\nmacro-paths: [macros]\n",
@@ -69,10 +70,7 @@ class TestOverrides:
     @pytest.fixture(scope="class")
     def packages(self, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         folder = tmp_path_factory.mktemp("samples")
-        for name, text in PACKAGE.items():
-            file = Path(folder, name)
-            file.parent.mkdir(exist_ok=True)
-            file.write_text(text)
+        write_files(folder, PACKAGE)
         return {"packages": [{"local": str(folder)}]}
 
     @pytest.fixture(scope="class")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+
+from tests.files import write_files
 
 PROJECT = {
     "dbt_project.yml": "{name: shop, version: '1.0', profile: shop, models: {+materialized: table}}",
@@ -66,10 +67,7 @@ OF_THE_ENGINE = frozenset(
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """The modules that are loaded after commands that run no statement."""
     folder = tmp_path_factory.mktemp("shop")
-    for name, text in PROJECT.items():
-        file = Path(folder, name)
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(text)
+    write_files(folder, PROJECT)
     commands = [["parse"], ["parse", "--no-partial-parse"], ["ls"], ["ls", "--select", "source:*"], ["deps"], ["clean"]]
     command = [sys.executable, "-c", PROGRAM, json.dumps(commands)]
     run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=300)

@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
+from tests.files import write_files
+
 _LONG = "select id as k from range(10000000000000) where hash(id) % 10000 = 0"
 _APPENDED = f"""
 {{{{ config(materialized='incremental') }}}}
@@ -36,9 +38,7 @@ _PROJECT = {
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("interrupted")
-    for name, text in _PROJECT.items():
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text(text)
+    write_files(folder, _PROJECT)
     assert _dbt(folder, "run", "--select", "quick", "appended").wait(timeout=300) == 0
     return folder
 
