@@ -15,7 +15,7 @@ from dbt.adapters.silt.kept_spark.listing import KeptSpark, memory, running, sto
 _DESCRIPTION = """\
 Shows the Sparks of yours that stay between commands, as `keep_alive` in a profile has them do, and ends them.
 `status` shows each with its address, processes, memory, age, and the commands that use it, or for how long none has.
-`stop` ends all of them, or the one of that id, and waits until they are gone. One that commands use goes on, and the
+`stop` ends all of them, or the one of an id, and waits until they are gone. One that commands use goes on, and the
 exit code is 2; with --force it ends under them: their statements fail, and commit nothing."""
 _COLUMNS = ("id", "address", "project", "master", "Spark", "#process", "#Java", "#MiB", "#age", "#idle", "used by")
 _MIB = 1024**2
@@ -30,7 +30,7 @@ def add(subparsers: Subparsers) -> None:
         formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument("action", choices=("status", "stop"), help="what to do")
-    parser.add_argument("id", nargs="?", help="only the Spark whose id begins so")
+    parser.add_argument("--id", metavar="ID", help="only the Spark whose id begins so")
     parser.add_argument("--force", action="store_true", help="stop: end it although commands use it")
     parser.add_argument("--json", action="store_true", help="print one JSON value, for programs")
 

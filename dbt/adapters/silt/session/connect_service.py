@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import subprocess
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 SETTINGS: Mapping[str, str] = {
@@ -33,6 +31,7 @@ DEFAULTS: Mapping[str, str] = {
 TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 """The environment variable of Spark's Java in which it looks for the token: unlike a setting, no page shows it."""
 
+_IN_MEMORY = "InMemoryCatalog"
 _SERVICE = "org.apache.spark.sql.connect.service"
 
 
@@ -81,8 +80,9 @@ class ConnectService:
         shared = self._session._jsparkSession.sharedState()
         self._session.catalog.clearCache()
         shared.globalTempViewManager().clear()
-        with contextlib.suppress(Py4JError):  # a catalog of the user's own, which outlives any Spark
-            _forget_names(shared.externalCatalog().unwrapped())
+        catalog = shared.externalCatalog().unwrapped()
+        if catalog.getClass().getSimpleName() == _IN_MEMORY:  # another one outlives any Spark
+            _forget_names(catalog)
         self._jvm.java.lang.System.gc()
 
 

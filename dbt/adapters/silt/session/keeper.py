@@ -14,7 +14,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping
+import traceback
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from dbt.adapters.silt.session.connect_service import ConnectService
 from dbt.adapters.silt.session.spark import SessionSettings, open_session, stop_spark
 
 _STEP_SECONDS = 0.25
-_END_SECONDS = 20
+_END_SECONDS = 10
 
 
 class _Spark:
@@ -43,12 +44,21 @@ class _Spark:
         return self.java.poll() is None
 
     def close_sessions(self, user: str) -> None:
-        with contextlib.suppress(Py4JError, ConnectionError):  # a Java that is gone has none
+        with _logged():
             self._service.close_sessions(user)
 
     def tidy(self) -> None:
-        with contextlib.suppress(Py4JError, ConnectionError):
+        with _logged():
             self._service.tidy()
+
+
+@contextlib.contextmanager
+def _logged() -> Iterator[None]:
+    """Writes a failure to Spark's log: the watch goes on, and sees whether Java still lives."""
+    try:
+        yield
+    except (Py4JError, ConnectionError, EOFError):
+        traceback.print_exc()
 
 
 def main(arguments: list[str]) -> int:
@@ -123,6 +133,8 @@ def _end(folder: Path, reason: Reason, spark: _Spark) -> None:
     withdraw(folder)
     if reason is Reason.DIED:
         return
+    if reason is Reason.FORCED:  # Spark would wait for what runs
+        spark.java.kill()
     signal.signal(signal.SIGALRM, lambda *_: spark.java.kill())
     signal.alarm(_END_SECONDS)
     with contextlib.suppress(Exception):  # it is gone, then
