@@ -36,7 +36,7 @@ MACROS = DOCS.parent / "macros"
 
 PROFILE_GROUPS: Mapping[str, Sequence[str]] = {
     "Where the tables are": ("database", "schema", "warehouse", "databases"),
-    "Which Spark runs": ("master", "remote", "spark_conf", "python_functions", "external_paths"),
+    "Which Spark runs": ("master", "remote", "keep_alive", "spark_conf", "python_functions", "external_paths"),
     "How a run is continued": ("run_id", "resume"),
     "How commits meet other writers": ("isolation_level", "max_commit_attempts", "statement_attempts"),
     "What packages see": ("target_type",),

@@ -40,7 +40,7 @@ FLOORS = (
     ("engine/statements/execute",),
     ("engine/statements",),
     ("engine/warehouse",),
-    ("column", "records", "tools"),
+    ("column", "kept_spark", "records", "tools"),
     ("cli", "runs/logical_run"),
     ("runs",),
     ("credentials", "materializations/incremental", "materializations/external"),
@@ -64,7 +64,8 @@ STATEMENTS_WITH_SPARK = {
     )
 }
 PRIVATE_SPARK = ("_jvm", "_jdf", "_jsparkSession", "sparkContext")
-LOOK_BEHIND_SPARK = (f"{PACKAGE}.session.spark", f"{PACKAGE}.session.hadoop_defaults")
+LOOK_BEHIND_SPARK = tuple(f"{PACKAGE}.session.{name}" for name in ("spark", "hadoop_defaults", "connect_service"))
+BUILD_SESSIONS = (f"{PACKAGE}.session.spark", f"{PACKAGE}.session.kept_client")
 # Where an import inside a function is meant: the lazy Plugin, and packages that need not be installed.
 LAZY_IMPORTS = {PACKAGE: ("dbt.adapters.silt.impl",)}
 OPTIONAL_PACKAGES = ("obstore",)
@@ -136,7 +137,7 @@ def test_spark_is_known_only_where_it_runs(module: str) -> None:
     assert module in STATEMENTS_WITH_SPARK or not uses
 
 
-@pytest.mark.parametrize("module", [module for module in ours() if module != f"{PACKAGE}.session.spark"])
+@pytest.mark.parametrize("module", [module for module in ours() if module not in BUILD_SESSIONS])
 def test_only_the_session_builds_sessions(module: str) -> None:
     uses = [node.attr for node in ast.walk(tree(module)) if isinstance(node, ast.Attribute) and _is_session(node.value)]
     assert not {"builder", "newSession"} & set(uses)
@@ -211,7 +212,10 @@ except ImportError:
 
 
 def test_what_needs_neither_spark_nor_dbt_imports_without_them() -> None:
-    packages = [f"{PACKAGE}.{name}" for name in ("engine.kernel", "engine.catalog", "engine.sql", "cli", "records")]
+    packages = [
+        f"{PACKAGE}.{name}"
+        for name in ("engine.kernel", "engine.catalog", "engine.sql", "cli", "kept_spark", "records")
+    ]
     run = subprocess.run(
         [sys.executable, "-W", "error", "-c", IMPORT_BLOCKED, *packages],
         cwd=ROOT,

@@ -56,6 +56,8 @@ ERRORS = [
     "InvalidPropertyError",
     "InvalidSettingError",
     "InvalidStatementError",
+    "KeptSparkError",
+    "KeptSparkInUseError",
     "MetadataChangedError",
     "MissingLogVersionError",
     "MultipleSourceRowsError",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.contracts.connection import Credentials
@@ -17,7 +19,7 @@ from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records import locations
 from dbt.adapters.silt.runs.logical_run.missing_results import explain_missing_results
-from dbt.adapters.silt.runs.logical_run.resume import OFF, is_off, parse_resume
+from dbt.adapters.silt.runs.logical_run.resume import OFF, is_off, parse_duration, parse_resume
 from dbt.adapters.silt.runs.logical_run.run_id import run_id_text
 from dbt.adapters.silt.runs.target_type import show_target_type
 
@@ -48,6 +50,8 @@ class SiltCredentials(Credentials):
         resume: for how long ("2 hours") the same command continues its last run, if that did not finish; by default a
             killed run on a terminal for 12 hours, and nothing else; `off` is never.
         external_paths: whether tables may name files that are neither in their own folders nor in the warehouse.
+        keep_alive: for how long ("15 minutes") a Spark of this user's own stays for the next command after the last
+            one; only with a local `master`. By default Spark ends with the command.
     """
 
     database: str = locations.DATABASE
@@ -65,6 +69,7 @@ class SiltCredentials(Credentials):
     python_functions: bool = False
     target_type: str | None = None
     external_paths: bool = False
+    keep_alive: str | None = None
 
     def __post_init__(self) -> None:
         check_names(self)
@@ -82,6 +87,7 @@ class SiltCredentials(Credentials):
         if is_off(self.resume):
             self.resume = OFF
         parse_resume(self.resume)
+        check_keep_alive(self)
         # Not where the adapter starts: `dbt retry` reads its results, and refuses, before it makes an adapter. Of this
         # package, nothing but the profile runs before that.
         explain_missing_results()
@@ -96,6 +102,11 @@ class SiltCredentials(Credentials):
             escaped_string_literals=given.get("spark.sql.parser.escapedStringLiterals") == "true",
             consecutive_string_literals=given.get("spark.sql.legacy.consecutiveStringLiterals.enabled") == "true",
         )
+
+    @property
+    def stays(self) -> timedelta | None:
+        """For how long Spark stays after the last command; None where it ends with its command."""
+        return None if not self.keep_alive or is_off(self.keep_alive) else parse_duration(self.keep_alive, "keep_alive")
 
     @property
     def type(self) -> str:
@@ -122,6 +133,7 @@ class SiltCredentials(Credentials):
             "python_functions",
             "target_type",
             "external_paths",
+            "keep_alive",
         )
 
     def connection_info(self, *, with_aliases: bool = False) -> Iterable[tuple[str, Any]]:
@@ -148,7 +160,7 @@ class SiltCredentials(Credentials):
 
 
 def _run_fields_as_text(data: Mapping[str, Any]) -> dict[str, Any]:
-    """A profile whose `run_id` may be a number or a date as YAML reads it, and whose `resume` may be `off`.
+    """A profile whose `run_id` may be a number or a date as YAML reads it, and whose lengths of time may be `off`.
 
     Raises:
         ValidationError: the run id is none.
@@ -159,9 +171,9 @@ def _run_fields_as_text(data: Mapping[str, Any]) -> dict[str, Any]:
             fields_["run_id"] = run_id_text(fields_["run_id"], "`run_id`") or None
     except InvalidSettingError as error:
         raise ValidationError(str(error)) from error
-    if "resume" in fields_:
-        given = fields_["resume"]
-        fields_["resume"] = OFF if given is False else str(given or "").strip() or None
+    for name in {"resume", "keep_alive"} & set(fields_):
+        given = fields_[name]
+        fields_[name] = OFF if given is False else str(given or "").strip() or None
     return fields_
 
 
@@ -198,6 +210,27 @@ def check_names(credentials: SiltCredentials) -> None:
             raise ValidationError(f"`databases` names `{name}` twice: names are case-insensitive")
     if own in databases:
         raise ValidationError(f"`databases` names `{own}` again, which is the profile's own `database`")
+
+
+def check_keep_alive(credentials: SiltCredentials) -> None:
+    """Raise ValidationError if a Spark is to stay that this machine does not start, or not as it has to be."""
+    if credentials.stays is None:
+        return
+    if credentials.remote:
+        raise ValidationError("`keep_alive` is for a Spark that dbt starts, and a server of `remote` stays by itself")
+    if not _LOCAL_MASTER.fullmatch(credentials.master or ""):
+        raise ValidationError(f"`keep_alive` is for a Spark on this machine, `local[*]`, not on `{credentials.master}`")
+    if credentials.stays < timedelta(seconds=1):
+        raise ValidationError("`keep_alive` is at least 1 second, or `off`")
+    given = next((name for name in credentials.spark_conf if name.startswith(_OF_KEPT_SPARK)), None)
+    if given is not None:
+        raise ValidationError(
+            f"`spark_conf` cannot set {given} where `keep_alive` is set: it is not for others to choose"
+        )
+
+
+_LOCAL_MASTER = re.compile(r"local(\[[^\]]*\])?")
+_OF_KEPT_SPARK = ("spark.connect.grpc.binding.", "spark.connect.authenticate.", "spark.connect.grpc.port.")
 
 
 def isolation_level(text: str) -> str:

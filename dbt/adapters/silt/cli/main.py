@@ -15,7 +15,7 @@ from dbt.adapters.silt.engine.kernel.errors import NotATableError, SiltError, Ta
 if TYPE_CHECKING:
     from dbt.adapters.silt.cli.options import Subcommand
 
-SUBCOMMANDS: Final = ("runs", "run", "history", "show", "check", "rollback")
+SUBCOMMANDS: Final = ("runs", "run", "history", "show", "check", "rollback", "session")
 """The subcommands in the order of the help, each a module of this package; only the one that runs is loaded."""
 
 PROBLEMS_FOUND, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -69,7 +69,7 @@ def parser_of(names: Iterable[str]) -> ArgumentParser:
     """Returns the parser of a command line that has these subcommands."""
     parser = ArgumentParser(
         prog="silt",
-        description="Shows the runs and the tables of a warehouse of dbt-silt; undoes a run.",
+        description="Shows the runs and the tables of a warehouse of dbt-silt; undoes a run; ends a Spark that stays.",
     )
     parser.add_argument("--version", action="version", version=f"silt {version}")
     subparsers = parser.add_subparsers(title="subcommands", metavar="SUBCOMMAND", dest="subcommand", required=True)

@@ -75,7 +75,7 @@ class Environment:
                 self._warehouse = self._open_warehouse(session)
                 pool.release(session)
                 self._pool = pool
-                if not self._credentials.remote:
+                if not self._credentials.remote and not self._credentials.keep_alive:  # the keeper makes its own
                     class_archive.make_after_this_process()
             return self._pool
 
@@ -84,7 +84,7 @@ class Environment:
         conf = {name: str(value) for name, value in given.spark_conf.items()}
         if given.remote or not given.master:  # a profile without `remote` has a `master`
             return SessionSettings(remote=given.remote, spark_conf=conf)
-        return SessionSettings(master=given.master, spark_conf=conf)
+        return SessionSettings(master=given.master, spark_conf=conf, keep_alive=given.stays)
 
     def _open_warehouse(self, session: SparkSession) -> Warehouse:
         given = self._credentials

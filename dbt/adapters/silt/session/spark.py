@@ -1,4 +1,4 @@
-"""Creates the process's SparkSession: embedded, on a cluster's master, or from a Spark Connect server.
+"""Creates the process's SparkSession: embedded, kept, on a cluster's master, or from a server.
 
 A process has one Spark. It is started by the first session that is asked for, quietly and with nothing left in the
 working directory; a Spark that the program itself has started is used as it is. Every connection gets a session of its
@@ -19,6 +19,7 @@ import threading
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
@@ -33,7 +34,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.silt.engine.commands.spark import required_settings
 from dbt.adapters.silt.engine.commands.spark.shown_settings import address, setting
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
-from dbt.adapters.silt.session import hadoop_defaults, temporary
+from dbt.adapters.silt.session import hadoop_defaults, kept, temporary
 from dbt.adapters.silt.session.java import archive_path, default_memory, driver_options, find_java
 
 # In every command, and no user of this package can act on it: what is done with pandas here is tested with pandas 3.
@@ -48,11 +49,14 @@ class SessionSettings:
         master: where an embedded driver runs its tasks: `local[*]`, `spark://host:port`, `yarn` ...
         remote: a Spark Connect server, `sc://host:port`; then `master` is not used.
         spark_conf: the user's Spark settings; they win over the defaults here, not over what correctness rests on.
+        keep_alive: for how long a Spark of its own, on `master`, stays after the last process that used it; None: the
+            Spark is this process's, and ends with it.
     """
 
     master: str = "local[*]"
     remote: str | None = None
     spark_conf: Mapping[str, object] = field(default_factory=dict)
+    keep_alive: timedelta | None = None
 
 
 def open_session(settings: SessionSettings) -> SparkSession:
@@ -65,6 +69,8 @@ def open_session(settings: SessionSettings) -> SparkSession:
     """
     required_settings.check({name: str(value) for name, value in settings.spark_conf.items()})
     _silence_query_contexts()
+    if settings.keep_alive is not None:
+        return _kept(settings, settings.keep_alive)
     with _lock:
         session = _connect(settings.remote) if settings.remote else _embedded(settings).newSession()
         if _running is None or _running.settings != settings:
@@ -93,7 +99,7 @@ class SessionPool:
 
     def release(self, session: SparkSession) -> None:
         """Takes a session back: it is not used again, and a server closes it."""
-        if self._settings.remote is not None:
+        if self._settings.remote is not None or self._settings.keep_alive is not None:
             with contextlib.suppress(PySparkException):  # the server ends idle sessions by itself
                 session.stop()
 
@@ -260,14 +266,24 @@ _CONNECT_PORT = 15002
 _CONNECT_SECONDS = 10
 
 
-def _connect(remote: str) -> SparkSession:
-    _check_reachable(remote)
+def _kept(settings: SessionSettings, keep_alive: timedelta) -> SparkSession:
+    """A session of the Spark that stays. It needs no settings: an embedded Spark was started with them."""
+    _check_connect_packages()
+    return kept.session(settings.master, _as_strings(settings.spark_conf), keep_alive.total_seconds())
+
+
+def _check_connect_packages() -> None:
     missing = [package for package in _CONNECT_PACKAGES if not _is_installed(package)]
     if missing:
         raise SparkUnavailableError(
             f"Spark Connect needs Python packages that are not installed ({', '.join(missing)})",
             remedy="Run `pip install 'dbt-silt[connect]'`",
         )
+
+
+def _connect(remote: str) -> SparkSession:
+    _check_reachable(remote)
+    _check_connect_packages()
     try:
         session = SparkSession.builder.remote(remote).create()
         session.version  # noqa: B018 -- the first call that reaches the server

@@ -87,7 +87,7 @@ class TestResume:
     ],
 )
 def test_durations_are_written_in_words(text: str, length: timedelta) -> None:
-    assert parse_duration(text) == length
+    assert parse_duration(text, "resume") == length
 
 
 def test_what_is_no_duration_is_refused_with_what_is_one() -> None:

@@ -54,6 +54,8 @@
             ReadOnlyStorageError
         SparkUnavailableError
           SparkEndedError
+          KeptSparkError
+          KeptSparkInUseError
         SparkFailedError
         InvalidSettingError
         ExternalPathError
@@ -483,6 +485,20 @@ class SparkEndedError(SparkUnavailableError):
         "Give Spark more memory (`spark.driver.memory` in the profile's `spark_conf`) or let fewer `threads` share it, "
         "then run it again"
     )
+
+
+class KeptSparkError(SparkUnavailableError):
+    """The Spark that stays between commands cannot be used."""
+
+    code = "SILT_KEPT_SPARK"
+    remedy = "Run `silt session stop --force`, then run it again"
+
+
+class KeptSparkInUseError(SparkUnavailableError):
+    """A Spark that commands use was asked to end."""
+
+    code = "SILT_KEPT_SPARK_IN_USE"
+    remedy = "Wait until they have ended, or end it under them: `silt session stop --force`"
 
 
 class SparkFailedError(UnavailableError):

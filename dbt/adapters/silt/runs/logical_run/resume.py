@@ -92,19 +92,22 @@ def parse_resume(field: str | None) -> timedelta | None:
     Raises:
         ValidationError: it is no length of time.
     """
-    return None if not field or is_off(field) else parse_duration(field)
+    return None if not field or is_off(field) else parse_duration(field, "resume")
 
 
-def parse_duration(text: str) -> timedelta:
+def parse_duration(text: str, name: str) -> timedelta:
     """The length of time that "90 minutes", "2 hours" or "1 day" means.
+
+    Args:
+        name: of the profile's field.
 
     Raises:
         ValidationError: the text is no such length of time.
     """
     found = _DURATION.fullmatch(str(text))
     if not found:
-        raise ValidationError(f"`resume` is a length of time such as `2 hours` or `30 minutes`, or `off`, not `{text}`")
+        raise ValidationError(f"`{name}` is a length of time such as `2 hours` or `30 minutes`, or `off`, not `{text}`")
     try:
         return timedelta(seconds=int(found[1]) * _UNITS[found[2].lower()])
     except OverflowError as error:
-        raise ValidationError(f"`resume` is too long: `{text}`") from error
+        raise ValidationError(f"`{name}` is too long: `{text}`") from error

@@ -1,10 +1,11 @@
-"""Finds out whether the Java process of an embedded Spark has ended, how, and what to do about it."""
+"""Finds out whether the Java process of this process's Spark has ended, how, and what to do about it."""
 
 from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from pyspark import SparkContext
@@ -23,6 +24,31 @@ _SIGNAL_CODES: Final = 128
 """What Java adds to the number of a signal at which it ends in order."""
 
 
+@dataclass(frozen=True)
+class End:
+    """How a Spark that is not this process's child ended.
+
+    Attributes:
+        code: the exit code of its Java; None where nobody saw it end.
+        reason: why it was ended on purpose; None where it was not.
+    """
+
+    code: int | None = None
+    reason: str | None = None
+
+
+_told: list[Callable[[], End | None]] = []
+
+
+def tell_end(ask: Callable[[], End | None]) -> None:
+    """Has this module ask there, from now on, how a Spark that is not this process's child has ended.
+
+    Args:
+        ask: gives None as long as it lives.
+    """
+    _told[:] = [ask]
+
+
 def ended(is_silent: bool, table: str | None = None, version: int | None = None) -> SparkEndedError | None:
     """The error that says how the process ended; None where it runs, or is not of this process.
 
@@ -31,7 +57,7 @@ def ended(is_silent: bool, table: str | None = None, version: int | None = None)
     """
     process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
     if process is None:
-        return None
+        return _ended_elsewhere(table, version)
     try:
         code = process.wait(_SETTLING_SECONDS if is_silent else 0)
     except subprocess.TimeoutExpired:
@@ -39,6 +65,18 @@ def ended(is_silent: bool, table: str | None = None, version: int | None = None)
     how, remedy = _explained(code)
     return SparkEndedError(
         f"Spark's Java process {how}", remedy=remedy, table=table, version=version, details={"code": code}
+    )
+
+
+def _ended_elsewhere(table: str | None, version: int | None) -> SparkEndedError | None:
+    end = _told[0]() if _told else None
+    if end is None:
+        return None
+    how, remedy = _explained(end.code) if end.code is not None else ("ended", None)
+    if end.reason is not None:
+        how, remedy = f"was ended: {end.reason}", "Run it again: it starts another"
+    return SparkEndedError(
+        f"Spark's Java process {how}", remedy=remedy, table=table, version=version, details={"code": end.code}
     )
 
 

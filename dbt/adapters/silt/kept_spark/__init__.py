@@ -1,0 +1,1 @@
+"""Finds, starts and ends the Spark that stays between commands, by files and locks; without Spark and without dbt."""

@@ -1,0 +1,125 @@
+"""Looks at the kept Sparks of this user, and ends them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbt.adapters.silt.engine.kernel.errors import KeptSparkError, KeptSparkInUseError
+from dbt.adapters.silt.kept_spark import finding, private_files, surroundings, uses
+from dbt.adapters.silt.kept_spark.locks import is_held
+from dbt.adapters.silt.kept_spark.record import Record
+from dbt.adapters.silt.kept_spark.uses import Use
+from dbt.adapters.silt.kept_spark.watch import ALIVE, IDLE, STOP
+
+_WAIT_SECONDS = 0.05
+_PATIENCE_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class KeptSpark:
+    """A kept Spark that runs.
+
+    Attributes:
+        folder: its own.
+        users: the commands that use it now.
+        idle_since: when the last one ended, in seconds since 1970; None while it is used.
+    """
+
+    folder: Path
+    record: Record
+    users: tuple[Use, ...]
+    idle_since: float | None
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+
+def running(base: Path | None = None) -> Iterator[KeptSpark]:
+    """The kept Sparks of this user on this machine, the oldest first.
+
+    Args:
+        base: the folder that they are in; by default this user's.
+
+    Raises:
+        KeptSparkError: a file is not this user's alone.
+    """
+    base = base or private_files.base_folder()
+    if not base.is_dir():
+        return
+    private_files.private_folder(base)
+    here = surroundings.machine()
+    known = ((folder, finding.running(folder)) for folder in base.iterdir() if folder.is_dir())
+    found = [(folder, record) for folder, record in known if record is not None and record.machine == here]
+    for folder, record in sorted(found, key=lambda each: each[1].started):
+        live = [each.use for each in uses.found(folder) if each.is_live and each.use is not None]
+        yield KeptSpark(folder, record, tuple(live), _idle_since(folder))
+
+
+def memory(spark: KeptSpark) -> int | None:
+    """The bytes of memory that its two processes take; None where the system does not say."""
+    processes = ",".join(str(pid) for pid in (spark.record.java, spark.record.keeper))
+    with contextlib.suppress(OSError, ValueError):
+        answer = subprocess.run(["ps", "-o", "rss=", "-p", processes], capture_output=True, text=True, check=False)
+        return sum(int(line) for line in answer.stdout.split()) * 1024 or None
+    return None
+
+
+def stop(spark: KeptSpark, *, force: bool = False) -> None:
+    """Ends a kept Spark, and waits until it is gone.
+
+    Args:
+        force: whether also under the commands that use it; their statements fail, and commit nothing.
+
+    Raises:
+        KeptSparkInUseError: commands use it; it goes on.
+        KeptSparkError: it does not end.
+    """
+    if spark.users and not force:
+        raise _in_use(spark)
+    request = spark.folder / STOP
+    private_files.write(request, b"force" if force else b"idle")
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while _is_there(spark):
+        if not force and not request.exists() and finding.running(spark.folder) == spark.record:
+            raise _in_use(spark)
+        if time.monotonic() > deadline:
+            _kill(spark, force)
+            deadline += _PATIENCE_SECONDS
+            force = True
+        time.sleep(_WAIT_SECONDS)
+
+
+def _is_there(spark: KeptSpark) -> bool:
+    """Whether that very Spark lives: another may be in its place already."""
+    return is_held(spark.folder / ALIVE) and finding.running(spark.folder) in (spark.record, None)
+
+
+def _kill(spark: KeptSpark, force: bool) -> None:
+    """Kills a keeper that does not obey; Java ends with it."""
+    answer = subprocess.run(
+        ["ps", "-ww", "-o", "args=", "-p", str(spark.record.keeper)], capture_output=True, text=True, check=False
+    )
+    if not force or str(spark.folder) not in answer.stdout:
+        raise KeptSparkError(f"the Spark {spark.name} does not end", remedy="Try again with `--force`")
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(spark.record.keeper, signal.SIGKILL)
+
+
+def _in_use(spark: KeptSpark) -> KeptSparkInUseError:
+    names = ", ".join(f"{use.command} (process {use.pid})" for use in spark.users) or "a command that just began"
+    return KeptSparkInUseError(f"the Spark {spark.name} is used by {names}")
+
+
+def _idle_since(folder: Path) -> float | None:
+    try:
+        return (folder / IDLE).stat().st_mtime
+    except FileNotFoundError:
+        return None

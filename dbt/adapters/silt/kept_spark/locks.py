@@ -1,0 +1,92 @@
+"""Locks of files: the system releases them however their process ends, and process ids are used again."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+from pathlib import Path
+
+from dbt.adapters.silt.engine.kernel.errors import KeptSparkError
+
+_FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+class Lock:
+    """A lock that is held, as long as this object is not released and its process lives.
+
+    Attributes:
+        descriptor: of the open file; a process that inherits it holds the lock, too.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    def release(self) -> None:
+        """Gives the lock back; the second time does nothing."""
+        descriptor, self.descriptor = self.descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+def acquire(path: Path, *, shared: bool = False, wait: bool = True) -> Lock | None:
+    """Locks a file, which is made if it is not there.
+
+    Args:
+        shared: whether others may hold it shared, too.
+        wait: whether to wait for it; without, None where somebody else holds it.
+
+    Raises:
+        KeptSparkError: the file or its file system cannot be locked.
+    """
+    operation = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB)
+    while True:
+        lock = Lock(_open(path, os.O_CREAT))
+        try:
+            fcntl.flock(lock.descriptor, operation)
+        except OSError as error:
+            lock.release()
+            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                return None
+            raise _unlockable(path, error) from error
+        if _is_still_there(path, lock.descriptor):
+            return lock
+        lock.release()  # somebody deleted the file before it was locked
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process holds the file's lock for itself alone."""
+    try:
+        descriptor = _open(path)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _open(path: Path, flags: int = 0) -> int:
+    try:
+        return os.open(path, _FLAGS | flags, 0o600)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise _unlockable(path, error) from error
+
+
+def _is_still_there(path: Path, descriptor: int) -> bool:
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    return False
+
+
+def _unlockable(path: Path, error: OSError) -> KeptSparkError:
+    return KeptSparkError(
+        f"{path} cannot be locked ({error.strerror})",
+        remedy="Let XDG_CACHE_HOME name a folder of yours on a local disk, or remove `keep_alive` from the profile",
+    )

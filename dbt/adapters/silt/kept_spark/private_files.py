@@ -1,0 +1,82 @@
+"""Folders and files that are this user's alone: a server's token is in them."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from dbt.adapters.silt.engine.kernel.errors import KeptSparkError
+
+_OTHERS = 0o077
+
+
+def base_folder() -> Path:
+    """The folder of all kept Sparks of this user.
+
+    Not in XDG_RUNTIME_DIR: a scheduler's commands have none, and it goes when the user's last login ends.
+    """
+    named = os.environ.get("XDG_CACHE_HOME", "")
+    cache = Path(named) if os.path.isabs(named) else Path.home() / ".cache"
+    return cache / "dbt-silt" / "spark"
+
+
+def private_folder(folder: Path) -> Path:
+    """Makes the folder if it is not there; nobody else may look into it.
+
+    Raises:
+        KeptSparkError: it cannot be made, or it is another user's.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and found.st_mode & _OTHERS:
+            folder.chmod(0o700)
+    except OSError as error:
+        raise KeptSparkError(
+            f"the folder {folder} of the Spark that stays cannot be used ({error.strerror})",
+            remedy="Let XDG_CACHE_HOME name a folder of yours, or remove `keep_alive` from the profile",
+        ) from error
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        raise _foreign(folder)
+    return folder
+
+
+def write(path: Path, content: bytes) -> None:
+    """Puts a file in place as a whole; only this user can read it."""
+    descriptor, unfinished = tempfile.mkstemp(dir=path.parent, prefix=".")  # of mode 0600
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        os.replace(unfinished, path)
+    except BaseException:
+        os.unlink(unfinished)
+        raise
+
+
+def read(path: Path) -> bytes | None:
+    """The file's content; None where it is not there.
+
+    Raises:
+        KeptSparkError: it is another user's, or others may read or write it.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _foreign(path) from error
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & _OTHERS:
+            raise _foreign(path)
+        return file.read()
+
+
+def _foreign(path: Path) -> KeptSparkError:
+    return KeptSparkError(
+        f"{path} is not a file of this user alone",
+        remedy="Find out who made it, and delete it; or let XDG_CACHE_HOME name a folder of yours",
+    )

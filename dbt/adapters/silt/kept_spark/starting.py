@@ -1,0 +1,109 @@
+"""Starts the keeper of a Spark: a process of its own, which outlives the command that needed it first."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from dbt.adapters.silt.engine.kernel.errors import KeptSparkError, SparkUnavailableError
+from dbt.adapters.silt.kept_spark import surroundings, uses
+from dbt.adapters.silt.kept_spark.finding import Start
+from dbt.adapters.silt.kept_spark.locks import Lock, is_held
+from dbt.adapters.silt.kept_spark.watch import ALIVE, LOG
+
+READY, LIVING = 3, 4
+"""The descriptors by which the keeper says that it is ready, and holds the lock that says that it lives."""
+
+_KEEPER = "dbt.adapters.silt.session.keeper"
+_HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGPIPE, signal.SIGCHLD)
+_SECONDS_UNUSED = 14 * 86400
+
+
+def keeper_of(settings: Mapping[str, object]) -> Start:
+    """A starter of keepers.
+
+    Args:
+        settings: what the keeper reads; never on a command line, as they may hold secrets.
+    """
+    return lambda folder, alive: _start(settings, folder, alive)
+
+
+def _start(settings: Mapping[str, object], folder: Path, alive: Lock) -> None:
+    sweep(folder.parent)
+    answers, ready = os.pipe()
+    given, gives = os.pipe()
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+    log = os.open(folder / LOG, flags, 0o600)
+    try:
+        _spawn(folder, {0: given, 1: log, 2: log, READY: ready, LIVING: alive.descriptor})
+    finally:
+        for descriptor in (given, log, ready):
+            os.close(descriptor)
+    with contextlib.suppress(BrokenPipeError), os.fdopen(gives, "wb") as file:
+        file.write(json.dumps(settings).encode())
+    with os.fdopen(answers, "rb") as file:
+        answer = file.read()  # until it is ready, or gone
+    if answer:
+        raise_problem(json.loads(answer), folder)
+
+
+def _spawn(folder: Path, descriptors: Mapping[int, int]) -> None:
+    """Starts the process, in a session of its own: what happens to the terminal is not for it."""
+    above = len(descriptors)  # one descriptor must not be overwritten before it is copied
+    copies = {number: fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, above) for number, each in descriptors.items()}
+    try:
+        os.posix_spawn(
+            sys.executable,
+            [sys.executable, "-m", _KEEPER, str(folder)],
+            surroundings.environment_of_server(),
+            file_actions=[(os.POSIX_SPAWN_DUP2, copy, number) for number, copy in copies.items()],
+            setsid=True,
+            setsigmask=(),
+            setsigdef=_HANDLED,
+        )
+    finally:
+        for copy in copies.values():
+            os.close(copy)
+
+
+def answer(problem: BaseException | None) -> None:
+    """Says, in the keeper, that Spark can be used, or why it did not start."""
+    with os.fdopen(READY, "wb") as file:
+        said = {"ready": problem is None, "problem": getattr(problem, "problem", None) or repr(problem)}
+        file.write(json.dumps({**said, "remedy": getattr(problem, "action", None)}).encode())
+
+
+def raise_problem(answered: Mapping[str, object], folder: Path) -> None:
+    """Passes where Spark can be used.
+
+    Raises:
+        SparkUnavailableError: it did not start.
+    """
+    if not answered["ready"]:
+        log = folder / LOG
+        remedy = answered["remedy"] or f"Check `master` and `spark_conf` in the profile; {log} says more"
+        raise SparkUnavailableError(str(answered["problem"]), remedy=str(remedy), details={"log": str(log)})
+
+
+def sweep(base: Path) -> None:
+    """Deletes the folders that no command has used for weeks."""
+    oldest = time.time() - _SECONDS_UNUSED
+    for folder in base.iterdir():
+        with contextlib.suppress(OSError, KeptSparkError):
+            if folder.stat().st_mtime < oldest and not is_held(folder / ALIVE):
+                _delete_unused(folder)
+
+
+def _delete_unused(folder: Path) -> None:
+    gate = uses.close_gate(folder)
+    if gate is not None:
+        shutil.rmtree(folder, ignore_errors=True)
+        gate.release()

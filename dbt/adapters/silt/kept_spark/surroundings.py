@@ -1,0 +1,102 @@
+"""What of a process the Spark that it starts takes on: a command with other surroundings needs another Spark."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from importlib import metadata
+from pathlib import Path
+
+from dbt.adapters.silt.__version__ import version
+
+_NAMES = (
+    "HOME JAVA_HOME JAVA_TOOL_OPTIONS JDK_JAVA_OPTIONS _JAVA_OPTIONS LANG LD_LIBRARY_PATH PYTHONHASHSEED PYTHONHOME "
+    "PYTHONPATH TMPDIR TZ HTTP_PROXY HTTPS_PROXY NO_PROXY"
+).split()
+_PREFIXES = ("AWS_", "AZURE_", "GOOGLE_", "HADOOP_", "HIVE_", "KRB5", "LC_", "PYARROW_", "PYSPARK_", "SPARK_", "YARN_")
+_OF_CONNECT = ("SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_API_MODE", "SPARK_CONNECT_")
+"""They say which Spark a client uses; a command sets some of them itself once it is connected."""
+
+_SECRETS = ("DBT_ENV_SECRET", "DBT_ENGINE_ENV_SECRET")
+
+
+def name_of(settings: Mapping[str, object], surroundings: Mapping[str, object]) -> str:
+    """The name of the Spark for these settings in these surroundings: a hash, from which neither can be read."""
+    text = json.dumps([settings, surroundings], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def surroundings(environment: Mapping[str, str] | None = None) -> dict[str, object]:
+    """What this process would hand on to a Spark that it starts.
+
+    Args:
+        environment: its variables; by default those that it has.
+    """
+    variables = os.environ if environment is None else environment
+    return {
+        "environment": {name: variables[name] for name in sorted(variables) if _counts(name)},
+        "folder": os.getcwd(),
+        "java": _java(variables),
+        "machine": machine(),
+        "package": version,
+        "pyspark": metadata.version("pyspark"),
+        "python": [sys.executable, sys.prefix, platform.python_version()],
+        "time zone": os.path.realpath("/etc/localtime"),
+        "umask": _umask(),
+        "user": os.geteuid(),
+    }
+
+
+def machine() -> str:
+    """Names this running system, and the container in it: homes are shared, ports and process ids are not."""
+    namespaces = [_text(os.readlink, f"/proc/self/ns/{name}") for name in ("net", "mnt", "pid")]
+    system = _text(_content, "/proc/sys/kernel/random/boot_id") or socket.gethostname()
+    return hashlib.sha256("|".join([system, *namespaces]).encode()).hexdigest()[:16]
+
+
+def environment_of_server() -> dict[str, str]:
+    """The environment for a server that this process starts: without dbt's secrets and what only clients read."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(_OF_CONNECT) and not name.startswith(_SECRETS)
+    }
+
+
+def _counts(name: str) -> bool:
+    if name.startswith(_OF_CONNECT):
+        return False
+    return name.upper() in _NAMES or name.startswith(_PREFIXES)
+
+
+def _java(variables: Mapping[str, str]) -> list[object]:
+    """The Java that Spark would start, and when it was installed; empty where there is none."""
+    home = variables.get("JAVA_HOME")
+    path = shutil.which("java", path=str(Path(home) / "bin") if home else variables.get("PATH"))
+    if path is None:
+        return []
+    real = os.path.realpath(path)
+    return [real, os.stat(real).st_mtime_ns]
+
+
+def _umask() -> str:
+    """The modes that new files do not get; Python itself can ask only by changing them, for all threads."""
+    status = _text(_content, "/proc/self/status")
+    return next((line.split()[1] for line in status.splitlines() if line.startswith("Umask:")), "")
+
+
+def _content(path: str) -> str:
+    return Path(path).read_text(encoding="utf-8")
+
+
+def _text(read: Callable[[str], str], path: str) -> str:
+    try:
+        return read(path)
+    except OSError:
+        return ""  # a system that has no such file

@@ -1,0 +1,103 @@
+"""Lets Spark Connect's clients use the Spark of this process, and cleans up after them."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+SETTINGS: Mapping[str, str] = {
+    "spark.connect.grpc.binding.address": "127.0.0.1",
+    "spark.connect.grpc.binding.port": "0",
+    # Whose process lives may come back to a session, after a night of a machine asleep, too; the others are closed.
+    "spark.connect.session.manager.defaultSessionTimeout": "-1",
+    "spark.connect.execute.manager.detachedTimeout": "30d",
+}
+"""What the service is started with, whatever the user sets."""
+
+DEFAULTS: Mapping[str, str] = {
+    # What Spark remembers of work that is done: it would grow for hundreds of runs.
+    "spark.connect.execute.manager.abandonedTombstonesSize": "100",
+    "spark.sql.connect.ui.retainedSessions": "20",
+    "spark.sql.connect.ui.retainedStatements": "20",
+    "spark.sql.ui.retainedExecutions": "20",
+    "spark.ui.retainedJobs": "100",
+    "spark.ui.retainedStages": "100",
+    "spark.ui.retainedTasks": "1000",
+}
+
+TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
+"""The environment variable of Spark's Java in which it looks for the token: unlike a setting, no page shows it."""
+
+_IN_MEMORY = "InMemoryCatalog"
+_SERVICE = "org.apache.spark.sql.connect.service"
+
+
+class ConnectService:
+    """The service in this process's Spark.
+
+    Args:
+        session: a session of an embedded Spark that was started with `SETTINGS`.
+
+    Attributes:
+        java: Spark's own process.
+        master: where its tasks run.
+    """
+
+    def __init__(self, session: SparkSession) -> None:
+        context = session.sparkContext
+        assert context._jvm is not None
+        self._session = session
+        self._jvm: Any = context._jvm
+        gateway: Any = context._gateway
+        self.java: subprocess.Popen[bytes] = gateway.proc
+        self.master = context.master
+        self._service: Any = getattr(getattr(self._jvm, f"{_SERVICE}.SparkConnectService$"), "MODULE$")
+        self._service.start(context._jsc.sc())
+
+    @property
+    def port(self) -> int:
+        return int(self._service.localPort())
+
+    def close_sessions(self, user: str) -> None:
+        """Closes the sessions of a user id: what they run is cancelled, and what they hold is given up."""
+        manager = self._service.sessionManager()
+        key_of = getattr(self._jvm, f"{_SERVICE}.SessionKey")
+        for each in _elements(manager.listActiveSessions()):
+            if each.userId() == user:
+                manager.closeSession(key_of(user, each.sessionId()), False)
+
+    def count_sessions(self) -> int:
+        return int(self._service.sessionManager().listActiveSessions().size())
+
+    def tidy(self) -> None:
+        """Forgets what sessions share: kept rows, global views, and what a program made in Spark's own catalog.
+
+        No session may be open.
+        """
+        shared = self._session._jsparkSession.sharedState()
+        self._session.catalog.clearCache()
+        shared.globalTempViewManager().clear()
+        catalog = shared.externalCatalog().unwrapped()
+        if catalog.getClass().getSimpleName() == _IN_MEMORY:  # another one outlives any Spark
+            _forget_names(catalog)
+        self._jvm.java.lang.System.gc()
+
+
+def _elements(sequence: Any) -> Iterator[Any]:
+    """The elements of one of Scala's sequences."""
+    yield from (sequence.apply(index) for index in range(sequence.size()))
+
+
+def _forget_names(catalog: Any) -> None:
+    """Forgets the databases, tables and functions of Spark's in-memory catalog; no file is touched."""
+    field = catalog.getClass().getDeclaredField("catalog")
+    field.setAccessible(True)
+    databases = field.get(catalog)
+    default = databases.apply("default")
+    default.tables().clear()
+    default.functions().clear()
+    databases.clear()
+    databases.update("default", default)

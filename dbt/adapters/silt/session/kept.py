@@ -1,0 +1,82 @@
+"""Gives sessions of the Spark that stays between commands, which is started where it does not run."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.engine.commands.spark import java_process
+from dbt.adapters.silt.engine.commands.spark.java_process import End
+from dbt.adapters.silt.kept_spark import finding, private_files, starting, surroundings
+from dbt.adapters.silt.kept_spark.finding import Attached
+from dbt.adapters.silt.kept_spark.uses import Use
+from dbt.adapters.silt.kept_spark.watch import Reason, how_it_ended
+
+CLIENT = "dbt.adapters.silt.session.kept_client"
+"""The module that connects. A process that forks may import it before; what it does is for after the fork."""
+
+_attached: dict[Path, Attached] = {}
+_lock = threading.Lock()
+
+
+def session(master: str, spark_conf: Mapping[str, str], keep_alive: float) -> SparkSession:
+    """A new session of the Spark with these settings; the first attaches this process to it, for as long as it lives.
+
+    Args:
+        keep_alive: for how many seconds Spark stays after the last process that used it.
+
+    Raises:
+        SparkUnavailableError: it cannot be started or reached.
+    """
+    attached = attach(master, spark_conf, keep_alive)
+    connected: SparkSession = importlib.import_module(CLIENT).connect(attached)
+    return connected
+
+
+def attach(master: str, spark_conf: Mapping[str, str], keep_alive: float) -> Attached:
+    """Attaches this process to the Spark with these settings; raises as `session` does."""
+    settings: dict[str, object] = {"master": master, "spark_conf": dict(spark_conf)}
+    base = private_files.private_folder(private_files.base_folder())
+    folder = base / surroundings.name_of(settings, surroundings.surroundings())
+    with _lock:
+        known = _attached.get(folder)
+        if known is not None and known.is_alive():
+            return known
+        use = Use(os.getpid(), _command(), keep_alive, time.time())
+        _attached[folder] = finding.attach(folder, use, starting.keeper_of({**settings, "keep_alive": keep_alive}))
+        if known is not None:
+            known.lease.release()
+        java_process.tell_end(lambda: _end_of(folder))
+        return _attached[folder]
+
+
+def detach() -> None:
+    """Gives up every Spark that this process is attached to."""
+    with _lock:
+        while _attached:
+            _attached.popitem()[1].lease.release()
+
+
+os.register_at_fork(after_in_child=_attached.clear)
+
+
+def _command() -> str:
+    """The command for people to recognise: what follows on its line may be secret."""
+    name = Path(sys.argv[0]).name if sys.argv else "python"
+    return " ".join([name, *(word for word in sys.argv[1:2] if not word.startswith("-"))])
+
+
+def _end_of(folder: Path) -> End | None:
+    """How the Spark of a folder ended; None where it lives."""
+    attached = _attached.get(folder)
+    if attached is None or attached.is_alive():
+        return None
+    reason, code = how_it_ended(folder)
+    return End(code, None if reason is None or reason is Reason.DIED else reason.value)

@@ -1,0 +1,84 @@
+"""A Spark that needs no Java, and its keeper's lock, for tests of who may use it and when it ends."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dbt.adapters.silt.kept_spark import surroundings, uses
+from dbt.adapters.silt.kept_spark.locks import Lock
+from dbt.adapters.silt.kept_spark.record import Record
+from dbt.adapters.silt.kept_spark.uses import Lease, Use
+from dbt.adapters.silt.kept_spark.watch import RECORD, Watch
+
+MINUTE = 60.0
+KEEP_ALIVE = 15 * MINUTE
+
+
+def record(port: int = 40001) -> Record:
+    return Record(
+        port=port,
+        token="secret-token",
+        keeper=os.getpid(),
+        java=os.getpid(),
+        started=1.0,
+        spark="4.3.0",
+        package="0.1.0",
+        master="local[2]",
+        folder="/shop",
+        machine=surroundings.machine(),
+    )
+
+
+def use(keep_alive: float = KEEP_ALIVE, started: float = 1.0) -> Use:
+    return Use(os.getpid(), "dbt run", keep_alive, started)
+
+
+@dataclass
+class FakeSpark:
+    """Notes what it is asked to do."""
+
+    alive: bool = True
+    closed: list[str] = field(default_factory=list)
+    tidied: int = 0
+
+    def is_alive(self) -> bool:
+        return self.alive
+
+    def close_sessions(self, user: str) -> None:
+        self.closed.append(user)
+
+    def tidy(self) -> None:
+        self.tidied += 1
+
+
+@dataclass
+class Kept:
+    """A watched Spark in a folder, with a clock that the test moves."""
+
+    folder: Path
+    spark: FakeSpark = field(default_factory=FakeSpark)
+    time: float = 0.0
+
+    def __post_init__(self) -> None:
+        record().write(self.folder / RECORD)
+        self.watch = Watch(self.folder, record(), self.spark, KEEP_ALIVE, now=lambda: self.time)
+
+    def take(self, keep_alive: float = KEEP_ALIVE, started: float = 1.0) -> Lease:
+        return uses.take(self.folder, use(keep_alive, started))
+
+
+@dataclass
+class Starts:
+    """Starts keepers that are nothing but the lock that says that they live."""
+
+    keepers: list[int] = field(default_factory=list)
+
+    def __call__(self, folder: Path, alive: Lock) -> None:
+        self.keepers.append(os.dup(alive.descriptor))
+        record(40000 + len(self.keepers)).write(folder / RECORD)
+
+    def kill(self) -> None:
+        """As the system does: the lock goes, the files stay."""
+        os.close(self.keepers[-1])

@@ -1,0 +1,160 @@
+"""Which Spark a command is given: one that runs, or one that is started, once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.silt.engine.kernel.errors import KeptSparkError
+from dbt.adapters.silt.kept_spark import finding, private_files, uses
+from dbt.adapters.silt.kept_spark.finding import Attached, attach, running
+from dbt.adapters.silt.kept_spark.locks import Lock, acquire, is_held
+from dbt.adapters.silt.kept_spark.watch import ALIVE, ENDED, RECORD, STOP
+from tests.unit.kept_spark.house import Starts, record, use
+
+
+@pytest.fixture
+def starts() -> Iterator[Starts]:
+    yield Starts()
+
+
+def test_the_first_command_starts_a_spark_and_the_next_uses_it(tmp_path: Path, starts: Starts) -> None:
+    first = attach(tmp_path, use(), starts)
+    second = attach(tmp_path, use(), starts)
+    assert (first.is_new, second.is_new) == (True, False)
+    assert first.record == second.record
+    assert first.lease.name != second.lease.name
+    assert len(starts.keepers) == 1
+    starts.kill()
+
+
+def test_commands_that_begin_at_once_start_one_spark(tmp_path: Path, starts: Starts) -> None:
+    together = threading.Barrier(8)
+    found: list[Attached] = []
+
+    def begin() -> None:
+        together.wait()
+        found.append(attach(tmp_path, use(), starts))
+
+    threads = [threading.Thread(target=begin) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(starts.keepers) == 1
+    assert {each.record.port for each in found} == {40001}
+    assert [each.is_new for each in found].count(True) == 1
+    starts.kill()
+
+
+def test_the_files_of_a_spark_that_was_killed_are_not_believed(tmp_path: Path, starts: Starts) -> None:
+    first = attach(tmp_path, use(), starts)
+    starts.kill()
+    assert Path(tmp_path, RECORD).exists()
+    assert os.path.exists(f"/proc/{first.record.keeper}"), "its process id is in use again: here by the test itself"
+    assert not first.is_alive()
+    assert running(tmp_path) is None
+    second = attach(tmp_path, use(), starts)
+    assert second.is_new
+    assert second.record.port == 40002
+    starts.kill()
+
+
+def test_what_a_killed_spark_left_behind_does_not_reach_the_next(tmp_path: Path, starts: Starts) -> None:
+    private_files.private_folder(tmp_path)
+    for left in (STOP, ENDED):
+        private_files.write(tmp_path / left, b"force")
+    attach(tmp_path, use(), starts)
+    assert not (tmp_path / STOP).exists()
+    assert not (tmp_path / ENDED).exists()
+    starts.kill()
+
+
+def test_a_spark_that_does_not_start_leaves_no_lock_behind(tmp_path: Path, starts: Starts) -> None:
+    def fail(folder: Path, alive: Lock) -> None:
+        raise KeptSparkError("no memory")
+
+    with pytest.raises(KeptSparkError, match="no memory"):
+        attach(tmp_path, use(), fail)
+    gate = uses.close_gate(tmp_path)
+    assert gate is not None
+    gate.release()
+    assert attach(tmp_path, use(), starts).is_new
+    starts.kill()
+
+
+def test_a_spark_that_ends_right_after_its_start_is_told_as_such(tmp_path: Path) -> None:
+    with pytest.raises(KeptSparkError, match="ended as soon as it had started"):
+        attach(tmp_path, use(), lambda folder, alive: None)
+
+
+def test_a_command_waits_for_a_spark_whose_starter_was_killed_before_it_was_ready(
+    tmp_path: Path, starts: Starts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alive = acquire(tmp_path / ALIVE)
+    assert alive is not None
+    waited: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 3:
+            record(7).write(tmp_path / RECORD)
+
+    monkeypatch.setattr(finding.time, "sleep", wait)
+    found = attach(tmp_path, use(), starts)
+    assert (found.record.port, found.is_new) == (7, False)
+    assert starts.keepers == []
+    alive.release()
+
+
+def test_a_command_starts_a_spark_where_the_one_it_waits_for_dies(
+    tmp_path: Path, starts: Starts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alive = acquire(tmp_path / ALIVE)
+    assert alive is not None
+    monkeypatch.setattr(finding.time, "sleep", lambda seconds: alive.release())
+    assert attach(tmp_path, use(), starts).is_new
+    starts.kill()
+
+
+CLIENT = """
+import os, sys
+from pathlib import Path
+from dbt.adapters.silt.kept_spark.uses import Use, take
+lease = take(Path(sys.argv[1]), Use(os.getpid(), "dbt run", 1.0, 1.0))
+reads, writes = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    os.close(1)
+    os.write(writes, b"!")
+    sys.stdin.read()
+    os._exit(0)
+os.read(reads, 1)
+print(lease.name, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_killed_command_gives_its_use_back_although_a_child_of_it_lives(tmp_path: Path) -> None:
+    reads, writes = os.pipe()
+    with os.fdopen(writes, "wb"):
+        with subprocess.Popen(
+            [sys.executable, "-c", CLIENT, str(tmp_path)], stdin=reads, stdout=subprocess.PIPE
+        ) as client:
+            os.close(reads)
+            assert client.stdout is not None
+            name = client.stdout.readline().decode().strip()
+            assert [each.is_live for each in uses.found(tmp_path)] == [True]
+            assert uses.close_gate(tmp_path) is None
+            client.kill()
+        assert [(each.name, each.is_live) for each in uses.found(tmp_path)] == [(name, False)]
+        assert not is_held(tmp_path / uses.GATE)
+        gate = uses.close_gate(tmp_path)
+        assert gate is not None
+        gate.release()

@@ -1,0 +1,89 @@
+"""Files that hold a token: this user's alone, or refused."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.silt.engine.kernel.errors import KeptSparkError
+from dbt.adapters.silt.kept_spark import private_files
+from dbt.adapters.silt.kept_spark.locks import acquire
+from dbt.adapters.silt.kept_spark.record import Record
+from tests.unit.kept_spark.house import record
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_folder_and_its_files_are_for_this_user_alone_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        folder = private_files.private_folder(tmp_path / "spark")
+        record().write(folder / "spark.json")
+        lock = acquire(folder / "gate.lock")
+    finally:
+        os.umask(before)
+    assert lock is not None
+    lock.release()
+    assert mode(folder) == 0o700
+    assert mode(folder / "spark.json") == 0o600
+    assert mode(folder / "gate.lock") == 0o600
+
+
+def test_a_folder_of_ours_that_others_can_look_into_is_closed(tmp_path: Path) -> None:
+    folder = tmp_path / "spark"
+    folder.mkdir(mode=0o755)
+    private_files.private_folder(folder)
+    assert mode(folder) == 0o700
+
+
+@pytest.mark.parametrize("kind", ["of another user", "a link", "a file"])
+def test_what_may_be_of_another_user_is_refused_as_a_folder(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "spark"
+    if kind == "of another user":
+        folder.mkdir()
+        monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
+    elif kind == "a link":
+        (tmp_path / "elsewhere").mkdir()
+        folder.symlink_to(tmp_path / "elsewhere")
+    else:
+        folder.write_text("")
+    with pytest.raises(KeptSparkError):
+        private_files.private_folder(folder)
+
+
+@pytest.mark.parametrize("kind", ["of another user", "a link", "for others to read", "for others to write", "a pipe"])
+def test_what_may_be_of_another_user_is_not_read(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "spark.json"
+    record().write(path)
+    if kind == "of another user":
+        monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
+    elif kind == "a link":
+        os.rename(path, tmp_path / "target")
+        path.symlink_to(tmp_path / "target")
+    elif kind == "a pipe":
+        path.unlink()
+        os.mkfifo(path, 0o600)
+    else:
+        path.chmod(0o640 if kind == "for others to read" else 0o620)
+    with pytest.raises(KeptSparkError, match="not a file of this user alone"):
+        Record.read(path)
+
+
+def test_a_record_comes_back_as_it_was_written_and_shows_no_token(tmp_path: Path) -> None:
+    record().write(tmp_path / "spark.json")
+    assert Record.read(tmp_path / "spark.json") == record()
+    assert "secret-token" not in repr(record())
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"port": 1}', b"\xff"])
+def test_a_record_that_is_broken_or_of_another_version_is_none(tmp_path: Path, content: bytes) -> None:
+    private_files.write(tmp_path / "spark.json", content)
+    assert Record.read(tmp_path / "spark.json") is None
+    assert Record.read(tmp_path / "absent.json") is None

@@ -1,0 +1,83 @@
+"""Which commands share a Spark: those that would start the same one."""
+
+from __future__ import annotations
+
+import os
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.silt.kept_spark import surroundings
+from dbt.adapters.silt.kept_spark.surroundings import environment_of_server, name_of
+
+SETTINGS = {"master": "local[2]", "spark_conf": {"spark.driver.memory": "2g"}}
+
+
+def name(settings: object = None, environment: dict[str, str] | None = None) -> str:
+    given = settings if isinstance(settings, dict) else SETTINGS
+    return name_of(given, surroundings.surroundings({"PATH": os.environ["PATH"], **(environment or {})}))
+
+
+def test_the_same_settings_in_the_same_surroundings_have_the_same_name() -> None:
+    again = {"spark_conf": {"spark.driver.memory": "2g"}, "master": "local[2]"}
+    assert name() == name(again)
+    assert name() == name(environment={"EDITOR": "vi", "DBT_TARGET": "dev", "SPARK_CONNECT_MODE_ENABLED": "1"})
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"master": "local[3]", "spark_conf": {"spark.driver.memory": "2g"}},
+        {"master": "local[2]", "spark_conf": {"spark.driver.memory": "3g"}},
+        {"master": "local[2]", "spark_conf": {}},
+    ],
+)
+def test_other_settings_have_another_name(settings: dict[str, object]) -> None:
+    assert name(settings) != name()
+
+
+@pytest.mark.parametrize(
+    "variable", ["TZ", "LANG", "LC_ALL", "SPARK_CONF_DIR", "AWS_SESSION_TOKEN", "PYTHONPATH", "HADOOP_CONF_DIR"]
+)
+def test_a_variable_that_spark_reads_makes_another_name(variable: str) -> None:
+    assert name(environment={variable: "x"}) != name()
+
+
+def test_another_folder_umask_package_or_pyspark_makes_another_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {name()}
+    with monkeypatch.context() as patch:
+        patch.chdir(tmp_path)
+        names.add(name())
+    with monkeypatch.context() as patch:
+        patch.setattr(surroundings, "version", "99.0.0")
+        names.add(name())
+    with monkeypatch.context() as patch:
+        patch.setattr(metadata, "version", lambda package: "99.0.0")
+        names.add(name())
+    before = os.umask(0o027)
+    try:
+        names.add(name())
+    finally:
+        os.umask(before)
+    assert len(names) == 5
+
+
+def test_no_value_can_be_read_from_the_name() -> None:
+    found = name(environment={"AWS_SECRET_ACCESS_KEY": "hunter2"})
+    assert len(found) == 16
+    assert set(found) <= set("0123456789abcdef")
+
+
+def test_a_server_gets_the_environment_without_secrets_of_dbt_and_what_a_client_was_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("DBT_ENV_SECRET_TOKEN", "x")
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+    monkeypatch.setenv("SPARK_REMOTE", "sc://elsewhere")
+    monkeypatch.setenv("SPARK_CONF_DIR", "/conf")
+    given = environment_of_server()
+    assert given["SPARK_CONF_DIR"] == "/conf"
+    assert not {"DBT_ENV_SECRET_TOKEN", "SPARK_CONNECT_MODE_ENABLED", "SPARK_REMOTE"} & set(given)

@@ -1,0 +1,169 @@
+"""When a kept Spark ends: by steps of its keeper between those of the commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.silt.engine.kernel.errors import KeptSparkError
+from dbt.adapters.silt.kept_spark import private_files, uses
+from dbt.adapters.silt.kept_spark.watch import IDLE, RECORD, STOP, Reason, how_it_ended, withdraw, write_end
+from tests.unit.kept_spark.house import KEEP_ALIVE, MINUTE, Kept, record
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Kept:
+    return Kept(tmp_path)
+
+
+def test_a_spark_that_nobody_uses_ends_after_its_time_and_not_before(kept: Kept) -> None:
+    assert kept.watch.step() is None
+    kept.time = KEEP_ALIVE - 1
+    assert kept.watch.step() is None
+    kept.time = KEEP_ALIVE
+    assert kept.watch.step() is Reason.AGE
+
+
+def test_a_spark_that_is_used_does_not_end_however_long_that_takes(kept: Kept) -> None:
+    lease = kept.take()
+    for hour in range(100):
+        kept.time = hour * 60 * MINUTE
+        assert kept.watch.step() is None
+    lease.release()
+    assert kept.watch.step() is None, "its time begins when the last command ends"
+    kept.time += KEEP_ALIVE
+    assert kept.watch.step() is Reason.AGE
+
+
+def test_a_command_that_came_just_before_the_end_keeps_its_spark(kept: Kept) -> None:
+    kept.watch.step()
+    kept.time = KEEP_ALIVE
+    lease = kept.take()
+    assert kept.watch.step() is None
+    assert kept.watch.gate is None
+    lease.release()
+
+
+def test_nobody_begins_to_use_a_spark_that_ends(kept: Kept) -> None:
+    kept.watch.step()
+    kept.time = KEEP_ALIVE
+    assert kept.watch.step() is Reason.AGE
+    assert uses.close_gate(kept.folder) is None, "the gate stays closed until the keeper is gone"
+    assert kept.watch.gate is not None
+    kept.watch.gate.release()
+    kept.take().release()
+
+
+def test_a_command_at_the_gate_that_has_not_said_who_it_is_counts(kept: Kept) -> None:
+    kept.watch.step()
+    kept.time = KEEP_ALIVE
+    gate = uses.acquire(kept.folder / uses.GATE, shared=True)
+    assert gate is not None
+    assert kept.watch.step() is None
+    gate.release()
+    assert kept.watch.step() is Reason.AGE
+
+
+def test_the_sessions_of_a_command_that_ended_are_closed_once_and_those_of_others_stay(kept: Kept) -> None:
+    dead, alive = kept.take(), kept.take()
+    kept.watch.step()
+    assert kept.spark.closed == []
+    dead.release()
+    kept.watch.step()
+    kept.watch.step()
+    assert kept.spark.closed == [dead.name]
+    alive.release()
+
+
+def test_what_sessions_share_is_forgotten_between_commands_and_never_under_one(kept: Kept) -> None:
+    first = kept.take()
+    kept.watch.step()
+    assert kept.spark.tidied == 0
+    second = kept.take()
+    first.release()
+    kept.watch.step()
+    assert kept.spark.tidied == 0
+    second.release()
+    kept.watch.step()
+    kept.watch.step()
+    assert kept.spark.tidied == 1
+
+
+def test_the_command_that_began_last_says_how_long_spark_stays(kept: Kept) -> None:
+    long, short = kept.take(60 * MINUTE, started=1), kept.take(MINUTE, started=2)
+    kept.watch.step()
+    short.release()
+    kept.watch.step()
+    long.release()
+    kept.watch.step()
+    kept.time = MINUTE
+    assert kept.watch.step() is Reason.AGE
+
+
+def test_a_request_to_stop_is_obeyed_where_nobody_uses_spark(kept: Kept) -> None:
+    private_files.write(kept.folder / STOP, b"idle")
+    assert kept.watch.step() is Reason.ASKED
+
+
+def test_a_request_to_stop_is_refused_while_a_command_runs_and_not_remembered(kept: Kept) -> None:
+    lease = kept.take()
+    private_files.write(kept.folder / STOP, b"idle")
+    assert kept.watch.step() is None
+    assert not (kept.folder / STOP).exists()
+    lease.release()
+    assert kept.watch.step() is None
+
+
+def test_a_forced_stop_ends_it_under_a_command(kept: Kept) -> None:
+    lease = kept.take()
+    private_files.write(kept.folder / STOP, b"force")
+    assert kept.watch.step() is Reason.FORCED
+    lease.release()
+
+
+def test_a_keeper_whose_java_is_gone_ends_under_a_command(kept: Kept) -> None:
+    lease = kept.take()
+    kept.spark.alive = False
+    assert kept.watch.step() is Reason.DIED
+    lease.release()
+
+
+@pytest.mark.parametrize("lost", ["deleted", "replaced"])
+def test_a_spark_that_no_command_can_find_ends_when_its_last_command_has(kept: Kept, lost: str) -> None:
+    lease = kept.take()
+    kept.watch.step()
+    (kept.folder / RECORD).unlink()
+    if lost == "replaced":
+        record(port=1).write(kept.folder / RECORD)
+    assert kept.watch.step() is None
+    lease.release()
+    assert kept.watch.step() is Reason.LOST
+
+
+def test_it_says_since_when_nobody_uses_it(kept: Kept) -> None:
+    kept.watch.step()
+    assert (kept.folder / IDLE).exists()
+    lease = kept.take()
+    kept.watch.step()
+    assert not (kept.folder / IDLE).exists()
+    lease.release()
+
+
+def test_why_it_ended_is_told_to_the_commands_that_it_ended_under(tmp_path: Path) -> None:
+    assert how_it_ended(tmp_path) == (None, None)
+    write_end(tmp_path, Reason.DIED, 137)
+    assert how_it_ended(tmp_path) == (Reason.DIED, 137)
+
+
+def test_what_was_asked_is_withdrawn_last(kept: Kept) -> None:
+    private_files.write(kept.folder / STOP, b"idle")
+    withdraw(kept.folder)
+    assert not (kept.folder / RECORD).exists()
+    assert not (kept.folder / STOP).exists()
+
+
+def test_a_record_that_others_can_read_is_refused(kept: Kept) -> None:
+    (kept.folder / RECORD).chmod(0o644)
+    with pytest.raises(KeptSparkError, match="not a file of this user alone"):
+        kept.watch.step()
