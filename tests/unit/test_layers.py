@@ -40,7 +40,7 @@ FLOORS = (
     ("engine/statements/execute",),
     ("engine/statements",),
     ("engine/warehouse",),
-    ("column", "records", "tools"),
+    ("column", "command_server", "records", "tools"),
     ("cli", "runs/logical_run"),
     ("runs",),
     ("credentials", "materializations/incremental", "materializations/external"),
