@@ -40,7 +40,7 @@ FLOORS = (
     ("engine/statements/execute",),
     ("engine/statements",),
     ("engine/warehouse",),
-    ("column", "kept_spark", "records", "tools"),
+    ("column", "command_server", "kept_spark", "records", "tools"),
     ("cli", "runs/logical_run"),
     ("runs",),
     ("credentials", "materializations/incremental", "materializations/external"),

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 from dbt.adapters.silt.__version__ import version
+from dbt.adapters.silt.command_server import client
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, SiltError, TableDamagedError
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 SUBCOMMANDS: Final = ("runs", "run", "history", "show", "check", "rollback", "session")
 """The subcommands in the order of the help, each a module of this package; only the one that runs is loaded."""
+
+DBT: Final = "dbt"
+"""The subcommand whose arguments are dbt's own."""
 
 PROBLEMS_FOUND, BAD_INPUT, INTERRUPTED = 1, 2, 130
 """Exit codes beyond 0."""
@@ -37,6 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:
         _leave_out("numpy", "pandas")
     given = sys.argv[1:] if argv is None else argv
+    if given[:1] == [DBT]:
+        return client.main(given[1:])
     arguments = parser_of(given[:1] if given and given[0] in SUBCOMMANDS else SUBCOMMANDS).parse_args(given)
     try:
         return _subcommand(arguments.subcommand).run(arguments)

@@ -1,0 +1,93 @@
+"""Passes on the signals of a client to its command, and takes over how that ends."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import socket
+import sys
+from contextlib import suppress
+from types import FrameType
+from typing import Final
+
+from dbt.adapters.silt.command_server.request import BrokenOffError, exactly
+
+NUMBER_LENGTH: Final = 4
+"""Bytes of a process id and of an exit status."""
+
+_TO_GROUP: Final = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGWINCH)
+"""What a terminal sends to every process of a command."""
+_TO_COMMAND: Final = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM)
+
+
+class Followed:
+    """The command that a server runs for this process.
+
+    Args:
+        connection: on which the server sends the command's process id, and its status when it has ended.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._process = 0
+
+    def end(self) -> int:
+        """Waits for the end of the command, and returns its exit code; a signal that ended it ends this process."""
+        self._install()
+        try:
+            self._process = int.from_bytes(exactly(self._connection, NUMBER_LENGTH), "big")
+            status = int.from_bytes(exactly(self._connection, NUMBER_LENGTH), "big")
+        except (BrokenOffError, ConnectionError):
+            return self._lost()
+        if os.WIFSIGNALED(status):
+            _end_by(os.WTERMSIG(status))
+            return 128 + os.WTERMSIG(status)
+        return os.WEXITSTATUS(status)
+
+    def _install(self) -> None:
+        for each in (*_TO_GROUP, *_TO_COMMAND, signal.SIGTSTP, signal.SIGCONT):
+            # What this process was started to ignore, such as SIGHUP by nohup, the command ignores, too.
+            if signal.getsignal(each) is not signal.SIG_IGN:
+                signal.signal(each, self._pass_on)
+
+    def _pass_on(self, number: int, _frame: FrameType | None) -> None:
+        if not self._process:
+            # The server ends a command whose client is gone.
+            _end_by(number)
+        elif number == signal.SIGTSTP:
+            self._stop()
+        elif number == signal.SIGCONT:
+            self._send_to_group(signal.SIGCONT)
+        elif number in _TO_COMMAND:
+            with suppress(ProcessLookupError):
+                os.kill(self._process, number)
+        else:
+            self._send_to_group(number)
+
+    def _stop(self) -> None:
+        """Stops the command, and this process, for which the shell waits. SIGTSTP stops no group without a terminal."""
+        self._send_to_group(signal.SIGSTOP)
+        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTSTP)
+        signal.signal(signal.SIGTSTP, self._pass_on)
+
+    def _send_to_group(self, number: int) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._process, number)
+
+    def _lost(self) -> int:
+        """The process that watched over the command is gone, and nobody learns how the command ends."""
+        if self._process:
+            self._send_to_group(signal.SIGKILL)
+        print("silt: the process that ran dbt for this command was killed", file=sys.stderr)
+        return 128 + signal.SIGKILL
+
+
+def _end_by(number: int) -> None:
+    """Ends this process by a signal, as whoever waits for it is to see; returns where the signal ends none."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    if number not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
+    os.kill(os.getpid(), number)

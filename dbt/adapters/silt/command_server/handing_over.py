@@ -1,0 +1,76 @@
+"""Hands a command to a command server, which is started where none is for these surroundings."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import socket
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from dbt.adapters.silt.command_server import place, surroundings
+from dbt.adapters.silt.command_server.following import Followed
+from dbt.adapters.silt.command_server.request import READY, REFUSED, STALE, START, of_this_process, send
+
+_ATTEMPTS: Final = 3
+_ANSWER_SECONDS: Final = 120
+"""How long a server may take until it is ready: it imports dbt first, perhaps on a busy machine."""
+
+
+Start = Callable[[socket.socket, str, str], None]
+"""Starts a server that accepts from a socket, whose files are in a folder under a name."""
+
+
+def _start(listener: socket.socket, folder: str, name: str) -> None:
+    # It imports what only a start needs.
+    importlib.import_module("dbt.adapters.silt.command_server.starting").start(listener, folder, name)
+
+
+def run(program: str, arguments: Sequence[str], start: Start = _start) -> str:
+    """Has a server run dbt, and ends this process as dbt ends. Returns why where none takes the command.
+
+    Args:
+        program: the file of dbt's own command.
+        start: starts a server where there is none.
+    """
+    try:
+        connection, reason = _accepted((program, *arguments), start)
+    except (OSError, place.UnsafePlaceError) as error:
+        return str(error)
+    if connection is None:
+        return reason
+    # Nothing is left to be done here, and to take Python down takes time.
+    os._exit(Followed(connection).end())
+
+
+def _accepted(command: tuple[str, ...], start: Start) -> tuple[socket.socket | None, str]:
+    """The connection to a server that is about to run the command; None, and why, where there is none."""
+    answer = b""
+    for _ in range(_ATTEMPTS):
+        connection = _handed_over(command, start)
+        answer = connection.recv(len(READY))
+        if answer == READY:
+            connection.settimeout(None)
+            connection.sendall(START)
+            return connection, ""
+        connection.close()
+        if answer != STALE:
+            break
+    if answer == STALE:
+        return None, "installed packages change while the command server starts"
+    why = "refuses this command" if answer == REFUSED else "has ended"
+    return None, f"the command server {why}; its log is in {place.folder()}"
+
+
+def _handed_over(command: tuple[str, ...], start: Start) -> socket.socket:
+    key = surroundings.key()
+    request = of_this_process(command, key)
+    folder, name = place.folder(), surroundings.short_name(key)
+    connection = place.connect_or_start(folder, name, lambda listener: start(listener, folder, name))
+    connection.settimeout(_ANSWER_SECONDS)
+    here = os.open(".", os.O_PATH | os.O_DIRECTORY)
+    try:
+        send(connection, request, (*request.streams, here))
+    finally:
+        os.close(here)
+    return connection

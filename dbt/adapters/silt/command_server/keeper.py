@@ -1,0 +1,161 @@
+"""Answers one connection in a fork of the server: forks once more for the command, and tells the client how that ends.
+
+The server never reads what a client sends, and its end ends no command: a keeper is in a session of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+from typing import NamedTuple, NoReturn
+
+from dbt.adapters.silt.command_server import place
+from dbt.adapters.silt.command_server.following import NUMBER_LENGTH
+from dbt.adapters.silt.command_server.packages import Packages
+from dbt.adapters.silt.command_server.request import (
+    READY,
+    REFUSED,
+    RUN,
+    STALE,
+    START,
+    STATUS,
+    STOP,
+    Request,
+    exactly,
+    receive,
+)
+
+_CLIENT_SECONDS = 10
+"""How long a client may take to send its request."""
+
+
+class ServerState(NamedTuple):
+    """A server when it forked.
+
+    Attributes:
+        process: its process id.
+        folder, name: where its files are.
+        socket_file: the device and the number of its socket's file.
+        key: its surroundings.
+        packages: what it has imported.
+        commands: how many connections it has answered, this one included.
+        seconds: its age.
+        keep_alive: how many seconds it stays without a command.
+    """
+
+    process: int
+    folder: str
+    name: str
+    socket_file: tuple[int, int] | None
+    key: str
+    packages: Packages
+    commands: int
+    seconds: float
+    keep_alive: float
+
+
+class Command(NamedTuple):
+    """A request, with the descriptors of its streams and of its folder."""
+
+    request: Request
+    descriptors: list[int]
+
+
+class Keeper:
+    """The fork that answers a connection.
+
+    Args:
+        connection: to the client.
+        server: the process that forked it.
+    """
+
+    def __init__(self, connection: socket.socket, server: ServerState) -> None:
+        self._connection = connection
+        self._server = server
+
+    def command(self) -> Command:
+        """Answers, and ends this process. Returns in a fork, which is to become the command."""
+        try:
+            self._connection.settimeout(_CLIENT_SECONDS)
+            if place.peer_user(self._connection) != os.geteuid():
+                self._end()
+            command = Command(*receive(self._connection))
+            self._check(command.request)
+            self._connection.sendall(READY)
+            if exactly(self._connection, len(START)) != START:
+                self._end()
+            self._connection.settimeout(None)
+        except OSError:
+            self._end()
+        return self._forked(command)
+
+    def _check(self, request: Request) -> None:
+        """Goes on where the request is a command that this server can run; else answers it, and ends."""
+        if request.verb == STATUS:
+            self._end(self._description())
+        if request.verb == STOP:
+            os.kill(self._server.process, signal.SIGTERM)
+            self._end(READY)
+        if request.verb != RUN or request.key != self._server.key:
+            self._end(REFUSED)
+        if not self._server.packages.are_unchanged():
+            self._retire_server()
+            self._end(STALE)
+
+    def _forked(self, command: Command) -> Command:
+        wakes, waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+        child = os.fork()
+        if child == 0:
+            signal.set_wakeup_fd(-1)
+            os.close(wakes)
+            os.close(waker)
+            self._connection.close()
+            os.setpgid(0, 0)
+            return command
+        for each in command.descriptors:
+            os.close(each)
+        with contextlib.suppress(OSError):
+            os.setpgid(child, child)  # whoever of the two comes first: its client may send a signal to the group
+        with contextlib.suppress(OSError):
+            self._watch(child, wakes)
+        self._end()
+
+    def _watch(self, child: int, wakes: int) -> None:
+        """Waits until the command ends, and sends its status; a command whose client was killed is killed."""
+        self._connection.sendall(child.to_bytes(NUMBER_LENGTH, "big"))
+        while True:
+            ready, _, _ = select.select([self._connection, wakes], (), ())
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                self._connection.sendall(status.to_bytes(NUMBER_LENGTH, "big"))
+                return
+            if self._connection in ready and self._is_closed():
+                os.killpg(child, signal.SIGKILL)
+                return
+            with contextlib.suppress(BlockingIOError):
+                os.read(wakes, 4096)
+
+    def _is_closed(self) -> bool:
+        try:
+            return not self._connection.recv(1)
+        except ConnectionError:
+            return True
+
+    def _retire_server(self) -> None:
+        """Has the server end, and nobody connect to it any more."""
+        with place.locked(self._server.folder, self._server.name):
+            place.remove(self._server.folder, self._server.name, self._server.socket_file)
+        os.kill(self._server.process, signal.SIGTERM)
+
+    def _description(self) -> bytes:
+        server = self._server
+        return f"{server.process} {server.seconds:.0f} {server.commands} {server.keep_alive:.0f}".encode()
+
+    def _end(self, answer: bytes = b"") -> NoReturn:
+        with contextlib.suppress(OSError):
+            self._connection.sendall(answer)
+        os._exit(0)

@@ -1,0 +1,188 @@
+"""What a client asks of a command server: a command line, and all that its process was started with."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import socket
+import sys
+from typing import Final, NamedTuple
+
+from dbt.adapters.silt.command_server import surroundings
+
+RUN, STATUS, STOP = b"run", b"status", b"stop"
+"""What can be asked."""
+
+READY, STALE, REFUSED, START = b"R", b"S", b"N", b"G"
+"""READY: the server waits for START to run the command. STALE: its packages have changed, and it ends: another one is
+to be started. REFUSED: it does not answer this client; the reason follows."""
+
+STANDARD: Final = (0, 1, 2)
+_LENGTH: Final = 4
+_LONGEST: Final = 64 * 1024 * 1024
+_NOT_SENT: Final = (signal.SIGKILL, signal.SIGSTOP)
+
+
+class BrokenOffError(ConnectionError):
+    """The other end is gone, or does not speak this protocol."""
+
+
+class Request(NamedTuple):
+    """A command as its client was started.
+
+    Attributes:
+        verb: RUN, or a question to the server.
+        key: the client's surroundings.
+        arguments: the command line, dbt's own name first.
+        path: of modules, as `sys.path`.
+        environment: all variables, `NAME=VALUE`.
+        mask: the bits of files that are made without.
+        ignored, blocked: signals.
+        limits: of resources, by their number: what is allowed now; -1 is no limit.
+        processors: those that it may run on.
+        streams: which of the descriptors 0, 1 and 2 are open.
+    """
+
+    verb: bytes
+    key: str
+    arguments: tuple[bytes, ...] = ()
+    path: tuple[str, ...] = ()
+    environment: tuple[bytes, ...] = ()
+    mask: int = 0o022
+    ignored: tuple[int, ...] = ()
+    blocked: tuple[int, ...] = ()
+    limits: tuple[tuple[int, int], ...] = ()
+    processors: tuple[int, ...] = ()
+    streams: tuple[int, ...] = ()
+
+
+def of_this_process(arguments: tuple[str, ...], key: str) -> Request:
+    """The command as this process would run it."""
+    return Request(
+        RUN,
+        key,
+        tuple(map(os.fsencode, arguments)),
+        tuple(sys.path),
+        tuple(name + b"=" + value for name, value in os.environb.items()),
+        _mask(),
+        tuple(each for each in valid_signals() if signal.getsignal(each) is signal.SIG_IGN),
+        tuple(signal.pthread_sigmask(signal.SIG_BLOCK, ())),
+        tuple((each, resource.getrlimit(each)[0]) for each in surroundings.limits()),
+        tuple(os.sched_getaffinity(0)),
+        tuple(each for each in STANDARD if _is_open(each)),
+    )
+
+
+def valid_signals() -> tuple[int, ...]:
+    """The signals that a process can choose what to do about."""
+    return tuple(sorted(int(each) for each in signal.valid_signals() if each not in _NOT_SENT))
+
+
+def send(connection: socket.socket, request: Request, descriptors: tuple[int, ...] = ()) -> None:
+    """Sends a request; the descriptors are those of its streams, and then that of its folder."""
+    data = b"\0".join(_fields(request))
+    header = len(data).to_bytes(_LENGTH, "big")
+    if descriptors:
+        socket.send_fds(connection, [header], list(descriptors))
+    else:
+        connection.sendall(header)
+    connection.sendall(data)
+
+
+def receive(connection: socket.socket) -> tuple[Request, list[int]]:
+    """The request of a client, and the descriptors that came with it.
+
+    Raises:
+        BrokenOffError: there is none.
+    """
+    header, descriptors, _, _ = socket.recv_fds(
+        connection, _LENGTH, len(STANDARD) + 1, socket.MSG_WAITALL | socket.MSG_CMSG_CLOEXEC
+    )
+    length = int.from_bytes(header, "big")
+    if len(header) != _LENGTH or length > _LONGEST:
+        raise BrokenOffError("the client sent no request")
+    return _request(exactly(connection, length)), descriptors
+
+
+def exactly(connection: socket.socket, size: int) -> bytes:
+    """The next bytes.
+
+    Raises:
+        BrokenOffError: the other end closes before.
+    """
+    data = bytearray()
+    while len(data) < size:
+        chunk = connection.recv(size - len(data))
+        if not chunk:
+            raise BrokenOffError("the connection was broken off")
+        data += chunk
+    return bytes(data)
+
+
+_LISTS: Final = 8
+
+
+def _fields(request: Request) -> list[bytes]:
+    """The request as texts: the lengths of its lists first, which may be empty."""
+    lists = [
+        list(request.arguments),
+        [os.fsencode(each) for each in request.path],
+        list(request.environment),
+        _numbers(request.ignored),
+        _numbers(request.blocked),
+        [b"%d %d" % each for each in request.limits],
+        _numbers(request.processors),
+        _numbers(request.streams),
+    ]
+    lengths = _numbers(tuple(map(len, lists)))
+    return [
+        request.verb,
+        os.fsencode(request.key),
+        b"%d" % request.mask,
+        *lengths,
+        *(one for each in lists for one in each),
+    ]
+
+
+def _request(data: bytes) -> Request:
+    try:
+        verb, key, mask, *rest = data.split(b"\0")
+        lists, start = [], _LISTS
+        for length in map(int, rest[:_LISTS]):
+            lists.append(rest[start : start + length])
+            start += length
+        arguments, path, environment, ignored, blocked, limits, processors, streams = lists
+        return Request(
+            verb,
+            os.fsdecode(key),
+            tuple(arguments),
+            tuple(map(os.fsdecode, path)),
+            tuple(environment),
+            int(mask),
+            tuple(map(int, ignored)),
+            tuple(map(int, blocked)),
+            tuple((int(number), int(limit)) for number, limit in map(bytes.split, limits)),
+            tuple(map(int, processors)),
+            tuple(map(int, streams)),
+        )
+    except ValueError as error:
+        raise BrokenOffError("the client sent something else than a request") from error
+
+
+def _numbers(numbers: tuple[int, ...]) -> list[bytes]:
+    return [b"%d" % each for each in numbers]
+
+
+def _mask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True

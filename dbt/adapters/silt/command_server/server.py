@@ -1,0 +1,182 @@
+"""The process that stays: it imports what dbt needs, and forks for whoever connects. It runs nothing of dbt itself."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from types import FrameType
+from typing import Final
+
+from dbt.adapters.silt.command_server import packages, place, surroundings, warmth
+from dbt.adapters.silt.command_server.command import become
+from dbt.adapters.silt.command_server.keeper import Keeper, ServerState
+
+KEEP_ALIVE_SECONDS: Final = 15 * 60
+"""How long the process stays without a command, by default."""
+_LONGEST_WAIT_SECONDS: Final = 30
+"""The sleep of the machine counts, and no wait ends because of it."""
+
+
+class CommandServer:
+    """Forks a keeper for each connection, until it was not needed for a while, or is to end.
+
+    Args:
+        listener: the socket that clients connect to.
+        folder, name: where its file is.
+        steps: make this process ready, one at a time; no command is answered before the first.
+        keep_alive_seconds: how long it stays without a command.
+    """
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        folder: str,
+        name: str,
+        steps: Iterator[str],
+        keep_alive_seconds: float = KEEP_ALIVE_SECONDS,
+    ) -> None:
+        self._listener = listener
+        self._steps = steps
+        self._key = surroundings.key()
+        self._folder = folder
+        self._name = name
+        self._keep_alive = keep_alive_seconds
+        self._socket_file = place.file_of(folder, name)
+        self._began = time.time_ns()
+        self._packages = packages.on_path()
+        self._keepers: set[int] = set()
+        self._commands = 0
+        self._last_used = self._started = _now()
+        self._is_to_end = False
+        self._wakes, self._waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        listener.setblocking(False)
+
+    def serve(self) -> Keeper | None:
+        """Answers until the end, and returns None then; in a fork it returns the keeper of a connection."""
+        self._install_signals()
+        next(self._steps)
+        self._note_imports()
+        while True:
+            is_warm = next(self._steps, None) is None
+            if self._wait(self._seconds_left() if is_warm else 0):
+                keeper = self._fork()
+                if keeper is not None:
+                    return keeper
+            elif self._is_over():
+                if self._socket_file is None:
+                    return None
+                self._withdraw()  # and once more: somebody may have connected just before
+
+    def _install_signals(self) -> None:
+        signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
+        signal.signal(signal.SIGTERM, self._end_soon)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        for each in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+            signal.signal(each, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+    def _end_soon(self, _number: int, _frame: FrameType | None) -> None:
+        self._is_to_end = True
+
+    def _note_imports(self) -> None:
+        self._packages = packages.with_imported(self._packages, self._began)
+
+    def _wait(self, seconds: float) -> bool:
+        """Waits for a connection, a signal, or the time; whether there is a connection."""
+        ready, _, _ = select.select([self._listener, self._wakes], (), (), seconds)
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._wakes, 4096)
+        for each in tuple(self._keepers):
+            if os.waitpid(each, os.WNOHANG)[0]:
+                self._keepers.discard(each)
+                self._last_used = _now()
+        return self._listener in ready
+
+    def _seconds_left(self) -> float:
+        if self._is_to_end or self._socket_file is None:
+            return 0
+        return min(_LONGEST_WAIT_SECONDS, max(0.0, self._last_used + self._keep_alive - _now()))
+
+    def _is_over(self) -> bool:
+        is_unused = not self._keepers and _now() - self._last_used >= self._keep_alive
+        return self._is_to_end or is_unused or place.file_of(self._folder, self._name) != self._socket_file
+
+    def _withdraw(self) -> None:
+        """Takes the socket's file away, so that nobody connects any more."""
+        with place.locked(self._folder, self._name):
+            place.remove(self._folder, self._name, self._socket_file)
+        self._socket_file = None
+        self._is_to_end = True
+
+    def _fork(self) -> Keeper | None:
+        """Forks for the next connection; returns its keeper in the fork, and None here."""
+        try:
+            connection, _ = self._listener.accept()
+        except (BlockingIOError, ConnectionError):
+            return None
+        self._commands += 1
+        self._last_used = _now()
+        self._note_imports()
+        state = self._state()
+        child = os.fork()
+        if child == 0:
+            self._leave_to_parent()
+            return Keeper(connection, state)
+        connection.close()
+        self._keepers.add(child)
+        return None
+
+    def _state(self) -> ServerState:
+        return ServerState(
+            os.getpid(),
+            self._folder,
+            self._name,
+            self._socket_file,
+            self._key,
+            self._packages,
+            self._commands,
+            _now() - self._started,
+            self._keep_alive,
+        )
+
+    def _leave_to_parent(self) -> None:
+        """Gives back, in a fork, what is the server's alone."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        self._listener.close()
+        os.close(self._wakes)
+        os.close(self._waker)
+        os.setsid()
+
+
+def _now() -> float:
+    """Seconds of a clock that nobody sets, and that goes on while the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def main() -> None:
+    """Serves; a fork goes on as the dbt command that it is for."""
+    serve(warmth.steps())
+    sys.exit(importlib.import_module("dbt.cli.main").cli())
+
+
+def serve(steps: Iterator[str], keep_alive_seconds: float = KEEP_ALIVE_SECONDS) -> None:
+    """Serves as `starting` has started this process, which then ends; returns in a fork that has become a command."""
+    descriptor, folder, name, path = sys.argv[1:]
+    sys.path[:] = json.loads(path)
+    listener = socket.socket(fileno=int(descriptor))
+    listener.set_inheritable(False)
+    if surroundings.short_name(surroundings.key()) != name:
+        sys.exit("the surroundings of this process are not those of the client that started it")
+    keeper = CommandServer(listener, folder, name, steps, keep_alive_seconds).serve()
+    if keeper is None:
+        sys.exit()
+    become(keeper.command())

@@ -1,0 +1,185 @@
+"""When a command server starts, is replaced, and ends; what its commands see of that."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.silt.command_server import place
+from tests.unit.command_server.conftest import House, ended, is_alive, wait_until
+from tests.unit.command_server.little import KEEP_ALIVE, UNANSWERED
+
+FOLDER = "dbt-silt"
+
+
+def _process(house: House) -> int:
+    (server,) = house.servers()
+    return server.process
+
+
+def test_two_commands_at_once_start_one_server_and_run_at_once(house: House) -> None:
+    meet = "import pathlib, sys, time; p = pathlib.Path(sys.argv[2]); (p / sys.argv[3]).touch()\n"
+    meet += "while len(list(p.glob('met-*'))) < 4: time.sleep(0.01)"
+    clients = [house.client(meet, str(house.folder), f"met-{number}") for number in range(4)]
+    assert [ended(each) for each in clients] == [0] * 4
+    assert len(house.servers()) == 1
+    assert len(list((house.folder / FOLDER).glob("*.socket"))) == 1
+
+
+def test_the_next_command_is_answered_by_the_same_server(house: House) -> None:
+    house.run("")
+    first = _process(house)
+    house.run("")
+    assert _process(house) == first
+
+
+def test_nothing_that_one_command_does_is_seen_by_the_next(shared: House) -> None:
+    shared.run("import os, sys; os.environ['LEFT'] = '1'; sys.left = 1; os.chdir('/'); os.umask(0)")
+    code, output = shared.run("import os, sys; print(os.environ.get('LEFT'), hasattr(sys, 'left'), os.getcwd() == '/')")
+    assert (code, output) == (0, "None False False")
+
+
+def test_a_server_that_is_killed_leaves_its_commands_alone_and_is_replaced(house: House) -> None:
+    client, process = house.running("import sys, time; time.sleep(1); sys.exit(5)")
+    os.kill(_process(house), signal.SIGKILL)
+    assert house.run("print('next')") == (0, "next")
+    assert is_alive(process) or client.poll() is not None
+    assert ended(client) == 5
+
+
+def test_a_server_that_is_stopped_leaves_its_commands_alone(house: House) -> None:
+    client, _ = house.running("import sys, time; time.sleep(0.5); sys.exit(5)")
+    server = _process(house)
+    assert house.stop() == 1
+    wait_until(lambda: not is_alive(server))
+    assert house.servers() == ()
+    assert ended(client) == 5
+
+
+def test_it_ends_when_it_is_not_used_and_takes_its_socket_along(house: House) -> None:
+    house.variables[KEEP_ALIVE] = "0.2"
+    client, _ = house.running("import time; time.sleep(1)")
+    server = _process(house)
+    assert ended(client) == 0
+    wait_until(lambda: not is_alive(server))
+    assert list((house.folder / FOLDER).glob("*.socket")) == []
+    assert house.run("print('again')") == (0, "again")
+
+
+def test_it_ends_when_its_socket_is_removed(house: House) -> None:
+    house.variables[KEEP_ALIVE] = "1"
+    house.run("")
+    server = _process(house)
+    next((house.folder / FOLDER).glob("*.socket")).unlink()
+    wait_until(lambda: not is_alive(server))
+
+
+def test_packages_that_change_on_disk_start_another(house: House, tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    house.variables["PYTHONPATH"] = str(tmp_path / "site")
+    house.run("")
+    first = _process(house)
+    (tmp_path / "site" / "silt_plugin-1.0.dist-info").mkdir()
+    assert house.run("print('new')") == (0, "new")
+    assert _process(house) != first
+    wait_until(lambda: not is_alive(first))
+
+
+def test_another_environment_has_a_server_of_its_own(house: House) -> None:
+    house.run("")
+    assert house.run("import os; print(os.environ['TZ'])", env={"TZ": "Asia/Tokyo"}) == (0, "Asia/Tokyo")
+    assert len(house.servers()) == 2
+
+
+def test_a_client_that_says_nothing_keeps_nobody_waiting(house: House) -> None:
+    house.run("")
+    path = next((house.folder / FOLDER).glob("*.socket"))
+    silent = place.connect(str(path.parent), path.stem)
+    assert silent is not None
+    with silent:
+        assert house.run("print('served')") == (0, "served")
+
+
+def test_two_hundred_commands_leave_its_memory_as_it_was(house: House) -> None:
+    for _ in range(10):
+        house.run("")
+    (before,) = house.servers()
+    for _ in range(19):
+        clients = [house.client("x = bytes(10_000_000)") for _ in range(10)]
+        assert [ended(each) for each in clients] == [0] * 10
+    (after,) = house.servers()
+    assert after.process == before.process
+    assert after.commands >= 200
+    assert after.memory - before.memory < 1_000_000
+
+
+def test_the_folder_and_the_socket_are_this_users_alone(house: House) -> None:
+    house.run("")
+    folder = house.folder / FOLDER
+    modes = {each.suffix: stat.S_IMODE(each.stat().st_mode) for each in folder.iterdir() if each.suffix}
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert modes == {".socket": 0o600, ".lock": 0o600}
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o770, 0o701])
+def test_a_folder_that_others_can_use_is_not_used(house: House, mode: int) -> None:
+    (house.folder / FOLDER).mkdir(mode=0o700)
+    (house.folder / FOLDER).chmod(mode)
+    code, output = house.run("print('run')")
+    (house.folder / FOLDER).chmod(0o700)
+    assert code == UNANSWERED
+    assert "only this user" in output
+
+
+def test_a_link_in_the_place_of_the_folder_is_not_followed(house: House, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir(mode=0o700)
+    (house.folder / FOLDER).symlink_to(tmp_path / "other")
+    assert house.run("")[0] == UNANSWERED
+    (house.folder / FOLDER).unlink()
+
+
+def test_a_path_too_long_for_a_socket_is_no_obstacle(tmp_path: Path) -> None:
+    folder = tmp_path / ("long" * 30)
+    folder.mkdir()
+    house = House(folder)
+    assert house.run("print('run')") == (0, "run")
+    assert house.stop() == 1
+
+
+def test_a_socket_that_nobody_listens_on_is_replaced(house: House) -> None:
+    house.run("")
+    (server,) = house.servers()
+    os.kill(server.process, signal.SIGKILL)
+    wait_until(lambda: not is_alive(server.process))
+    assert house.run("print('run')") == (0, "run")
+    assert _process(house) != server.process
+
+
+def test_a_server_that_ends_before_it_answers_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.socket"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+    assert place.connect(str(tmp_path), "x") is None
+    with pytest.raises(ConnectionRefusedError):
+        place.connect_or_start(str(tmp_path), "x", lambda _: None)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_another_user_is_refused_even_where_the_modes_let_him_in(house: House) -> None:
+    house.run("")
+    folder = house.folder / FOLDER
+    path = next(folder.glob("*.socket"))
+    for each in (path, folder, *list(house.folder.parents)[:3], house.folder):
+        each.chmod(0o777)
+    ask = f"import socket; s = socket.socket(socket.AF_UNIX); s.connect({str(path)!r})\n"
+    ask += "s.sendall(b'1234'); print(s.recv(9))"
+    other = subprocess.run(["python3", "-c", ask], user=65534, capture_output=True, text=True, check=False)
+    folder.chmod(0o700)
+    assert other.stdout.strip() == "b''" or "reset" in other.stderr, other

@@ -1,0 +1,154 @@
+"""A command that a server runs is, to whoever started its client, the client itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.unit.command_server.conftest import House, ended, is_alive, wait_until
+
+SHOW = """
+import json, os, resource, signal, sys
+print(json.dumps({
+    "arguments": sys.argv, "folder": os.getcwd(), "variables": dict(os.environ), "mask": os.umask(0),
+    "files": resource.getrlimit(resource.RLIMIT_NOFILE), "processors": sorted(os.sched_getaffinity(0)),
+    "hangup": signal.getsignal(signal.SIGHUP) == signal.SIG_IGN,
+    "interrupt": signal.getsignal(signal.SIGINT) == signal.default_int_handler,
+    "child": signal.getsignal(signal.SIGCHLD) == signal.SIG_DFL,
+    "blocked": sorted(signal.pthread_sigmask(signal.SIG_BLOCK, ())),
+    "main": [sys.modules["__main__"].__package__, sys.modules["__main__"].__file__],
+    "descriptors": sorted(int(each) for each in os.listdir("/proc/self/fd"))[:-1],
+}))
+"""
+
+
+def test_it_has_arguments_folder_variables_and_mask_of_its_client(shared: House, tmp_path: Path) -> None:
+    variables = {"SILT_LITTLE": "a=b\nc", "EMPTY": "", "LARGE": "x" * 100_000}
+    code, output = shared.run(SHOW, "-s", "", "ä b", cwd=tmp_path, env=variables, umask=0o027)
+    seen = json.loads(output)
+    assert code == 0
+    assert seen["arguments"] == ["/somewhere/bin/dbt", SHOW, "-s", "", "ä b"]
+    assert (seen["folder"], seen["mask"]) == (str(tmp_path), 0o027)
+    ours = {**os.environ, "XDG_RUNTIME_DIR": str(shared.folder), **variables}
+    assert {name: seen["variables"].get(name) for name in ours} == ours
+    assert set(seen["variables"]) - set(ours) <= {"LC_CTYPE"}
+    assert seen["main"] == [None, "/somewhere/bin/dbt"]
+
+
+def test_a_variable_that_the_server_was_started_with_and_the_client_lacks_is_not_there(house: House) -> None:
+    house.run("", env={"ONLY_OF_THE_FIRST": "1"})
+    assert house.run("import os; print(os.environ.get('ONLY_OF_THE_FIRST'))") == (0, "None")
+    assert len(house.servers()) == 1
+
+
+def test_it_has_no_descriptor_but_its_streams(shared: House) -> None:
+    _, output = shared.run(SHOW)
+    assert json.loads(output)["descriptors"] == [0, 1, 2]
+
+
+def test_it_has_the_clients_limits_processors_and_signals(shared: House) -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    _, output = shared.run(
+        SHOW, before=("nohup", "prlimit", f"--nofile=100:{most}", "taskset", "-c", str(min(os.sched_getaffinity(0))))
+    )
+    seen = json.loads(output.splitlines()[-1])
+    assert seen["files"] == [100, most]
+    assert seen["processors"] == [min(os.sched_getaffinity(0))]
+    assert (seen["hangup"], seen["interrupt"], seen["child"], seen["blocked"]) == (True, True, True, [])
+    _, output = shared.run(SHOW)
+    assert not json.loads(output)["hangup"]
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 77])
+def test_its_exit_code_is_the_clients(shared: House, code: int) -> None:
+    assert shared.run(f"raise SystemExit({code})") == (code, "")
+
+
+def test_its_end_by_an_error_and_what_it_prints_last_are_pythons(shared: House) -> None:
+    code, output = shared.run("import atexit; atexit.register(print, 'at exit'); 1 / 0")
+    assert code == 1
+    assert "ZeroDivisionError" in output and output.endswith("at exit")
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV, signal.SIGINT])
+def test_a_signal_that_ends_it_ends_the_client(shared: House, number: signal.Signals) -> None:
+    default = "" if number == signal.SIGKILL else f"signal.signal({number}, signal.SIG_DFL)"
+    code, _ = shared.run(f"import os, signal\n{default}\nos.kill(os.getpid(), {number})")
+    assert code == -number
+
+
+def test_it_reads_the_clients_input_and_writes_into_its_pipe(shared: House) -> None:
+    client = shared.client("import sys; print(sys.stdin.read().upper(), end='')", stdin=subprocess.PIPE)
+    assert client.communicate(b"typed\n", timeout=60)[0] == b"TYPED\n"
+
+
+def test_a_pipe_that_is_closed_ends_it_as_python_ends(shared: House) -> None:
+    client = shared.client("import sys\nwhile True: print('line')", stderr=subprocess.DEVNULL)
+    assert client.stdout is not None
+    assert client.stdout.readline() == b"line\n"
+    client.stdout.close()
+    assert ended(client) == 1
+
+
+def test_a_stream_that_is_closed_is_none(shared: House) -> None:
+    code, output = shared.run(
+        "import sys; print(sys.stdin, file=sys.stderr)", before=("sh", "-c", 'exec "$@" <&-', "-")
+    )
+    assert (code, output) == (0, "None")
+
+
+def test_on_a_terminal_each_line_is_there_at_once(shared: House) -> None:
+    screen, device = os.openpty()
+    asks = "import time; print(all(os.isatty(each) for each in range(3)))\ntime.sleep(60)"
+    client, _ = shared.running(asks, stdin=device, stdout=device, stderr=device)
+    shown = os.read(screen, 100)
+    client.send_signal(signal.SIGTERM)
+    assert shown.split()[0] == b"True"
+    assert ended(client) == -signal.SIGTERM
+
+
+WAITS = """
+import signal, sys, time
+try:
+    time.sleep(60)
+except KeyboardInterrupt:
+    sys.exit(7)
+"""
+
+
+def test_ctrl_c_is_the_commands_to_answer(shared: House) -> None:
+    client, _ = shared.running(WAITS)
+    client.send_signal(signal.SIGINT)
+    assert ended(client) == 7
+
+
+def test_sigterm_reaches_it(shared: House) -> None:
+    client, process = shared.running("import signal, sys, time\nsignal.signal(15, lambda *_: sys.exit(143))\n" + WAITS)
+    client.send_signal(signal.SIGTERM)
+    assert ended(client) == 143
+    assert not is_alive(process)
+
+
+def test_a_client_that_is_killed_has_its_command_killed(shared: House) -> None:
+    client, process = shared.running(WAITS)
+    client.kill()
+    ended(client)
+    wait_until(lambda: not is_alive(process))
+
+
+def _state(process: int) -> str:
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def test_ctrl_z_stops_it_and_fg_continues_it(shared: House) -> None:
+    client, process = shared.running("import time\ntime.sleep(0.5)", preexec_fn=os.setpgrp)
+    client.send_signal(signal.SIGTSTP)
+    wait_until(lambda: _state(process) == "T" and _state(client.pid) == "T")
+    client.send_signal(signal.SIGCONT)
+    assert ended(client) == 0
