@@ -183,6 +183,8 @@ def _aliases(node: ast.stmt) -> Iterator[tuple[str, str]]:
     """Each name that an import binds, and the full name of what it stands for."""
     if isinstance(node, ast.ImportFrom):
         yield from ((alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names)
+    elif isinstance(node, ast.Import):
+        yield from ((alias.asname or alias.name, alias.name) for alias in node.names)
 
 
 IMPORT_BLOCKED = """

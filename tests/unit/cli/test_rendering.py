@@ -7,7 +7,8 @@ import json
 
 import pytest
 
-from dbt.adapters.silt.cli.rendering import UNKNOWN, UTC, Answer, Facts, Rows, iso, line, show, size, utc
+from dbt.adapters.silt.cli.answers import UNKNOWN, UTC, Answer, Facts, Rows, iso, line, size, utc
+from dbt.adapters.silt.cli.rendering import show
 
 ROWS = Rows(
     ("name", "#rows", f"seen {UTC}", "note"),

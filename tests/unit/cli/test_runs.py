@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from dbt.adapters.silt.cli.answers import Rows
 from dbt.adapters.silt.cli.main import main
-from dbt.adapters.silt.cli.rendering import Rows
 from dbt.adapters.silt.cli.runs import answer
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet

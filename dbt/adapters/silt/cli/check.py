@@ -6,10 +6,11 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from dbt.adapters.silt.cli.answers import Answer, Block, Rows, number_of, size
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
-from dbt.adapters.silt.cli.rendering import Answer, Block, Rows, number_of, show, size
+from dbt.adapters.silt.cli.rendering import show
 from dbt.adapters.silt.cli.warehouses import open_warehouse, table_of
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, SiltError, TableDamagedError, UnsupportedFeatureError
@@ -18,9 +19,12 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance.file_check import check_files
 from dbt.adapters.silt.engine.kernel.maintenance.log_check import check_log
 from dbt.adapters.silt.engine.kernel.maintenance.problems import Problem, ProblemKind
-from dbt.adapters.silt.records.lazily import lazily
+from dbt.adapters.silt.lazy import lazy_module
 
-progress = lazily("dbt.adapters.silt.cli.progress")
+if TYPE_CHECKING:
+    from dbt.adapters.silt.cli import progress
+else:
+    progress = lazy_module("dbt.adapters.silt.cli.progress")
 
 _COLUMNS = ("table", "problem", "what")
 _DESCRIPTION = """\

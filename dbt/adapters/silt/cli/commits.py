@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from dbt.adapters.silt.cli.rendering import count, iso
+from dbt.adapters.silt.cli.answers import count, iso
 from dbt.adapters.silt.engine.kernel.table.operation_metrics import RowsChanged
 from dbt.adapters.silt.records.run_history import LoggedCommit
 

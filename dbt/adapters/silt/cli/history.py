@@ -5,9 +5,10 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
+from dbt.adapters.silt.cli.answers import UNKNOWN, UTC, Answer, Block, Rows, utc
 from dbt.adapters.silt.cli.commits import commit_json, counts
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
-from dbt.adapters.silt.cli.rendering import UNKNOWN, UTC, Answer, Block, Rows, show, utc
+from dbt.adapters.silt.cli.rendering import show
 from dbt.adapters.silt.cli.warehouses import table_of, without_version
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.records.run_history import LoggedCommit, log_history

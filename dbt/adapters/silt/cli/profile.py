@@ -12,14 +12,19 @@ from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
+from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records import locations as profile_locations
-from dbt.adapters.silt.records.lazily import lazily
 
-yaml = lazily("yaml")
-jinja = lazily("dbt.adapters.silt.cli.jinja")
+if TYPE_CHECKING:
+    import yaml
+
+    from dbt.adapters.silt.cli import jinja
+else:
+    yaml = lazy_module("yaml")
+    jinja = lazy_module("dbt.adapters.silt.cli.jinja")
 
 _PROJECT_FILE = "dbt_project.yml"
 _PROFILES_FILE = "profiles.yml"

@@ -7,8 +7,9 @@ from argparse import Namespace
 from dataclasses import replace
 from typing import Any
 
+from dbt.adapters.silt.cli.answers import UNKNOWN, Answer, Block, Rows, count, iso
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
-from dbt.adapters.silt.cli.rendering import UNKNOWN, Answer, Block, Rows, count, iso, show
+from dbt.adapters.silt.cli.rendering import show
 from dbt.adapters.silt.cli.warehouses import OpenWarehouse, open_warehouse
 from dbt.adapters.silt.engine.catalog.names import names_text
 from dbt.adapters.silt.engine.catalog.rollback import PutBack, Rollback

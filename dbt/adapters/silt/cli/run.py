@@ -5,9 +5,10 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
+from dbt.adapters.silt.cli.answers import UNKNOWN, UTC, Answer, Block, Facts, Rows, count, iso, utc
 from dbt.adapters.silt.cli.commits import commit_json, counts, rows_json
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
-from dbt.adapters.silt.cli.rendering import UNKNOWN, UTC, Answer, Block, Facts, Rows, count, iso, show, utc
+from dbt.adapters.silt.cli.rendering import show
 from dbt.adapters.silt.cli.runs import report_problems
 from dbt.adapters.silt.cli.warehouses import open_warehouse
 from dbt.adapters.silt.engine.kernel.errors import RunNotFoundError

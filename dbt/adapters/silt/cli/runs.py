@@ -7,9 +7,10 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any
 
+from dbt.adapters.silt.cli.answers import UNKNOWN, UTC, Answer, Rows, count, duration, iso, utc
 from dbt.adapters.silt.cli.commits import counts, rows_json
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
-from dbt.adapters.silt.cli.rendering import UNKNOWN, UTC, Answer, Rows, count, duration, iso, show, utc
+from dbt.adapters.silt.cli.rendering import show
 from dbt.adapters.silt.cli.warehouses import open_warehouse
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import Run, TableHistory, histories, runs

@@ -1,23 +1,30 @@
-"""`silt session`: shows the Sparks that stay between commands (`keep_alive`), and ends them."""
+"""`silt session`: shows what stays between commands, Spark (`keep_alive`) and dbt (`silt dbt`), and ends it."""
 
 from __future__ import annotations
 
 import time
 from argparse import Namespace, RawDescriptionHelpFormatter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
+from dbt.adapters.silt.cli.answers import UNKNOWN, Answer, Rows, count, duration, iso, number_of
 from dbt.adapters.silt.cli.options import Subparsers
-from dbt.adapters.silt.cli.rendering import UNKNOWN, Answer, Rows, duration, iso, show
-from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
+from dbt.adapters.silt.cli.rendering import show
+from dbt.adapters.silt.command_server import control
+from dbt.adapters.silt.command_server.control import ServerStatus
+from dbt.adapters.silt.command_server.place import UnsafePlaceError
+from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError, KeptSparkError
 from dbt.adapters.silt.kept_spark.listing import KeptSpark, memory, running, stop
 
+_T = TypeVar("_T")
 _DESCRIPTION = """\
-Shows the Sparks of yours that stay between commands, as `keep_alive` in a profile has them do, and ends them.
-`status` shows each with its address, processes, memory, age, and the commands that use it, or for how long none has.
-`stop` ends all of them, or the one of an id, and waits until they are gone. One that commands use goes on, and the
-exit code is 2; with --force it ends under them: their statements fail, and commit nothing."""
+Shows what of yours stays between commands, and ends it: the Sparks, as `keep_alive` in a profile has them do, and the
+command servers of `silt dbt`. `status` shows each Spark with its address, processes, memory, age, and the commands that
+use it, or for how long none has. `stop` ends all of them, or the Spark of an id, and waits until it is gone. A Spark
+that commands use goes on, and the exit code is 2; with --force it ends under them: their statements fail, and commit
+nothing. Commands that a command server runs go on to their end."""
 _COLUMNS = ("id", "address", "project", "master", "Spark", "#process", "#Java", "#MiB", "#age", "#idle", "used by")
+_OF_SERVERS = ("process", "#MiB", "#age", "#commands", "log")
 _MIB = 1024**2
 
 
@@ -25,7 +32,7 @@ def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
     parser = subparsers.add_parser(
         "session",
-        help="show or end the Sparks that stay between commands",
+        help="show or end what stays between commands: Spark, and dbt",
         description=_DESCRIPTION,
         formatter_class=RawDescriptionHelpFormatter,
     )
@@ -36,15 +43,33 @@ def add(subparsers: Subparsers) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Prints the Sparks, or which ones were ended."""
+    """Prints what stays, or what was ended."""
     chosen = _chosen(list(running()), arguments.id)
     if arguments.action == "status":
-        return show(answer(chosen, time.time()), arguments.json)
+        servers = () if arguments.id else _of_servers(control.status)
+        return show(answer(chosen, servers, time.time()), arguments.json)
+    ended = 0 if arguments.id else _of_servers(control.stop)
     for each in chosen:
         stop(each, force=arguments.force)
     names = [each.name for each in chosen]
-    said = f"stopped: {', '.join(names)}" if names else "no Spark stays"
-    return show(Answer({"stopped": names}, [said]), arguments.json)
+    said = [*names, *([number_of(ended, "command server")] if ended else [])]
+    text = f"stopped: {', '.join(said)}" if said else "nothing stays"
+    return show(Answer({"stopped": names, "command_servers_stopped": ended}, [text]), arguments.json)
+
+
+def _of_servers(ask: Callable[[], _T]) -> _T:
+    """What the command servers answer.
+
+    Raises:
+        KeptSparkError: their folder cannot be used.
+    """
+    try:
+        return ask()
+    except (OSError, UnsafePlaceError) as error:
+        raise KeptSparkError(
+            f"the command servers of `silt dbt` cannot be asked: {error}",
+            remedy="Let XDG_RUNTIME_DIR name a folder that only you can use",
+        ) from error
 
 
 def _chosen(found: Sequence[KeptSpark], name: str | None) -> Sequence[KeptSpark]:
@@ -62,15 +87,18 @@ def _chosen(found: Sequence[KeptSpark], name: str | None) -> Sequence[KeptSpark]
     return chosen
 
 
-def answer(found: Sequence[KeptSpark], now: float) -> Answer:
-    """Renders the Sparks.
+def answer(found: Sequence[KeptSpark], servers: Sequence[ServerStatus], now: float) -> Answer:
+    """Renders the Sparks and the command servers.
 
     Args:
         now: seconds since 1970.
     """
-    document = {"sparks": [_json(each) for each in found]}
-    rows = [_row(each, now) for each in found]
-    return Answer(document, [Rows(_COLUMNS, rows, empty="no Spark stays")])
+    document = {"sparks": [_json(each) for each in found], "command_servers": [_server_json(each) for each in servers]}
+    blocks = [
+        Rows(_COLUMNS, [_row(each, now) for each in found], empty="no Spark stays"),
+        *([Rows(_OF_SERVERS, [_server_row(each) for each in servers], title="dbt, for `silt dbt`")] if servers else []),
+    ]
+    return Answer(document, blocks)
 
 
 def _row(spark: KeptSpark, now: float) -> list[str]:
@@ -105,4 +133,20 @@ def _json(spark: KeptSpark) -> dict[str, Any]:
         "started_at": iso(int(record.started * 1000)),
         "idle_since": None if spark.idle_since is None else iso(int(spark.idle_since * 1000)),
         "used_by": [{"command": use.command, "process": use.pid} for use in spark.users],
+    }
+
+
+def _server_row(server: ServerStatus) -> list[str]:
+    age = duration(server.seconds)
+    return [str(server.process), str(server.memory // _MIB), age, count(server.commands), str(server.log)]
+
+
+def _server_json(server: ServerStatus) -> dict[str, Any]:
+    return {
+        "process": server.process,
+        "memory_bytes": server.memory,
+        "age_seconds": server.seconds,
+        "commands": server.commands,
+        "keep_alive_seconds": server.keep_alive,
+        "log": str(server.log),
     }

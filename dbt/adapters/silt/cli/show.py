@@ -5,9 +5,10 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
+from dbt.adapters.silt.cli.answers import UNKNOWN, UTC, Answer, Block, Facts, Rows, count, iso, size, utc
 from dbt.adapters.silt.cli.column_statistics import ColumnStatistics, column_statistics
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
-from dbt.adapters.silt.cli.rendering import UNKNOWN, UTC, Answer, Block, Facts, Rows, count, iso, show, size, utc
+from dbt.adapters.silt.cli.rendering import show
 from dbt.adapters.silt.cli.warehouses import snapshot_of, view_of
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.kernel.files.row_counts import deleted_rows, row_count

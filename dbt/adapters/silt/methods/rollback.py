@@ -11,7 +11,7 @@ from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.project_records import ProjectRecords
 
 if TYPE_CHECKING:
-    from dbt.adapters.silt.cli import rendering, warehouses
+    from dbt.adapters.silt.cli import answers, rendering, warehouses
     from dbt.adapters.silt.cli import rollback as rollback_command
     from dbt.adapters.silt.connections import SiltConnectionManager
     from dbt.adapters.silt.records import rollback as rollback_of_runs
@@ -64,7 +64,7 @@ class RollbackMethods(metaclass=AdapterMeta):
         return warehouses.OpenWarehouse(environment.catalog, environment.locations, profile.database, profile.schema)
 
 
-def _text(found: rendering.Answer) -> str:
+def _text(found: answers.Answer) -> str:
     printed = io.StringIO()
     rendering.show(found, False, printed)
     return printed.getvalue().rstrip()

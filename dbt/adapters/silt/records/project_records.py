@@ -13,13 +13,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
-from dbt.adapters.silt.records.lazily import lazily
 
 if TYPE_CHECKING:
+    from dbt.adapters.silt.records import run_registry
     from dbt.adapters.silt.records.run_registry import RunEntry
-
-run_registry = lazily("dbt.adapters.silt.records.run_registry")
+else:
+    run_registry = lazy_module("dbt.adapters.silt.records.run_registry")
 
 
 @dataclass(frozen=True)
