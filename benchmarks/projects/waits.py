@@ -1,0 +1,153 @@
+"""Times what a person waits for at a prompt: `python -m benchmarks.projects.waits PROJECT --model NAME`.
+
+Each way runs on a copy of the project of its own. Its first run of a command, which starts what stays and builds the
+tables, is shown apart; the others are whole processes, as a user starts them, and all ways must leave the same rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.projects import small_models
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.layout import local_stores
+from dbt.adapters.silt.engine.kernel.files.row_counts import row_count
+
+REPETITIONS = 5
+LEFT_BY_RUNS = shutil.ignore_patterns("warehouse", "target", "logs", "dbt_packages", "__pycache__", ".user.yml")
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a command is typed, and what its profile has."""
+
+    name: str
+    words: tuple[str, ...]
+    fields: Mapping[str, str]
+
+
+_KEPT = {"keep_alive": "30 minutes"}
+WAYS = (
+    Way("dbt", ("dbt",), {}),
+    Way("dbt, a Spark that stays", ("dbt",), _KEPT),
+    Way("silt dbt", ("silt", "dbt"), _KEPT),
+)
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Seconds of one command in one way: of its first run, and of each of the others."""
+
+    way: str
+    command: str
+    first: float
+    others: tuple[float, ...]
+
+
+def measure(project: Path, commands: Mapping[str, Sequence[str]], scratch: Path) -> list[Wait]:
+    """Runs each command in each way.
+
+    Args:
+        project: with its own dbt_project.yml.
+        commands: what is shown of each -> its words after `dbt`.
+        scratch: an empty folder.
+
+    Raises:
+        RuntimeError: a command failed, or the ways left different numbers of rows.
+    """
+    waits, left = [], []
+    for number, way in enumerate(WAYS):
+        copy = scratch / str(number)
+        shutil.copytree(project, copy, ignore=LEFT_BY_RUNS)
+        _write_profile(copy, way)
+        try:
+            waits += [_wait(way, shown, words, copy) for shown, words in commands.items()]
+            left.append(_rows(copy))
+        finally:
+            _call(("silt", "session", "stop", "--force"), copy)
+    if any(each != left[0] for each in left):
+        raise RuntimeError(f"the ways left other rows: {left}")
+    return waits
+
+
+def shown(waits: Iterable[Wait], title: str) -> Table:
+    """A line for each command, a column for each way: the median of the later runs, and the first in brackets."""
+    table = Table(title=title)
+    table.add_column("seconds: median of later runs (first)", no_wrap=True)
+    lines: dict[str, list[str]] = {}
+    for wait in waits:
+        lines.setdefault(wait.command, []).append(f"{statistics.median(wait.others):.2f} ({wait.first:.1f})")
+    for way in WAYS:
+        table.add_column(way.name, justify="right")
+    for command, cells in lines.items():
+        table.add_row(command, *cells)
+    return table
+
+
+def _wait(way: Way, shown: str, words: Sequence[str], folder: Path) -> Wait:
+    seconds = []
+    for _ in range(1 + REPETITIONS):
+        started = time.perf_counter()
+        _call((*way.words, *words), folder)
+        seconds.append(time.perf_counter() - started)
+    return Wait(way.name, shown, seconds[0], tuple(seconds[1:]))
+
+
+def _call(words: Sequence[str], folder: Path) -> None:
+    program = Path(sys.executable).parent / words[0]
+    # What stays is of this benchmark alone, and so is what ends with it.
+    environment = {**os.environ, "XDG_CACHE_HOME": str(folder / ".cache"), "XDG_RUNTIME_DIR": ""}
+    ended = subprocess.run(
+        [str(program), *words[1:]], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    if ended.returncode != 0:
+        raise RuntimeError(f"{' '.join(words)} failed:\n{ended.stdout}\n{ended.stderr}")
+
+
+def _write_profile(folder: Path, way: Way) -> None:
+    name = yaml.safe_load((folder / "dbt_project.yml").read_text(encoding="utf-8"))["profile"]
+    target: dict[str, Any] = {"type": "silt", "threads": 1, **way.fields}
+    text = yaml.safe_dump({name: {"target": "dev", "outputs": {"dev": target}}})
+    (folder / "profiles.yml").write_text(text, encoding="utf-8")
+
+
+def _rows(folder: Path) -> dict[str, int | None]:
+    """How many rows each table of the project's warehouse has."""
+    catalog = Catalog(local_stores({"silt": str(folder / "warehouse")}))
+    return {str(name): row_count(catalog.table(name).snapshot().files) for name in catalog.all_tables()}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prints the table of a project, and that of the project of small merge models."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.projects.waits", description=__doc__)
+    parser.add_argument("project", type=Path, help="a folder with a dbt_project.yml; it is copied")
+    parser.add_argument("--model", required=True, help="the model of `dbt run --select`")
+    given = parser.parse_args(arguments)
+    one = ("run", "--select", given.model)
+    commands = {"build": ("build",), "run": ("run",), f"run -s {given.model}": one, "parse": ("parse",)}
+    console = Console()
+    with tempfile.TemporaryDirectory() as folder:
+        console.print(shown(measure(given.project, commands, Path(folder, "project")), given.project.name))
+        small_models.make(Path(folder, "models"))
+        merges = measure(Path(folder, "models"), {"run, small merges": ("run",)}, Path(folder, "small"))
+        console.print(shown(merges, f"{small_models.MODELS} small merge models"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
