@@ -64,7 +64,9 @@ STATEMENTS_WITH_SPARK = {
     )
 }
 PRIVATE_SPARK = ("_jvm", "_jdf", "_jsparkSession", "sparkContext")
-LOOK_BEHIND_SPARK = (f"{PACKAGE}.session.spark", f"{PACKAGE}.session.hadoop_defaults")
+LOOK_BEHIND_SPARK = tuple(
+    f"{PACKAGE}.session.{name}" for name in ("spark", "hadoop_defaults", "java_launch", "python_sources")
+)
 # Where an import inside a function is meant: the lazy Plugin, and packages that need not be installed.
 LAZY_IMPORTS = {PACKAGE: ("dbt.adapters.silt.impl",)}
 OPTIONAL_PACKAGES = ("obstore",)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
+import logging
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +13,6 @@ from pyspark.sql import SparkSession
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.layout import allowed_folders, check_locations, local_path
-from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
@@ -22,6 +21,9 @@ from dbt.adapters.silt.records.units import is_forgotten_on_replace
 from dbt.adapters.silt.session import class_archive
 from dbt.adapters.silt.session.handle import Runner, SiltHandle
 from dbt.adapters.silt.session.spark import SessionPool, SessionSettings
+from dbt.adapters.silt.session.warm_up import WarmUp
+
+_logger = logging.getLogger(__name__)
 
 
 class Environment:
@@ -38,6 +40,7 @@ class Environment:
         self._lock = threading.Lock()
         self._pool: SessionPool | None = None
         self._warehouse: Warehouse | None = None
+        self._warm_up: WarmUp | None = None
         folders = {name: local_path(location) for name, location in locations.items()}
         self.folders = list(folders.values())
         allowed = allowed_folders(locations, credentials.external_paths)
@@ -59,18 +62,21 @@ class Environment:
         Raises:
             SiltError: Spark cannot be started, or the warehouse cannot be used.
         """
+        if self._warm_up is not None:
+            self._warm_up.stop()
         pool = self._started()
         session = pool.acquire()
         assert self._warehouse is not None
         return SiltHandle(pool, session, self._warehouse.for_session(session, one_cut=True), runner)
 
     def warm_up(self) -> None:
-        """Starts Spark in the background: it takes as long as dbt takes to read a project, and needs nothing of it."""
-        threading.Thread(target=self._try_to_start, name="silt-spark-start", daemon=True).start()
+        """Starts Spark in the background, which needs nothing of the project that dbt reads meanwhile.
 
-    def _try_to_start(self) -> None:
-        with contextlib.suppress(SiltError):  # the first connection meets the same error, and reports it
-            self._started()
+        What time is left until the first connection goes into typical statements (see `warm_up.WarmUp`).
+        """
+        if self._warm_up is None:
+            self._warm_up = WarmUp(self._started, self._session_settings())
+            self._warm_up.start()
 
     def _started(self) -> SessionPool:
         with self._lock:
@@ -81,6 +87,7 @@ class Environment:
                 self._warehouse = self._open_warehouse(session)
                 pool.release(session)
                 self._pool = pool
+                _logger.debug("the warehouse is open")
                 if not self._credentials.remote:
                     class_archive.make_after_this_process()
             return self._pool
