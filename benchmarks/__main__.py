@@ -22,7 +22,7 @@ from benchmarks.contestants.silt import Silt
 from benchmarks.data import FULL, QUICK
 from benchmarks.harness import CaseResult, ResultsDifferError, chosen, run_case
 from benchmarks.long_logs import measure
-from benchmarks.projects import cold_build, small_models
+from benchmarks.projects import breakdown, cold_build, small_models
 from dbt.adapters.silt.session.spark import SessionSettings, open_session, stop_spark
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console()
     work = options.folder / "work"
     shutil.rmtree(work, ignore_errors=True)
-    cases, runs, cold, logs = [], [], None, []
+    cases, runs, cold, logs, breakdowns = [], [], None, [], []
     try:
         if options.only in (None, "logs"):
             logs = measure.measure(work / "logs", measure.QUICK_TABLES if options.quick else measure.TABLES)
@@ -47,12 +47,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             console.print(report.projects_table(runs))
             cold = cold_build.measure(work / "cold_build")
             console.print(report.cold_table(cold))
+        if options.only in (None, "dbt", "breakdown"):
+            breakdowns = breakdown.measure(work / "breakdown")
+            console.print(report.breakdown_table(breakdowns))
     except ResultsDifferError as error:
         console.print(f"[bold red]{error}")
         return 1
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    written = report.write(report.as_json(cases, runs, cold, logs), options.folder, datetime.datetime.now())
+    written = report.write(report.as_json(cases, runs, cold, logs, breakdowns), options.folder, datetime.datetime.now())
     console.print(f"Written to {written}")
     return 0
 
@@ -63,7 +66,8 @@ def parser() -> argparse.ArgumentParser:
         prog="python -m benchmarks", description="Times the statements of dbt-silt and runs of dbt."
     )
     options.add_argument("--quick", action="store_true", help="small tables: for trying the harness, not for figures")
-    options.add_argument("--only", choices=("logs", "statements", "dbt"), help="only one of the three parts")
+    parts = ("logs", "statements", "dbt", "breakdown")
+    options.add_argument("--only", choices=parts, help="only this part; `breakdown` is one of those of `dbt`")
     options.add_argument("--case", action="append", default=[], metavar="NAME", help="only this case of statements")
     options.add_argument(
         "--peers", nargs="+", default=[], choices=("delta-rs",), help="contestants other than dbt-silt"

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from benchmarks.harness import CaseResult
 from benchmarks.long_logs.measure import STEPS, LogResult
+from benchmarks.projects.breakdown import Breakdown
 from benchmarks.projects.small_models import ProjectRun
 
 PACKAGES = ("pyspark", "pyarrow", "dbt-core", "deltalake")
@@ -57,6 +58,22 @@ def cold_table(result: CaseResult) -> Table:
     return table
 
 
+def breakdown_table(results: Sequence[Breakdown]) -> Table:
+    """One column per command: its phases, what goes on beside them, and processor time."""
+    table = Table(title="Cold: where the median seconds of a command go")
+    table.add_column("phase", no_wrap=True)
+    for result in results:
+        table.add_column(result.command, justify="right")
+    parts = ("phases", "beside", "processor")
+    titles = {"beside": "beside: ", "processor": "processor: "}
+    for part in parts:
+        for name in getattr(results[0], part):
+            cells = (getattr(result, part)[name] for result in results)
+            table.add_row(titles.get(part, "") + name, *("" if each is None else f"{each:.2f}" for each in cells))
+        table.add_section()
+    return table
+
+
 def logs_table(results: Sequence[LogResult]) -> Table:
     """One line per table and step: the milliseconds of dbt-silt and deltalake, their ratio; then the peak memory."""
     table = Table(title="Logs: median milliseconds, each in a new process, and times deltalake")
@@ -74,7 +91,11 @@ def logs_table(results: Sequence[LogResult]) -> Table:
 
 
 def as_json(
-    cases: Sequence[CaseResult], runs: Sequence[ProjectRun], cold: CaseResult | None, logs: Sequence[LogResult] = ()
+    cases: Sequence[CaseResult],
+    runs: Sequence[ProjectRun],
+    cold: CaseResult | None,
+    logs: Sequence[LogResult] = (),
+    breakdowns: Sequence[Breakdown] = (),
 ) -> dict[str, Any]:
     """All figures, with the machine and the versions."""
     return {
@@ -83,6 +104,7 @@ def as_json(
         "statements": [_case_json(case) for case in cases],
         "projects": [dataclasses.asdict(run) for run in runs],
         "cold": _case_json(cold) if cold else None,
+        "breakdowns": [dataclasses.asdict(each) for each in breakdowns],
         "logs": [dataclasses.asdict(result) for result in logs],
     }
 

@@ -64,7 +64,10 @@ STATEMENTS_WITH_SPARK = {
     )
 }
 PRIVATE_SPARK = ("_jvm", "_jdf", "_jsparkSession", "sparkContext")
-LOOK_BEHIND_SPARK = tuple(f"{PACKAGE}.session.{name}" for name in ("spark", "hadoop_defaults", "connect_service"))
+LOOK_BEHIND_SPARK = tuple(
+    f"{PACKAGE}.session.{name}"
+    for name in ("spark", "hadoop_defaults", "connect_service", "java_launch", "python_sources")
+)
 BUILD_SESSIONS = (f"{PACKAGE}.session.spark", f"{PACKAGE}.session.kept_client")
 # Where an import inside a function is meant: the lazy Plugin, and packages that need not be installed.
 LAZY_IMPORTS = {PACKAGE: ("dbt.adapters.silt.impl",)}

@@ -82,7 +82,7 @@ class SiltConnectionManager(SQLConnectionManager):
 
     def _warm_up(self) -> None:
         with contextlib.suppress(SiltError):  # the first connection meets the same error, and reports it
-            self.environment.start()
+            self.environment.warm_up()
 
     # Opening and closing
 

@@ -106,6 +106,21 @@ def test_another_process_that_is_at_it_is_left_to_it(archive: Path, started: Pat
     assert not archive.exists() and not archive.with_suffix(".failed").exists()
 
 
+def test_those_of_other_files_of_spark_go_when_one_is_made(archive: Path) -> None:
+    archive.parent.mkdir(parents=True)
+    java = find_java()
+    others = [archive.with_name(f"spark-4.0.0-java-{java.release}-0123abcd{suffix}") for suffix in (".jsa", ".json")]
+    of_other_java = archive.with_name("spark-4.0.0-java-99-0123abcd.jsa")
+    for path in (archive, archive.with_suffix(".lock"), of_other_java, *others):
+        path.write_bytes(b"")
+    class_archive._forget_others(archive, java)
+    assert {path.name for path in archive.parent.iterdir()} == {
+        archive.name,
+        archive.with_suffix(".lock").name,
+        of_other_java.name,
+    }
+
+
 @pytest.mark.long
 def test_a_java_that_makes_none_is_remembered(
     archive: Path, started: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

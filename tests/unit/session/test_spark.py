@@ -6,8 +6,6 @@ import json
 import os
 import re
 import socket
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -18,22 +16,9 @@ from pyspark.sql import SparkSession
 from dbt.adapters.silt.engine.commands.spark import required_settings
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
 from dbt.adapters.silt.session.spark import SessionPool, SessionSettings, open_session
+from tests.unit.session.processes import run
 
-ROOT = Path(__file__).resolve().parents[3]
 SETTINGS = SessionSettings(master="local[2]")
-
-
-def run(code: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs code in a process of its own, with the folder as its working directory."""
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
 
 
 @pytest.mark.usefixtures("spark")

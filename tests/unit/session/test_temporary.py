@@ -55,3 +55,7 @@ def test_nothing_but_such_folders_is_swept(folder: Path) -> None:
         os.utime(folder / each, (0, 0))
     temporary.make()
     assert (folder / "mine").is_dir() and (folder / "silt-spark-file").exists()
+
+
+def test_a_folder_that_another_process_has_just_swept_is_passed_over(folder: Path) -> None:
+    assert not temporary._is_left(folder / "silt-spark-gone")

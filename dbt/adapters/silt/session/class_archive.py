@@ -1,4 +1,4 @@
-"""Writes a class-data archive of Spark's classes, with which Java starts Spark in two thirds of the time.
+"""Writes a class-data archive of Spark's classes, with which Java starts Spark, and runs the first statements, sooner.
 
 The archive belongs to a virtual environment, for one version of PySpark and of Java; Java ignores one that does not fit
 it. `python -m dbt.adapters.silt.session.class_archive` writes it. The first dbt command that starts Spark in an
@@ -19,15 +19,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from pyspark.sql import SparkSession
-
 from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
 from dbt.adapters.silt.session.java import Java, archive_path, find_java
-from dbt.adapters.silt.session.spark import SessionSettings, open_session, stop_spark
+from dbt.adapters.silt.session.rehearsal import FIRST, REST, rehearse
+from dbt.adapters.silt.session.spark import SessionSettings, note_launch, open_session, stop_spark
 
 
 def write_archive(path: Path, java: Java) -> bool:
-    """Starts Spark, runs typical queries, and writes the classes that it loaded to an archive.
+    """Starts Spark, runs typical statements, and writes the classes that it loaded to an archive.
+
+    Next to it the command line of Java is noted (`java_launch`).
 
     Returns:
         Whether Java made an archive that it can start from; if not, none is kept.
@@ -38,36 +39,25 @@ def write_archive(path: Path, java: Java) -> bool:
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         unfinished = Path(folder) / path.name
-        options = f"-XX:ArchiveClassesAtExit={unfinished} -Xlog:cds=off -Xlog:cds+dynamic=off"
-        settings = SessionSettings(master="local[2]", spark_conf={"spark.driver.extraJavaOptions": options})
-        _run_queries(open_session(settings), folder)
+        options = [f"-XX:ArchiveClassesAtExit={unfinished}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
+        settings = SessionSettings(master="local[2]", spark_conf={"spark.driver.extraJavaOptions": " ".join(options)})
+        session = open_session(settings)
+        note_launch(path, options)
+        rehearse(session, folder, FIRST + REST)
         stop_spark()
         check = [java.path, f"-XX:SharedArchiveFile={unfinished}", "-version"]
         if not unfinished.exists() or subprocess.run(check, capture_output=True, check=False).returncode != 0:
             return False
         os.replace(unfinished, path)
+        _forget_others(path, java)
         return True
 
 
-def _run_queries(spark: SparkSession, folder: str) -> None:
-    """Does what the first models of a project do: write and read Parquet, join, aggregate, sort."""
-    keys = spark.range(1000).selectExpr(
-        "id", "id % 7 as grp", "cast(id as string) as name", "cast(id as decimal(12, 2)) as amount", "now() as at"
-    )
-    keys.write.partitionBy("grp").parquet(f"{folder}/keys")
-    keys = spark.read.parquet(f"{folder}/keys")
-    keys.createOrReplaceTempView("keys")
-    joined = spark.sql(
-        """
-        with named as (select id, name, row_number() over (partition by grp order by at desc) as nth from keys)
-        select k.grp, count(*) as n, sum(k.amount) as amount, max(n.name) as name, min(k.at) as at
-        from keys k full outer join named n on k.id = n.id and n.nth > 1
-        where k.id in (select id + 1 from keys) or n.id is null
-        group by k.grp order by n
-        """
-    )
-    joined.write.parquet(f"{folder}/joined")
-    joined.toArrow()
+def _forget_others(path: Path, java: Java) -> None:
+    """Deletes the archives that this Java made of other files of Spark: nothing starts from them any more."""
+    for other in path.parent.glob(f"spark-*-java-{java.release}*"):
+        if other.stem != path.stem:
+            other.unlink(missing_ok=True)
 
 
 SWITCH: Final = "SILT_CLASS_ARCHIVE"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +21,9 @@ from dbt.adapters.silt.records.units import is_forgotten_on_replace
 from dbt.adapters.silt.session import class_archive
 from dbt.adapters.silt.session.handle import Runner, SiltHandle
 from dbt.adapters.silt.session.spark import SessionPool, SessionSettings
+from dbt.adapters.silt.session.warm_up import WarmUp
+
+_logger = logging.getLogger(__name__)
 
 
 class Environment:
@@ -36,6 +40,7 @@ class Environment:
         self._lock = threading.Lock()
         self._pool: SessionPool | None = None
         self._warehouse: Warehouse | None = None
+        self._warm_up = WarmUp(self._started, self._session_settings())
         folders = {name: local_path(location) for name, location in locations.items()}
         self.folders = list(folders.values())
         allowed = allowed_folders(locations, credentials.external_paths)
@@ -57,14 +62,15 @@ class Environment:
         Raises:
             SiltError: Spark cannot be started, or the warehouse cannot be used.
         """
+        self._warm_up.stop()
         pool = self._started()
         session = pool.acquire()
         assert self._warehouse is not None
         return SiltHandle(pool, session, self._warehouse.for_session(session, one_cut=True), runner)
 
-    def start(self) -> None:
-        """Starts Spark if it does not run yet; raises as `open` does."""
-        self._started()
+    def warm_up(self) -> None:
+        """Starts Spark, and runs typical statements until the first connection; for a thread of its own."""
+        self._warm_up.run()
 
     def _started(self) -> SessionPool:
         with self._lock:
@@ -75,6 +81,7 @@ class Environment:
                 self._warehouse = self._open_warehouse(session)
                 pool.release(session)
                 self._pool = pool
+                _logger.debug("the warehouse is open")
                 if not self._credentials.remote and not self._credentials.keep_alive:  # the keeper makes its own
                     class_archive.make_after_this_process()
             return self._pool

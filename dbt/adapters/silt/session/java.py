@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
 import os
 import re
 import shutil
@@ -11,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import Final
 
 from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
 
@@ -21,6 +24,19 @@ _REMEDY = f"Install Java {MINIMUM_VERSION} or later, and let JAVA_HOME or PATH l
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)([^"]*)"')
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 _GIB = 1024**3
+
+_SHORT_PROCESSES: Final = (
+    # Java's second compiler took half of the processor time of a short run, for code that then hardly ran. What
+    # millions of rows run through passes these counts in its first moments.
+    "-XX:Tier4InvocationThreshold=250000",
+    "-XX:Tier4MinInvocationThreshold=30000",
+    "-XX:Tier4CompileThreshold=750000",
+    "-XX:Tier4BackEdgeThreshold=2000000",
+    # Else the garbage of a heap that is nearly empty is collected each time that some thousand classes are loaded.
+    "-XX:MetaspaceSize=256m",
+    # Else a class is made for each method that was called by its name some times, as Python's calls all are.
+    "-Dsun.reflect.inflationThreshold=10000",
+)
 
 
 @dataclass(frozen=True)
@@ -67,23 +83,49 @@ def driver_options(temporary: str, archive: Path | None) -> list[str]:
         temporary: a folder for what would else be left in the working directory.
         archive: the class-data archive to start from (`class_archive`), if there is one.
     """
-    options = [f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}", f"-Dderby.system.home={temporary}"]
+    options = [f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}", f"-Dderby.system.home={temporary}", *_SHORT_PROCESSES]
     if archive is not None:
         options += [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
     return options
 
 
 def archive_path(java: Java) -> Path | None:
-    """The path of the class-data archive for that Java; None outside of a virtual environment."""
+    """The path of the class-data archive for that Java and these files of Spark; None outside of a virtual environment.
+
+    Java starts without an archive, and says nothing, where a file of Spark is another one, or elsewhere, than when the
+    archive was made: so the name has a digest of these files, and of the statements that are run to make it.
+    """
     if sys.prefix == sys.base_prefix:
         return None
-    return Path(sys.prefix) / "var" / "dbt-silt" / f"spark-{version('pyspark')}-java-{java.release}.jsa"
+    name = f"spark-{version('pyspark')}-java-{java.release}-{_digest(spark_home() / 'jars')}.jsa"
+    return Path(sys.prefix) / "var" / "dbt-silt" / name
+
+
+def spark_home() -> Path:
+    """The folder of the Spark that pyspark starts, which need not be imported yet."""
+    given = os.environ.get("SPARK_HOME")
+    if given:
+        return Path(given)
+    found = importlib.util.find_spec("pyspark")
+    assert found is not None and found.submodule_search_locations
+    return Path(found.submodule_search_locations[0])
 
 
 def default_memory() -> str:
     """Half of the memory that this process may use, between 1 and 8 GiB, as Spark spells sizes."""
     half = _memory_bytes() // 2
     return f"{max(_GIB, min(8 * _GIB, half)) // 1024**2}m"
+
+
+_ARCHIVE_EDITION: Final = 2
+"""Counts the changes of what is run to make an archive: an environment's old one is then made again."""
+
+
+def _digest(folder: Path) -> str:
+    """Of a folder and its files' names, sizes and times."""
+    files = [(each.name, each.stat()) for each in os.scandir(folder)] if folder.is_dir() else []
+    known = sorted((name, found.st_size, found.st_mtime_ns) for name, found in files)
+    return hashlib.sha256(repr((_ARCHIVE_EDITION, str(folder), known)).encode()).hexdigest()[:8]
 
 
 @cache

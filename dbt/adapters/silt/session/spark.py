@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import logging
 import os
 import re
 import shutil
@@ -17,11 +18,11 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -34,8 +35,10 @@ from pyspark.sql import SparkSession
 from dbt.adapters.silt.engine.commands.spark import required_settings
 from dbt.adapters.silt.engine.commands.spark.shown_settings import address, setting
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
-from dbt.adapters.silt.session import hadoop_defaults, kept, temporary
-from dbt.adapters.silt.session.java import archive_path, default_memory, driver_options, find_java
+from dbt.adapters.silt.session import hadoop_defaults, java_launch, kept, python_sources, temporary
+from dbt.adapters.silt.session.java import Java, archive_path, default_memory, driver_options, find_java
+
+_logger = logging.getLogger(__name__)
 
 # In every command, and no user of this package can act on it: what is done with pandas here is tested with pandas 3.
 warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
@@ -85,6 +88,23 @@ def stop_spark() -> None:
         if _running is not None:
             running, _running = _running, None
             running.stop()
+
+
+def own_folder() -> str | None:
+    """The folder of the Spark that this module has started, if it has: it goes when this process ends."""
+    running = _running
+    return None if running is None else running.temporary
+
+
+def note_launch(archive: Path, asked: Sequence[str]) -> None:
+    """Notes next to an archive how Java was started, so that it can be started so again (`java_launch`).
+
+    Args:
+        asked: the options that were asked for.
+    """
+    if _running is not None and _running.java is not None:
+        ours = driver_options(_running.temporary, None)
+        java_launch.note(archive, _running.context, [*ours, *asked])
 
 
 class SessionPool:
@@ -158,28 +178,53 @@ def _check_running(context: SparkContext, settings: SessionSettings) -> None:
 
 
 def _start(settings: SessionSettings) -> _Running:
-    archive = archive_path(find_java())
+    java = find_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     folder = temporary.make()
-    options = driver_options(folder, archive if archive is not None and archive.is_file() else None)
-    conf = SparkConf(loadDefaults=False).setAll(list(_launch_conf(settings, folder, options).items()))
+    conf = _launch_conf(settings, folder, driver_options(folder, _archive(java)))
     log = Path(folder, "spark.log")
     started = None
     try:
         if SparkContext._gateway is None:
-            with log.open("wb") as output:
-                started = launch_gateway(  # type: ignore[no-untyped-call]
-                    conf, popen_kwargs=_java_output(settings, output)
-                )
-        context = SparkContext(conf=conf, gateway=started)
+            _logger.debug("Java is started")
+            started = _launch(java, settings, conf, log)
+            _logger.debug("Java answers")
+        context = SparkContext(conf=_spark_conf(conf), gateway=started)
         if _LOCAL_MASTER.fullmatch(settings.master):
             hadoop_defaults.forget_unused(context)
+            python_sources.forget_none(context, conf)
+        _logger.debug("Spark runs")
         return _Running(settings, context, None if started is None else started.proc, folder)
     except (PySparkException, Py4JError) as error:
         failure = _did_not_start(settings.master, error, log)
         if started is not None:
             _end_java(started.proc)
         raise failure from error
+
+
+def _archive(java: Java) -> Path | None:
+    """The class-data archive to start from, if there is one."""
+    path = archive_path(java)
+    return path if path is not None and path.is_file() else None
+
+
+def _launch(java: Java, settings: SessionSettings, conf: Mapping[str, str], log: Path) -> Any:
+    """Starts Java: by the command line that is noted next to the archive, else by Spark's scripts."""
+    archive = _archive(java)
+    line = None if archive is None else java_launch.noted(archive)
+    with log.open("wb") as output:
+        kept = None if _shows_log(settings) else output
+        started = None
+        if line is not None and _LOCAL_MASTER.fullmatch(settings.master) and not java_launch.needs_scripts(conf):
+            started = java_launch.start(java, line, conf, kept)
+        if started is None:
+            popen = {} if kept is None else {"stderr": kept}
+            started = launch_gateway(_spark_conf(conf), popen_kwargs=popen)  # type: ignore[no-untyped-call]
+        return started
+
+
+def _spark_conf(conf: Mapping[str, str]) -> SparkConf:
+    return SparkConf(loadDefaults=False).setAll(list(conf.items()))
 
 
 def _launch_conf(settings: SessionSettings, folder: str, options: list[str]) -> dict[str, str]:
@@ -222,9 +267,9 @@ def _local_conf(master: str) -> dict[str, str]:
     }
 
 
-def _java_output(settings: SessionSettings, log: IO[bytes]) -> dict[str, Any]:
-    """Sends Java's standard error to a file, which explains a failed start, unless the user asked for logs."""
-    return {} if "spark.log.level" in settings.spark_conf else {"stderr": log}
+def _shows_log(settings: SessionSettings) -> bool:
+    """Whether the user asked for logs: else Java's standard error goes to a file, which explains a failed start."""
+    return "spark.log.level" in settings.spark_conf
 
 
 _END_SECONDS = 600  # writing a class-data archive, which Java does last, takes its time on a busy machine

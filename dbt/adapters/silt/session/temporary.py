@@ -40,6 +40,9 @@ def _is_left(folder: Path) -> bool:
     """Whether the folder is this user's and its process is gone."""
     try:
         found = folder.lstat()
+    except OSError:  # another process has deleted it meanwhile
+        return False
+    try:
         if found.st_uid != os.geteuid() or not folder.is_dir() or folder.is_symlink():
             return False
         descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CLOEXEC)

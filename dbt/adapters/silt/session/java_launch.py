@@ -1,0 +1,164 @@
+"""Starts Spark's Java at once, by the command line that Spark's own scripts once found.
+
+`spark-submit` is two shell scripts and a Java of its own, which prints the command line of the Java that they then
+become. For one PySpark and one Java that line differs in nothing but what it is given. So whoever makes the class-data
+archive notes the line next to it, and who starts from the archive needs no script (decision 0053). Where anything is
+set that the scripts look at, they are run as before.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any, Final
+
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.serializers import UTF8Deserializer, read_int
+
+from dbt.adapters.silt.session.java import Java, spark_home
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """What Spark's scripts add to a command line that starts Spark.
+
+    Attributes:
+        class_path: with the archives in the order that the class-data archive rests on.
+        options: Java's, without those that they were given.
+    """
+
+    class_path: str
+    options: tuple[str, ...]
+
+
+def note(path: Path, context: SparkContext, given: Sequence[str]) -> None:
+    """Writes down how the scripts started the Java of a Spark that runs.
+
+    Args:
+        path: the class-data archive that the note is next to.
+        given: the options that were asked for.
+    """
+    assert context._jvm is not None
+    language = context._jvm.java.lang
+    arguments = [str(each) for each in language.management.ManagementFactory.getRuntimeMXBean().getInputArguments()]
+    options = tuple(each for each in arguments if each not in given and not each.startswith("-Xmx"))
+    line = CommandLine(str(language.System.getProperty("java.class.path")), options)
+    _note_of(path).write_text(json.dumps(asdict(line), indent=1), encoding="utf-8")
+
+
+def noted(path: Path) -> CommandLine | None:
+    """The note next to an archive; None where there is none that can be read."""
+    try:
+        found = json.loads(_note_of(path).read_text(encoding="utf-8"))
+        return CommandLine(found["class_path"], tuple(found["options"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def needs_scripts(conf: Mapping[str, str]) -> bool:
+    """Whether something is set that Spark's scripts look at: in the environment, in its folder, or in `conf`."""
+    if any(_is_looked_at(name) for name in os.environ) or (spark_home() / "conf").exists():
+        return True
+    return "-Xmx" in conf.get("spark.driver.extraJavaOptions", "") or any(key.startswith(_OF_SCRIPTS) for key in conf)
+
+
+def start(java: Java, line: CommandLine, conf: Mapping[str, str], log: IO[bytes] | None) -> Any | None:
+    """Starts Java with Spark in it, and connects this process to it.
+
+    Args:
+        conf: all that Spark is started with.
+        log: where Java's standard error goes; None: to this process's.
+
+    Returns:
+        The gateway, as pyspark makes it; None where Java ended instead: the scripts can say why.
+    """
+    folder = tempfile.mkdtemp()
+    try:
+        answer = Path(folder, "connection")
+        process = _spawn(_command(java, line, conf), answer, log)
+        while not answer.exists():
+            if process.poll() is not None:
+                process.communicate()  # closes what it was given
+                return None
+            time.sleep(_POLL_SECONDS)
+        with answer.open("rb") as stream:
+            port, secret = read_int(stream), UTF8Deserializer().loads(stream)  # type: ignore[no-untyped-call]
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    with _told(port, secret):
+        gateway = launch_gateway(SparkConf(loadDefaults=False))  # type: ignore[no-untyped-call]
+    gateway.proc = process
+    return gateway
+
+
+_POLL_SECONDS: Final = 0.01
+_MAIN: Final = "org.apache.spark.deploy.SparkSubmit"
+_OF_SCRIPTS: Final = (
+    "spark.driver.defaultJavaOptions",
+    "spark.driver.extraClassPath",
+    "spark.driver.extraLibraryPath",
+    "spark.submit.",
+)
+_LOOKED_AT: Final = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT")
+_NOT_LOOKED_AT: Final = (
+    "SPARK_LOCAL_DIRS",
+    "SPARK_LOCAL_IP",
+    "SPARK_LOCAL_HOSTNAME",
+    "SPARK_USER",
+    # These are what pyspark itself leaves in the environment.
+    "SPARK_AUTH_SOCKET_TIMEOUT",
+    "SPARK_BUFFER_SIZE",
+)
+
+
+def _note_of(path: Path) -> Path:
+    return path.with_suffix(".json")
+
+
+def _is_looked_at(variable: str) -> bool:
+    return variable in _LOOKED_AT or (variable.startswith("SPARK_") and variable not in _NOT_LOOKED_AT)
+
+
+def _command(java: Java, line: CommandLine, conf: Mapping[str, str]) -> list[str]:
+    options = shlex.split(conf.get("spark.driver.extraJavaOptions", ""))
+    settings = (part for key, value in conf.items() for part in ("--conf", f"{key}={value}"))
+    memory = f"-Xmx{conf['spark.driver.memory']}"
+    return [java.path, "-cp", line.class_path, memory, *options, *line.options, _MAIN, *settings, "pyspark-shell"]
+
+
+def _spawn(command: Sequence[str], answer: Path, log: IO[bytes] | None) -> subprocess.Popen[bytes]:
+    """The process; it ends when its standard input does, and not at the terminal's Ctrl-C."""
+    home = str(spark_home())
+    environment = {
+        **os.environ,
+        "SPARK_HOME": home,
+        "SPARK_CONF_DIR": os.path.join(home, "conf"),
+        "SPARK_ENV_LOADED": "1",
+        "SPARK_CONNECT_MODE": "0",
+        "PYTHONHASHSEED": "0",
+        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer),
+    }
+    deaf = ["/bin/sh", "-c", 'trap "" INT; exec "$@"', "java", *command]
+    return subprocess.Popen(deaf, stdin=subprocess.PIPE, stderr=log, env=environment)
+
+
+@contextmanager
+def _told(port: int, secret: str) -> Iterator[None]:
+    """Tells pyspark of a Java that runs, by the variables that it reads."""
+    told = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
+    os.environ.update(told)
+    try:
+        yield
+    finally:
+        for name in told:
+            os.environ.pop(name, None)
