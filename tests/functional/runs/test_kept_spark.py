@@ -26,7 +26,8 @@ _MODELS = {
     "    frame = dbt.ref('merged').toPandas()\n"
     "    frame['twice'] = frame['id'] * 2\n"
     "    return session.createDataFrame(frame)\n",
-    "endless.sql": "select sum(hash(id)) as answer from range(0, 1000000000000000, 1, 2)",
+    "endless.sql": "{{ config(materialized='table') }} "
+    "select sum(hash(id)) as answer from range(0, 1000000000000000, 1, 2)",
 }
 
 
@@ -71,7 +72,7 @@ class Project:
         assert process.stdout is not None
         for line in process.stdout:
             if "START" in line:
-                time.sleep(1)  # the statement is on its way to Spark
+                time.sleep(3)  # the statement is at work in Spark
                 return process
         raise AssertionError(f"dbt ended with {process.wait()}")
 
@@ -108,10 +109,12 @@ class TestKeptSpark:
         code, said = shop.dbt("run", "--exclude", "endless")
         assert code == 0, said
         assert shop.spark.record.java == java
-        code, said = shop.dbt("show", "-s", "doubled", "--output", "json", "-q", "--limit", "100")
+        code, said = shop.dbt(
+            "show", "--inline", "select * from {{ ref('doubled') }}", "--output", "json", "-q", "--limit", "100"
+        )
         rows = json.loads(said)["show"]
         assert sorted((row["id"], row["twice"]) for row in rows) == [(number, 2 * number) for number in range(10)]
-        code, said = shop.dbt("show", "-s", "small_1", "--output", "json", "-q")
+        code, said = shop.dbt("show", "--inline", "select current_timezone() as zone", "--output", "json", "-q")
         assert json.loads(said)["show"][0]["zone"] == SPARK_SETTINGS["spark.sql.session.timeZone"]
 
     @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
