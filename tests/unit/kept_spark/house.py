@@ -42,6 +42,7 @@ class FakeSpark:
     alive: bool = True
     closed: list[str] = field(default_factory=list)
     tidied: int = 0
+    tidies: bool = True
 
     def is_alive(self) -> bool:
         return self.alive
@@ -49,8 +50,9 @@ class FakeSpark:
     def close_sessions(self, user: str) -> None:
         self.closed.append(user)
 
-    def tidy(self) -> None:
+    def tidy(self) -> bool:
         self.tidied += 1
+        return self.tidies
 
 
 @dataclass

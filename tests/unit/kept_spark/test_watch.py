@@ -90,6 +90,11 @@ def test_what_sessions_share_is_forgotten_between_commands_and_never_under_one(k
     assert kept.spark.tidied == 1
 
 
+def test_a_spark_that_cannot_be_cleaned_up_is_not_given_to_the_next_command(kept: Kept) -> None:
+    kept.spark.tidies = False
+    assert kept.watch.step() is Reason.UNCLEAN
+
+
 def test_the_command_that_began_last_says_how_long_spark_stays(kept: Kept) -> None:
     long, short = kept.take(60 * MINUTE, started=1), kept.take(MINUTE, started=2)
     kept.watch.step()

@@ -163,6 +163,9 @@ class TestShared:
         first.run("session.sql('create database attic')")
         first.run("session.sql('create table attic.rows using parquet as select 1 as x')")
         first.run("session.sql('create table rows using parquet as select 1 as x')")
+        first.run("import os; from pyspark.sql.functions import udf")
+        worker = "session.range(1).select(udf(lambda _: os.getppid(), 'long')('id')).collect()[0][0]"
+        before = first.run(worker)
         for client in clients:
             client.close()
         wait_until_unused(cache)
@@ -172,6 +175,8 @@ class TestShared:
             assert third.run("[row[0] for row in session.sql('show databases').collect()]") == ["default"]
             assert third.run("session.sql('show tables').collect()") == []
             assert third.run("session.sql('show views in global_temp').collect()") == []
+            third.run("import os; from pyspark.sql.functions import udf")
+            assert third.run(worker) != before, "a worker has imported what the next run may have changed"
         wait_until_unused(cache)
 
 

@@ -28,6 +28,7 @@ class Reason(str, Enum):
     AGE = "nobody used it any more"
     ASKED = "`silt session stop` asked it to"
     FORCED = "`silt session stop --force` ended it"
+    UNCLEAN = "what its commands left could not be cleaned up"
     LOST = "its folder was deleted or replaced"
     DIED = "its Java process ended"
 
@@ -43,8 +44,8 @@ class Spark(Protocol):
         """Ends what a client's sessions run, and everything that they hold."""
         ...
 
-    def tidy(self) -> None:
-        """Forgets what sessions share and may have left; nobody has one."""
+    def tidy(self) -> bool:
+        """Forgets what sessions share and may have left; nobody has one. Whether nothing is left."""
         ...
 
 
@@ -64,6 +65,7 @@ class Watch:
     keep_alive: float
     now: Callable[[], float] = time.monotonic
     _idle_since: float | None = None
+    _is_clean: bool = True
     _newest: float = field(default=float("-inf"))
     gate: Lock | None = None
     """Held from the moment that it is decided that Spark ends, to the end of this process."""
@@ -92,8 +94,10 @@ class Watch:
             return Reason.LOST
         if self._asked() is not None:
             return Reason.ASKED
-        assert self._idle_since is not None
-        return Reason.AGE if self.now() - self._idle_since >= self.keep_alive else None
+        if not self._is_clean:
+            return Reason.UNCLEAN
+        is_old = self._idle_since is not None and self.now() - self._idle_since >= self.keep_alive
+        return Reason.AGE if is_old else None
 
     def _count_live(self) -> int:
         live = 0
@@ -116,7 +120,7 @@ class Watch:
         if gate is None:
             return  # somebody comes right now
         try:
-            self.spark.tidy()
+            self._is_clean = self.spark.tidy()
         finally:
             gate.release()
         self._set_idle(self.now())

@@ -73,7 +73,7 @@ class ConnectService:
         return int(self._service.sessionManager().listActiveSessions().size())
 
     def tidy(self) -> None:
-        """Forgets what sessions share: kept rows, global views, and what a program made in Spark's own catalog.
+        """Forgets what sessions share: kept rows, global views, Python's workers, and names in Spark's own catalog.
 
         No session may be open.
         """
@@ -83,6 +83,7 @@ class ConnectService:
         catalog = shared.externalCatalog().unwrapped()
         if catalog.getClass().getSimpleName() == _IN_MEMORY:  # another one outlives any Spark
             _forget_names(catalog)
+        _stop_python(self._jvm, self._session.sparkContext._jsc.sc().env())
         self._jvm.java.lang.System.gc()
 
 
@@ -101,3 +102,14 @@ def _forget_names(catalog: Any) -> None:
     default.functions().clear()
     databases.clear()
     databases.update("default", default)
+
+
+def _stop_python(jvm: Any, environment: Any) -> None:
+    """Stops the workers of Python's functions: they have imported modules that may be others by now."""
+    # By its name: py4j cannot list the methods of this class, as types of some are of packages that Spark leaves out.
+    field = jvm.java.lang.Class.forName("org.apache.spark.SparkEnv").getDeclaredField("pythonWorkers")
+    field.setAccessible(True)
+    factories = field.get(environment)
+    for factory in _elements(factories.values().toSeq()):
+        factory.stop()
+    factories.clear()

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,21 +44,20 @@ class _Spark:
         return self.java.poll() is None
 
     def close_sessions(self, user: str) -> None:
-        with _logged():
-            self._service.close_sessions(user)
+        _succeeds(lambda: self._service.close_sessions(user))
 
-    def tidy(self) -> None:
-        with _logged():
-            self._service.tidy()
+    def tidy(self) -> bool:
+        return _succeeds(self._service.tidy)
 
 
-@contextlib.contextmanager
-def _logged() -> Iterator[None]:
-    """Writes a failure to Spark's log: the watch goes on, and sees whether Java still lives."""
+def _succeeds(call: Callable[[], None]) -> bool:
+    """Whether Java did it; a failure is in Spark's log."""
     try:
-        yield
+        call()
     except (Py4JError, ConnectionError, EOFError):
         traceback.print_exc()
+        return False
+    return True
 
 
 def main(arguments: list[str]) -> int:
@@ -135,6 +134,8 @@ def _end(folder: Path, reason: Reason, spark: _Spark) -> None:
         return
     if reason is Reason.FORCED:  # Spark would wait for what runs
         spark.java.kill()
+        spark.java.wait()
+        return
     signal.signal(signal.SIGALRM, lambda *_: spark.java.kill())
     signal.alarm(_END_SECONDS)
     with contextlib.suppress(Exception):  # it is gone, then

@@ -1,0 +1,155 @@
+"""dbt over a Spark that stays: what is killed commits nothing, and the next command goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dbt.adapters.silt.kept_spark import listing
+from dbt.adapters.silt.kept_spark.listing import KeptSpark
+from tests.conftest import INTERPRETED, SPARK_SETTINGS
+
+_PATIENCE_SECONDS = 240
+_MODELS = {
+    **{f"small_{number}.sql": f"select {number} as id, current_timezone() as zone" for number in range(8)},
+    "merged.sql": "{{ config(materialized='incremental', unique_key='id') }} select id from range(10)",
+    "doubled.py": "def model(dbt, session):\n"
+    "    frame = dbt.ref('merged').toPandas()\n"
+    "    frame['twice'] = frame['id'] * 2\n"
+    "    return session.createDataFrame(frame)\n",
+    "endless.sql": "{{ config(materialized='table') }} "
+    "select sum(hash(id)) as answer from range(0, 1000000000000000, 1, 2)",
+}
+
+
+class Project:
+    """A project whose Spark stays, and dbt in processes of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.cache = folder, folder / "cache"
+        (folder / "models").mkdir()
+        for name, text in _MODELS.items():
+            (folder / "models" / name).write_text(text)
+        project = {
+            "name": "shop",
+            "version": "1.0.0",
+            "profile": "shop",
+            "flags": {"send_anonymous_usage_stats": False},
+        }
+        conf = SPARK_SETTINGS | INTERPRETED
+        target = {"type": "silt", "master": "local[2]", "threads": 8, "keep_alive": "10 minutes", "spark_conf": conf}
+        profiles = {"shop": {"target": "dev", "outputs": {"dev": target}}}
+        (folder / "dbt_project.yml").write_text(yaml.safe_dump(project))
+        (folder / "profiles.yml").write_text(yaml.safe_dump(profiles))
+
+    def begin(self, *words: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [str(Path(sys.executable).with_name("dbt")), "--no-use-colors", *words],
+            cwd=self.folder,
+            env={**os.environ, "XDG_CACHE_HOME": str(self.cache)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def dbt(self, *words: str) -> tuple[int, str]:
+        with self.begin(*words) as process:
+            said, _ = process.communicate(timeout=_PATIENCE_SECONDS)
+        return process.returncode, said
+
+    def begin_endless(self) -> subprocess.Popen[str]:
+        """A command whose model runs."""
+        process = self.begin("run", "-s", "endless")
+        assert process.stdout is not None
+        for line in process.stdout:
+            if "START" in line:
+                time.sleep(3)  # the statement is at work in Spark
+                return process
+        raise AssertionError(f"dbt ended with {process.wait()}")
+
+    @property
+    def spark(self) -> KeptSpark:
+        [found] = listing.running(self.cache / "dbt-silt" / "spark")
+        return found
+
+    def wait_until_unused(self) -> None:
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while self.spark.idle_since is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+    def commits(self, table: str) -> int:
+        return len(list((self.folder / "warehouse").glob(f"main/{table}/_delta_log/*.json")))
+
+
+@pytest.fixture(scope="class")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    project = Project(tmp_path_factory.mktemp("shop"))
+    yield project
+    for each in listing.running(project.cache / "dbt-silt" / "spark"):
+        listing.stop(each, force=True)
+
+
+@pytest.mark.long
+class TestKeptSpark:
+    def test_eight_threads_and_a_python_model_run_twice_on_one_spark(self, shop: Project) -> None:
+        code, said = shop.dbt("run", "--exclude", "endless")
+        assert code == 0, said
+        assert "PASS=10" in said
+        java = shop.spark.record.java
+        code, said = shop.dbt("run", "--exclude", "endless")
+        assert code == 0, said
+        assert shop.spark.record.java == java
+        code, said = shop.dbt(
+            "show", "--inline", "select * from {{ ref('doubled') }}", "--output", "json", "-q", "--limit", "100"
+        )
+        rows = json.loads(said)["show"]
+        assert sorted((row["id"], row["twice"]) for row in rows) == [(number, 2 * number) for number in range(10)]
+        code, said = shop.dbt("show", "--inline", "select current_timezone() as zone", "--output", "json", "-q")
+        assert json.loads(said)["show"][0]["zone"] == SPARK_SETTINGS["spark.sql.session.timeZone"]
+
+    @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+    def test_a_command_that_is_killed_or_stopped_leaves_spark_to_the_next(
+        self, shop: Project, how: signal.Signals
+    ) -> None:
+        java = shop.spark.record.java
+        with shop.begin_endless() as process:
+            process.send_signal(how)
+            process.communicate(timeout=_PATIENCE_SECONDS)
+        assert process.returncode != 0
+        shop.wait_until_unused()
+        assert shop.commits("endless") == 0
+        before = shop.commits("merged")
+        code, said = shop.dbt("run", "-s", "merged")  # both cores are free: what the killed one ran was cancelled
+        assert code == 0, said
+        assert shop.commits("merged") == before + 1
+        assert shop.spark.record.java == java
+
+    def test_a_spark_killed_under_a_model_is_said_and_the_next_command_starts_another(self, shop: Project) -> None:
+        java = shop.spark.record.java
+        with shop.begin_endless() as process:
+            os.kill(java, signal.SIGKILL)
+            said, _ = process.communicate(timeout=_PATIENCE_SECONDS)
+        assert process.returncode == 1
+        assert "SILT_SPARK_ENDED" in said
+        assert shop.commits("endless") == 0
+        code, said = shop.dbt("run", "-s", "merged")
+        assert code == 0, said
+        assert shop.spark.record.java != java
+
+    def test_a_killed_keeper_takes_its_java_along(self, shop: Project) -> None:
+        record = shop.spark.record
+        os.kill(record.keeper, signal.SIGKILL)
+        code, said = shop.dbt("run", "-s", "merged")
+        assert code == 0, said
+        assert shop.spark.record.java != record.java
+        assert not Path(f"/proc/{record.java}").exists()
