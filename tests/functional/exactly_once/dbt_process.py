@@ -34,10 +34,11 @@ _CLOCK_COLUMNS = ("dbt_valid_to",)
 
 @dataclass(frozen=True)
 class Workplace:
-    """A copy of the project, and the folder whose `warehouse` it builds."""
+    """A copy of the project, the folder whose `warehouse` it builds, and the words that call dbt."""
 
     root: Path
     house: Path | None = None
+    program: tuple[str, ...] = ("dbt",)
 
     @property
     def warehouse(self) -> Path:
@@ -68,7 +69,8 @@ class Workplace:
         with (self.root / "dbt.log").open("ab") as log:
             return subprocess.Popen(
                 [
-                    *(str(Path(sys.executable).with_name("dbt")), "--no-use-colors", "build"),
+                    *(str(Path(sys.executable).with_name(self.program[0])), *self.program[1:]),
+                    *("--no-use-colors", "build"),
                     *("--project-dir", project, "--profiles-dir", project),
                     *("--vars", json.dumps({"round": round_}), *arguments),
                 ],

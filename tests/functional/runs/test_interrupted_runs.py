@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
+from dbt.adapters.silt.command_server import control
 from tests.files import write_files
 
 _LONG = "select id as k from range(10000000000000) where hash(id) % 10000 = 0"
@@ -49,15 +50,27 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [(os.killpg, signal.SIGINT, 2, "Interrupted"), (os.kill, signal.SIGTERM, 143, "Ended by SIGTERM")],
     ids=["Ctrl-C", "SIGTERM"],
 )
+@pytest.mark.parametrize(
+    "program", [("dbt",), pytest.param(("silt", "dbt"), marks=pytest.mark.long)], ids=lambda words: " ".join(words)
+)
 def test_an_interrupt_stops_spark_leaves_each_table_as_it_was_or_is_to_be_and_says_how_to_go_on(
-    project: Path, send: Callable[[int, int], None], number: int, code: int, reason: str
+    project: Path,
+    program: tuple[str, ...],
+    send: Callable[[int, int], None],
+    number: int,
+    code: int,
+    reason: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     before = _table(project, "quick").version()
-    process = _dbt(project, "run", "--target", "dev")
+    process = _dbt(project, "run", "--target", "dev", program=program)
     _wait(process, lambda: _is_being_written(project, "made") and _is_being_written(project, "appended"))
     send(process.pid, number)
     assert process.wait(timeout=120) == code
     _wait(None, lambda: not _lives(process.pid))
+    control.stop()
     last = (project / "output.log").read_text().rstrip().splitlines()[-1]
     assert last.endswith(f"{reason}: what was committed stays, and `dbt retry --target dev` runs what is left.")
 
@@ -72,13 +85,13 @@ def test_an_interrupt_stops_spark_leaves_each_table_as_it_was_or_is_to_be_and_sa
     }
 
 
-def _dbt(project: Path, *arguments: str) -> subprocess.Popen[bytes]:
+def _dbt(project: Path, *arguments: str, program: tuple[str, ...] = ("dbt",)) -> subprocess.Popen[bytes]:
     """dbt in a process group of its own, as a terminal would start it."""
-    dbt = str(Path(sys.executable).with_name("dbt"))
-    path = f"{Path(dbt).parent}:{os.environ['PATH']}"
+    bin = Path(sys.executable).parent
+    path = f"{bin}:{os.environ['PATH']}"
     with (project / "output.log").open("ab") as log:
         return subprocess.Popen(
-            [dbt, "--no-use-colors", *arguments],
+            [str(bin / program[0]), *program[1:], "--no-use-colors", *arguments],
             cwd=project,
             env={**os.environ, "PATH": path},
             stdout=log,

@@ -75,7 +75,8 @@ def parser_of(names: Iterable[str]) -> ArgumentParser:
     """Returns the parser of a command line that has these subcommands."""
     parser = ArgumentParser(
         prog="silt",
-        description="Shows the runs and the tables of a warehouse of dbt-silt; undoes a run; ends a Spark that stays.",
+        description="Shows the runs and the tables of a warehouse of dbt-silt; undoes a run; ends what stays.",
+        epilog="silt dbt ... is dbt itself, answered by a process that stays.",
     )
     parser.add_argument("--version", action="version", version=f"silt {version}")
     subparsers = parser.add_subparsers(title="subcommands", metavar="SUBCOMMAND", dest="subcommand", required=True)

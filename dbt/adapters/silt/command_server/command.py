@@ -74,11 +74,11 @@ def _take_program(request: Request) -> None:
 
 
 def _renew() -> None:
-    """Renews what would be the same in every fork."""
+    """Renews what imports have left, and what would be the same in every fork."""
     importlib.invalidate_caches()
-    random = sys.modules.get("numpy.random")
-    if random is not None:
-        random.seed()
+    for module, function in (("numpy.random", "seed"), ("dbt_common.events.functions", "reset_metadata_vars")):
+        if module in sys.modules:
+            getattr(sys.modules[module], function)()
 
 
 def _take_signals(request: Request) -> None:

@@ -12,6 +12,8 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, Final
 
+from dbt.adapters.silt.command_server.untouched import untouched
+
 BEFORE_THE_FIRST: Final = ("dbt.cli.main", "dbt.adapters.silt.impl")
 """The modules without which no command begins: a command waits for them."""
 
@@ -40,6 +42,11 @@ _OF_STATEMENTS: Final = (
     "grpc_status.rpc_status",
     "rich.console",
     "jinja2.nativetypes",
+    "dbt.adapters.__about__",
+    "netrc",
+    "pyspark.sql.classic.dataframe",
+    "pyspark.sql.pandas.map_ops",
+    "multiprocessing.dummy.connection",
     "multiprocessing.popen_spawn_posix",
     "multiprocessing.resource_tracker",
     "multiprocessing.synchronize",
@@ -56,6 +63,8 @@ _SCHEMAS_OF: Final = (
 )
 _MOST_SCHEMAS: Final = 100
 """dbt keeps the last 128."""
+_AT_ONCE: Final = 40
+"""Classes of one step."""
 
 
 def steps() -> Iterator[str]:
@@ -70,13 +79,12 @@ def steps() -> Iterator[str]:
     for name in (*_modules(), *_OF_STATEMENTS):
         _import(name)
         yield name
-    for each in _dataclasses():
-        _generate_code(each)
-        yield each.__qualname__
-    for each in _with_schemas():
-        with suppress(Exception):
-            each.json_schema()
-        yield f"the schema of {each.__qualname__}"
+    for prepare, classes in ((_generate_code, _dataclasses()), (_make_schema, _with_schemas())):
+        for position in range(0, len(classes), _AT_ONCE):
+            with untouched():
+                for each in classes[position : position + _AT_ONCE]:
+                    prepare(each)
+            yield prepare.__name__
     inspect.stack()  # dbt asks for one, and Python then looks at each module once
     _end_threads()
     # What a fork never frees it need not look at, and its pages stay shared.
@@ -122,9 +130,14 @@ def _generate_code(of: Any) -> None:
             getattr(of, name)(object.__new__(of))
 
 
-def _with_schemas() -> Iterator[Any]:
+def _make_schema(of: Any) -> None:
+    with suppress(Exception):
+        of.json_schema()
+
+
+def _with_schemas() -> list[Any]:
     found = (each for module in _SCHEMAS_OF for each in _dataclasses() if each.__module__.startswith(module))
-    return islice((each for each in found if hasattr(each, "json_schema")), _MOST_SCHEMAS)
+    return list(islice((each for each in found if hasattr(each, "json_schema")), _MOST_SCHEMAS))
 
 
 def _end_threads() -> None:

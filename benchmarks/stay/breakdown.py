@@ -1,0 +1,64 @@
+"""Reads from one `silt dbt` command when each of its parts began: from its own log, and from its client's clock."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from itertools import pairwise
+from pathlib import Path
+
+_SILT = Path(sys.executable).parent / "silt"
+_MILESTONES = {
+    "MainReportVersion": "client, request, two forks",
+    "AdapterRegistered": "flags, profile, project",
+    "FoundStats": "parse",
+    "CommandCompleted": "results, artifacts",
+}
+"""dbt's events in a command without nodes, each with what comes before it."""
+_NODE = {"LogStartLine": "run starts", "LogModelResult": "node", "CommandCompleted": "results, artifacts"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a command, and its seconds on the clock."""
+
+    name: str
+    seconds: float
+
+
+def parts(project: Path, command: list[str]) -> Iterator[Part]:
+    """Runs the command once more, and yields its parts in their order."""
+    bare = _seconds([sys.executable, "-c", "pass"])
+    light = _seconds([sys.executable, "-c", "import dbt.adapters.silt.command_server.handing_over"])
+    yield Part("Python's start (within the next)", bare)
+    yield Part("Python's start and the client's imports", light)
+    began = datetime.now(timezone.utc)
+    arguments = ["dbt", "--log-format", "json", "--log-level", "debug", *command]
+    done = subprocess.run([_SILT, *arguments], cwd=project, check=True, capture_output=True, text=True)
+    ended = datetime.now(timezone.utc)
+    yield from _between(began, list(_events(done.stdout)), ended)
+
+
+def _between(began: datetime, events: list[tuple[str, datetime]], ended: datetime) -> Iterator[Part]:
+    names = {**_MILESTONES, **_NODE}
+    found = [("", began), *((name, at) for name, at in events if name in names), ("", ended)]
+    for (_, before), (name, at) in pairwise(found):
+        yield Part(names.get(name, "end of the process"), (at - before).total_seconds())
+
+
+def _events(output: str) -> Iterator[tuple[str, datetime]]:
+    for line in output.splitlines():
+        if line.startswith("{"):
+            info = json.loads(line)["info"]
+            yield info["name"], datetime.fromisoformat(info["ts"].replace("Z", "+00:00"))
+
+
+def _seconds(command: list[str]) -> float:
+    began = time.perf_counter()
+    subprocess.run(command, check=True)
+    return time.perf_counter() - began

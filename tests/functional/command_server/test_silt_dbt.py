@@ -1,0 +1,209 @@
+"""`silt dbt` with the real dbt: each command is what `dbt` would be, and nothing of it is seen by the next."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.silt.command_server import control
+from dbt.adapters.silt.command_server.client import SWITCH
+
+_PROJECT = {
+    "dbt_project.yml": "{name: shop, version: '1.0', profile: shop, flags: {send_anonymous_usage_stats: false}}",
+    "profiles.yml": "{shop: {target: dev, outputs: {dev: {type: silt, master: 'local[1]', threads: 1}}}}",
+    "models/orders.sql": "select 1 as id, '{{ env_var('SHOP_COUNTRY', 'none') }}' as country",
+    "models/broken.sql": """
+    {{ config(materialized='table') }}
+    select if('{{ env_var('SHOP_BROKEN', 'no') }}' = 'yes', raise_error('broken'), 1) as x
+    """,
+}
+BIN = Path(sys.executable).parent
+SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Shop:
+    """A project, and the place of the server that its commands share."""
+
+    folder: Path
+    runtime: Path
+
+    def start(self, *command: str, **variables: str) -> subprocess.Popen[str]:
+        environment = {name: text for name, text in os.environ.items() if name != SWITCH}
+        return subprocess.Popen(
+            [str(BIN / command[0]), *command[1:]],
+            cwd=self.folder,
+            env={**environment, "XDG_RUNTIME_DIR": str(self.runtime), **variables},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *command: str, **variables: str) -> tuple[int, str, str]:
+        """Exit code, output and errors of a command, without its times."""
+        process = self.start(*command, **variables)
+        output, errors = process.communicate(timeout=SECONDS)
+        return process.returncode, _timeless(output), _timeless(errors)
+
+    def silt(self, *arguments: str, **variables: str) -> str:
+        """The output of `silt dbt`, which ends well."""
+        code, output, errors = self.run("silt", "dbt", *arguments, **variables)
+        assert code == 0, output + errors
+        return output
+
+    def servers(self) -> tuple[control.ServerStatus, ...]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("XDG_RUNTIME_DIR", str(self.runtime))
+            return control.status()
+
+    def stop(self) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("XDG_RUNTIME_DIR", str(self.runtime))
+            control.stop()
+
+
+def _timeless(text: str) -> str:
+    return re.sub(r"\d\d:\d\d:\d\d", "TIME", text)
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    shop = Shop(tmp_path_factory.mktemp("shop"), tmp_path_factory.mktemp("runtime"))
+    for name, text in _PROJECT.items():
+        (shop.folder / name).parent.mkdir(exist_ok=True)
+        (shop.folder / name).write_text(text)
+    shop.silt("parse")
+    yield shop
+    shop.stop()
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["ls", "--no-such-option"], ["nothing"]], ids=" ".join)
+def test_answers_and_refusals_are_dbts_own(shop: Shop, arguments: list[str]) -> None:
+    assert shop.run("silt", "dbt", *arguments) == shop.run("dbt", *arguments)
+
+
+def test_one_server_answers_all_commands_with_one_thread_and_no_connection(shop: Shop) -> None:
+    for _ in range(2):
+        shop.silt("ls")
+    (server,) = shop.servers()
+    tasks = Path(f"/proc/{server.process}/task").glob("*/comm")
+    threads = sorted(each.read_text().strip() for each in tasks)
+    # PyArrow's jemalloc has a thread of its own, which it takes through a fork by itself.
+    assert [each for each in threads if each != "jemalloc_bg_thd"] == ["python"]
+    kinds = [os.readlink(f"/proc/{server.process}/fd/{each}") for each in os.listdir(f"/proc/{server.process}/fd")]
+    assert len([each for each in kinds if each.startswith("socket:")]) == 1, kinds  # that on which it listens
+
+
+def test_a_change_of_a_file_is_seen(shop: Shop) -> None:
+    added = shop.folder / "models/added.sql"
+    added.write_text("select 1 as id")
+    try:
+        assert "shop.added" in shop.silt("--quiet", "ls").split()
+    finally:
+        added.unlink()
+    assert "shop.added" not in shop.silt("--quiet", "ls").split()
+
+
+def test_a_changed_variable_is_seen(shop: Shop) -> None:
+    for country in ("NL", "CH"):
+        shop.silt("compile", "--no-populate-cache", SHOP_COUNTRY=country)
+        assert f"'{country}'" in (shop.folder / "target/compiled/shop/models/orders.sql").read_text()
+
+
+def test_each_command_has_an_id_and_variables_of_its_own_in_its_artifacts(shop: Shop) -> None:
+    seen = []
+    for number in ("1", "2"):
+        shop.silt("compile", "--no-populate-cache", DBT_ENV_CUSTOM_ENV_NUMBER=number)
+        metadata = json.loads((shop.folder / "target/run_results.json").read_text())["metadata"]
+        seen.append((metadata["invocation_id"], metadata["env"]))
+    assert [env for _, env in seen] == [{"NUMBER": "1"}, {"NUMBER": "2"}]
+    assert seen[0][0] != seen[1][0]
+
+
+def test_a_changed_profile_is_seen(shop: Shop) -> None:
+    profiles = shop.folder / "profiles.yml"
+    before = profiles.read_text()
+    profiles.write_text(before.replace("threads: 1", "threads: several"))
+    try:
+        code, output, _ = shop.run("silt", "dbt", "ls")
+    finally:
+        profiles.write_text(before)
+    assert code == 2
+    assert "several" in output
+
+
+def test_log_lines_are_json_and_colours_are_as_asked(shop: Shop) -> None:
+    lines = [json.loads(line) for line in shop.silt("--log-format", "json", "ls").splitlines() if line.startswith("{")]
+    assert lines[0]["info"]["name"] == "MainReportVersion"
+    assert "\x1b[" in shop.silt("--use-colors", "ls")
+    assert "\x1b[" not in shop.silt("--no-use-colors", "ls")
+
+
+def test_ctrl_c_ends_a_command_that_serves(shop: Shop) -> None:
+    (shop.folder / "target").mkdir(exist_ok=True)
+    with shop.start("silt", "dbt", "docs", "serve", "--no-browser", "--port", "0") as process:
+        end = time.monotonic() + SECONDS
+        while not _served(process):
+            assert time.monotonic() < end
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=SECONDS)
+    assert process.returncode not in (0, None)
+
+
+def _served(process: subprocess.Popen[str]) -> bool:
+    assert process.stdout is not None
+    return "Press Ctrl+C" in process.stdout.readline()
+
+
+def test_spark_runs_in_the_command_and_ends_with_it_and_a_failed_run_is_retried(shop: Shop) -> None:
+    code, output, _ = shop.run("silt", "dbt", "run", SHOP_BROKEN="yes")
+    assert code == 1
+    assert "PASS=1 WARN=0 ERROR=1" in output
+    results = json.loads((shop.folder / "target/run_results.json").read_text())
+    process = json.loads((shop.folder / "target/silt_runs.json").read_text())["runs"][-1]
+    assert process["command"].endswith("dbt run")
+    assert not Path(f"/proc/{process['process']}").exists()
+    assert {each["status"] for each in results["results"]} == {"success", "error"}
+    assert "PASS=1 WARN=0 ERROR=0" in shop.silt("retry")
+
+
+_READS = """
+import os, sys
+seen = set()
+getitem = os._Environ.__getitem__
+os._Environ.__getitem__ = lambda self, name: (seen.add(name), getitem(self, name))[1]
+from dbt.adapters.silt.command_server import surroundings, warmth
+for _ in warmth.steps():
+    pass
+print(sorted(each for each in seen if not each.startswith(surroundings.READ_AT_START)))
+"""
+_READ_WITHOUT_EFFECT = {
+    "DBT_RECORDER_FILE_PATH", "DBT_RECORDER_MODE", "DBT_RECORDER_TYPES",
+}  # fmt: skip
+
+
+@pytest.mark.long
+def test_a_variable_that_is_read_while_modules_are_imported_is_of_the_surroundings() -> None:
+    read = subprocess.run([sys.executable, "-c", _READS], capture_output=True, text=True, check=True).stdout
+    assert set(ast.literal_eval(read)) <= _READ_WITHOUT_EFFECT
+
+
+def test_off_is_plain_dbt(shop: Shop) -> None:
+    (server,) = shop.servers()
+    assert shop.run("silt", "dbt", "--version", **{SWITCH: "off"})[0] == 0
+    with contextlib.suppress(ValueError):
+        (after,) = shop.servers()
+        assert after.commands == server.commands + 1  # the question before this one
