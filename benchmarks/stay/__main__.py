@@ -1,4 +1,8 @@
-"""Times `dbt` and `silt dbt` on a copy of a project, side by side: `python -m benchmarks.stay`."""
+"""Times what a person waits for at a prompt: `python -m benchmarks.stay PROJECT --model NAME`.
+
+Each way runs on a copy of the project of its own. Its first run of a command, which starts what stays and builds the
+tables, is shown apart; the others are whole processes, as a user starts them, and all ways must leave as many rows.
+"""
 
 from __future__ import annotations
 
@@ -10,95 +14,130 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import yaml
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.stay.breakdown import parts
+from benchmarks.projects import small_models
+from benchmarks.stay.breakdown import Part, parts
 from dbt.adapters.silt.command_server import control
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.layout import local_stores
+from dbt.adapters.silt.engine.kernel.files.row_counts import row_count
 
-BIN = Path(sys.executable).parent
-SAMPLE = Path(__file__).parents[2] / "sample_project"
 REPETITIONS = 5
 _WARM_SECONDS = 60
+LEFT_BY_RUNS = shutil.ignore_patterns("warehouse", "target", "logs", "dbt_packages", "__pycache__", ".user.yml")
 
 
 @dataclass(frozen=True)
-class Timing:
-    """The seconds of each repetition of a command line."""
+class Way:
+    """How a command is typed, and what its profile has."""
 
-    line: str
-    seconds: tuple[float, ...]
-
-    @property
-    def median(self) -> float:
-        return statistics.median(self.seconds)
+    name: str
+    words: tuple[str, ...]
+    fields: Mapping[str, str]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Prints the medians of each command, and the parts of the last `silt dbt` of each."""
-    options = argparse.ArgumentParser(prog="python -m benchmarks.stay", description=__doc__)
-    options.add_argument("--project", type=Path, default=SAMPLE, help="with its profiles.yml (default: %(default)s)")
-    options.add_argument("--select", help="a model, to time `run`; it takes the Spark of the profile")
-    options.add_argument("--remote", help="of a Spark Connect server, in place of the profile's Spark")
-    options.add_argument("--repetitions", type=int, default=REPETITIONS)
-    given = options.parse_args(arguments)
-    commands = [["parse"], *([["run", "--select", given.select]] if given.select else [])]
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["XDG_RUNTIME_DIR"] = folder
-        project = Path(folder) / "project"
-        shutil.copytree(given.project, project, ignore=shutil.ignore_patterns("target", "logs"))
-        if given.remote:
-            _use(project, given.remote)
+_KEPT = {"keep_alive": "30 minutes"}
+WAYS = (
+    Way("dbt", ("dbt",), {}),
+    Way("dbt, a Spark that stays", ("dbt",), _KEPT),
+    Way("silt dbt", ("silt", "dbt"), _KEPT),
+)
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Seconds of one command in one way: of its first run, and of each of the others."""
+
+    way: str
+    command: str
+    first: float
+    others: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The waits of a project, and the parts of one more `silt dbt` of each command."""
+
+    waits: list[Wait]
+    parts: dict[str, list[Part]]
+
+
+def measure(project: Path, commands: Mapping[str, Sequence[str]], scratch: Path) -> Measured:
+    """Runs each command in each way.
+
+    Args:
+        project: with its own dbt_project.yml.
+        commands: what is shown of each -> its words after `dbt`.
+        scratch: an empty folder.
+
+    Raises:
+        RuntimeError: a command failed, or the ways left different numbers of rows.
+    """
+    waits, left, of_parts = [], [], {}
+    for number, way in enumerate(WAYS):
+        copy = scratch / str(number)
+        shutil.copytree(project, copy, ignore=LEFT_BY_RUNS)
+        _write_profile(copy, way)
         try:
-            _print(project, commands, given.repetitions)
+            waits += [_wait(way, shown, words, copy) for shown, words in commands.items()]
+            left.append(_rows(copy))
+            if way is WAYS[-1]:
+                of_parts = {shown: list(parts(copy, words)) for shown, words in commands.items()}
         finally:
-            control.stop()
-    return 0
+            _call(("silt", "session", "stop", "--force"), copy)
+    if any(each != left[0] for each in left):
+        raise RuntimeError(f"the ways left other rows: {left}")
+    return Measured(waits, of_parts)
 
 
-def _print(project: Path, commands: list[list[str]], repetitions: int) -> None:
-    table = Table("command", "median", "least", "most", title=f"seconds of {repetitions}")
-    breakdown = Table("command", "part", "seconds", title="where the time of `silt dbt` goes")
-    for command in commands:
-        first = _timed(project, ["silt", "dbt", *command], 1)
-        _wait_until_warm()
-        for timing in (
-            _timed(project, ["dbt", *command], repetitions),
-            first,
-            _timed(project, ["silt", "dbt", *command], repetitions),
-        ):
-            table.add_row(
-                timing.line, *(f"{each:.2f}" for each in (timing.median, min(timing.seconds), max(timing.seconds)))
-            )
-        for part in parts(project, command):
-            breakdown.add_row(" ".join(command), part.name, f"{part.seconds:.3f}")
-    Console().print(table)
-    Console().print(breakdown)
+def breakdown(measured: Measured) -> Table:
+    """A line for each part of each command, in seconds."""
+    table = Table("command", "part", "seconds", title="where the time of `silt dbt` goes")
+    for command, found in measured.parts.items():
+        for each in found:
+            table.add_row(command, each.name, f"{each.seconds:.3f}")
+        table.add_section()
+    return table
 
 
-def _use(project: Path, remote: str) -> None:
-    profiles = project / "profiles.yml"
-    profiles.write_text(profiles.read_text().replace("type: silt", f"type: silt\n      remote: {remote}"))
+def shown(waits: Iterable[Wait], title: str) -> Table:
+    """A line for each command, a column for each way: the median of the later runs, and the first in brackets."""
+    table = Table(title=title)
+    table.add_column("seconds: median of later runs (first)", no_wrap=True)
+    lines: dict[str, list[str]] = {}
+    for wait in waits:
+        lines.setdefault(wait.command, []).append(f"{statistics.median(wait.others):.2f} ({wait.first:.1f})")
+    for way in WAYS:
+        table.add_column(way.name, justify="right")
+    for command, cells in lines.items():
+        table.add_row(command, *cells)
+    return table
 
 
-def _timed(project: Path, words: list[str], repetitions: int) -> Timing:
-    seconds = []
-    for _ in range(repetitions):
-        began = time.perf_counter()
-        subprocess.run([str(BIN / words[0]), *words[1:]], cwd=project, check=True, stdout=subprocess.DEVNULL)
-        seconds.append(time.perf_counter() - began)
-    cold = " (first)" if words[0] == "silt" and repetitions == 1 else ""
-    return Timing(" ".join(words) + cold, tuple(seconds))
+def _wait(way: Way, shown: str, words: Sequence[str], folder: Path) -> Wait:
+    line = (*way.words, *words)
+    first = _seconds(line, folder)
+    _wait_until_warm()
+    return Wait(way.name, shown, first, tuple(_seconds(line, folder) for _ in range(REPETITIONS)))
+
+
+def _seconds(words: Sequence[str], folder: Path) -> float:
+    started = time.perf_counter()
+    _call(words, folder)
+    return time.perf_counter() - started
 
 
 def _wait_until_warm() -> None:
-    """Waits until no server takes processor time any more."""
-    used = -1.0
-    end = time.monotonic() + _WARM_SECONDS
+    """Waits until no command server takes processor time any more: the first has answered before it was ready."""
+    used, end = -1.0, time.monotonic() + _WARM_SECONDS
     while time.monotonic() < end:
         now = sum(_processor_seconds(each.process) for each in control.status())
         if now == used:
@@ -110,6 +149,47 @@ def _wait_until_warm() -> None:
 def _processor_seconds(process: int) -> float:
     fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _call(words: Sequence[str], folder: Path) -> None:
+    program = Path(sys.executable).parent / words[0]
+    ended = subprocess.run([str(program), *words[1:]], cwd=folder, capture_output=True, text=True, check=False)
+    if ended.returncode != 0:
+        raise RuntimeError(f"{' '.join(words)} failed:\n{ended.stdout}\n{ended.stderr}")
+
+
+def _write_profile(folder: Path, way: Way) -> None:
+    name = yaml.safe_load((folder / "dbt_project.yml").read_text(encoding="utf-8"))["profile"]
+    target: dict[str, Any] = {"type": "silt", "threads": 1, **way.fields}
+    text = yaml.safe_dump({name: {"target": "dev", "outputs": {"dev": target}}})
+    (folder / "profiles.yml").write_text(text, encoding="utf-8")
+
+
+def _rows(folder: Path) -> dict[str, int | None]:
+    """How many rows each table of the project's warehouse has."""
+    catalog = Catalog(local_stores({"silt": str(folder / "warehouse")}))
+    return {str(name): row_count(catalog.table(name).snapshot().files) for name in catalog.all_tables()}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prints the table of a project, and that of the project of small merge models."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.stay", description=__doc__)
+    parser.add_argument("project", type=Path, help="a folder with a dbt_project.yml; it is copied")
+    parser.add_argument("--model", required=True, help="the model of `dbt run --select`")
+    given = parser.parse_args(arguments)
+    one = ("run", "--select", given.model)
+    commands = {"build": ("build",), "run": ("run",), f"run -s {given.model}": one, "parse": ("parse",)}
+    console = Console()
+    with tempfile.TemporaryDirectory() as folder:
+        # What stays is of this benchmark alone, and so is what ends with it.
+        os.environ.update(XDG_CACHE_HOME=folder, XDG_RUNTIME_DIR="")
+        measured = measure(given.project, commands, Path(folder, "project"))
+        console.print(shown(measured.waits, given.project.name))
+        console.print(breakdown(measured))
+        small_models.make(Path(folder, "models"))
+        merges = measure(Path(folder, "models"), {"run, small merges": ("run",)}, Path(folder, "small"))
+        console.print(shown(merges.waits, f"{small_models.MODELS} small merge models"))
+    return 0
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from itertools import pairwise
@@ -31,7 +31,7 @@ class Part:
     seconds: float
 
 
-def parts(project: Path, command: list[str]) -> Iterator[Part]:
+def parts(project: Path, command: Sequence[str]) -> Iterator[Part]:
     """Runs the command once more, and yields its parts in their order."""
     bare = _seconds([sys.executable, "-c", "pass"])
     light = _seconds([sys.executable, "-c", "import dbt.adapters.silt.command_server.handing_over"])
