@@ -107,6 +107,7 @@ def _record(spark: str, service: ConnectService, token: str) -> Record:
         started=time.time(),
         spark=spark,
         package=version,
+        application=service.application,
         master=str(service.master),
         folder=os.getcwd(),
         machine=surroundings.machine(),
