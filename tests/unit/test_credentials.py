@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -117,3 +118,32 @@ def test_what_debug_prints_of_a_profile_is_what_is_set_and_no_secret() -> None:
         "raw": "s3://***@bucket/raw?sig=***"
     }
     assert not {"master", "databases", "resume"} & printed.keys()
+
+
+@pytest.mark.parametrize("off", [None, False, "off", "never", ""])
+def test_spark_ends_with_its_command_by_default(off: object) -> None:
+    assert credentials_of(keep_alive=off).stays is None
+    assert credentials_of().stays is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"keep_alive": "a while"}, "`keep_alive` is a length of time such as"),
+        ({"keep_alive": 15}, "`keep_alive` is a length of time such as"),
+        ({"keep_alive": "0 minutes"}, "at least 1 second"),
+        ({"keep_alive": "1 hour", "remote": "sc://host"}, "a server of `remote` stays by itself"),
+        ({"keep_alive": "1 hour", "master": "yarn"}, "not on `yarn`"),
+        ({"keep_alive": "1 hour", "master": "local-cluster[2,1,1024]"}, "not on `local-cluster"),
+        ({"keep_alive": "1 hour", "spark_conf": {"spark.connect.grpc.binding.port": 1}}, "not for others to choose"),
+        ({"keep_alive": "1 hour", "spark_conf": {"spark.connect.authenticate.token": "x"}}, "not for others to choose"),
+    ],
+)
+def test_a_spark_that_cannot_stay_is_refused(fields: dict[str, object], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        credentials_of(**fields)
+
+
+def test_a_spark_stays_for_the_length_of_time_that_the_profile_says() -> None:
+    assert credentials_of(keep_alive="15 minutes").stays == timedelta(minutes=15)
+    assert credentials_of(keep_alive="1 day", master="local").stays == timedelta(days=1)

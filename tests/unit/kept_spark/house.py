@@ -25,6 +25,7 @@ def record(port: int = 40001) -> Record:
         started=1.0,
         spark="4.3.0",
         package="0.1.0",
+        application="local-1",
         master="local[2]",
         folder="/shop",
         machine=surroundings.machine(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -87,3 +88,13 @@ def test_a_record_that_is_broken_or_of_another_version_is_none(tmp_path: Path, c
     private_files.write(tmp_path / "spark.json", content)
     assert Record.read(tmp_path / "spark.json") is None
     assert Record.read(tmp_path / "absent.json") is None
+
+
+def test_what_cannot_be_written_is_said_and_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(source: str, target: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(KeptSparkError, match="No space left on device"):
+        record().write(tmp_path / "spark.json")
+    assert list(tmp_path.iterdir()) == []

@@ -126,6 +126,25 @@ class TestShared:
         first.run("from pyspark.sql.functions import udf")
         assert first.run("session.range(3).select(udf(lambda x: x * 2, 'long')('id')).toPandas().sum().sum()") == "6"
 
+    def test_a_process_that_forks_with_the_client_imported_attaches_in_its_children(
+        self, cache: Path, clients: tuple[Client, Client]
+    ) -> None:
+        with Client(cache) as parent:
+            parent.run("import importlib, os; importlib.import_module(kept.CLIENT)")
+            parent.run(
+                "def child():\n"
+                "    reads, writes = os.pipe()\n"
+                "    if os.fork() == 0:\n"
+                "        os.write(writes, str(open().range(7).count()).encode())\n"
+                "        os._exit(0)\n"
+                "    os.wait()\n"
+                "    return os.read(reads, 10).decode()\n"
+            )
+            assert [parent.run("child()") for _ in range(2)] == ["7", "7"]
+            assert parent.run("len(kept._attached)") == 0
+            assert parent.run("open().range(7).count()") == 7
+        assert len(sparks(cache)) == 1
+
     def test_the_statement_of_a_killed_command_is_cancelled(self, cache: Path, clients: tuple[Client, Client]) -> None:
         with Client(cache) as killed:
             killed.run("session = open()")

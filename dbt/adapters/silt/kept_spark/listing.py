@@ -65,11 +65,32 @@ def running(base: Path | None = None) -> Iterator[KeptSpark]:
 
 def memory(spark: KeptSpark) -> int | None:
     """The bytes of memory that its two processes take; None where the system does not say."""
-    processes = ",".join(str(pid) for pid in (spark.record.java, spark.record.keeper))
-    with contextlib.suppress(OSError, ValueError):
-        answer = subprocess.run(["ps", "-o", "rss=", "-p", processes], capture_output=True, text=True, check=False)
-        return sum(int(line) for line in answer.stdout.split()) * 1024 or None
-    return None
+    known = [_resident(pid) for pid in (spark.record.java, spark.record.keeper)]
+    return sum(each for each in known if each is not None) or None
+
+
+def _resident(pid: int) -> int | None:
+    try:
+        pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError):
+        said = _ask("rss=", pid).strip()
+        return int(said) * 1024 if said.isdigit() else None
+
+
+def _ask(what: str, pid: int) -> str:
+    """What `ps` says of a process; empty where there is no such process, or no `ps`."""
+    with contextlib.suppress(OSError):
+        command = ["ps", "-ww", "-o", what, "-p", str(pid)]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    return ""
+
+
+def _command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return _ask("args=", pid)
 
 
 def stop(spark: KeptSpark, *, force: bool = False) -> None:
@@ -104,10 +125,7 @@ def _is_there(spark: KeptSpark) -> bool:
 
 def _kill(spark: KeptSpark, force: bool) -> None:
     """Kills a keeper that does not obey; Java ends with it."""
-    answer = subprocess.run(
-        ["ps", "-ww", "-o", "args=", "-p", str(spark.record.keeper)], capture_output=True, text=True, check=False
-    )
-    if not force or str(spark.folder) not in answer.stdout:
+    if not force or str(spark.folder) not in _command_line(spark.record.keeper):
         raise KeptSparkError(f"the Spark {spark.name} does not end", remedy="Try again with `--force`")
     with contextlib.suppress(ProcessLookupError):
         os.kill(spark.record.keeper, signal.SIGKILL)

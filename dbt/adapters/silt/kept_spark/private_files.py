@@ -45,7 +45,21 @@ def private_folder(folder: Path) -> Path:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Puts a file in place as a whole; only this user can read it."""
+    """Puts a file in place as a whole; only this user can read it.
+
+    Raises:
+        KeptSparkError: it cannot be written.
+    """
+    try:
+        _write(path, content)
+    except OSError as error:
+        raise KeptSparkError(
+            f"{path} cannot be written ({error.strerror})",
+            remedy="Free space there, or let XDG_CACHE_HOME name a folder of yours elsewhere",
+        ) from error
+
+
+def _write(path: Path, content: bytes) -> None:
     descriptor, unfinished = tempfile.mkstemp(dir=path.parent, prefix=".")  # of mode 0600
     try:
         with os.fdopen(descriptor, "wb") as file:

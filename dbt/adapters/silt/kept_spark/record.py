@@ -22,6 +22,7 @@ class Record:
         started: when, in seconds since 1970; for people only.
         spark: the version of Spark.
         package: the version of this package.
+        application: its id as a Spark application.
         master: where its tasks run.
         folder: the folder that it works in: the project's.
         machine: which running system it is on, as `surroundings.machine` names it.
@@ -34,6 +35,7 @@ class Record:
     started: float
     spark: str
     package: str
+    application: str
     master: str
     folder: str
     machine: str

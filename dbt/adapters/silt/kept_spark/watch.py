@@ -29,6 +29,7 @@ class Reason(str, Enum):
     ASKED = "`silt session stop` asked it to"
     FORCED = "`silt session stop --force` ended it"
     UNCLEAN = "what its commands left could not be cleaned up"
+    SIGNALLED = "a signal ended the process that looks after it"
     LOST = "its folder was deleted or replaced"
     DIED = "its Java process ended"
 

@@ -43,6 +43,7 @@ class ConnectService:
 
     Attributes:
         java: Spark's own process.
+        application: its id as a Spark application.
         master: where its tasks run.
     """
 
@@ -53,6 +54,7 @@ class ConnectService:
         self._jvm: Any = context._jvm
         gateway: Any = context._gateway
         self.java: subprocess.Popen[bytes] = gateway.proc
+        self.application = str(context.applicationId)
         self.master = context.master
         self._service: Any = getattr(getattr(self._jvm, f"{_SERVICE}.SparkConnectService$"), "MODULE$")
         self._service.start(context._jsc.sc())

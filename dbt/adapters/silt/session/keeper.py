@@ -107,6 +107,7 @@ def _record(spark: str, service: ConnectService, token: str) -> Record:
         started=time.time(),
         spark=spark,
         package=version,
+        application=service.application,
         master=str(service.master),
         folder=os.getcwd(),
         machine=surroundings.machine(),
@@ -123,7 +124,7 @@ def _keep(watch: Watch) -> Reason:
         reason = watch.step()
         if reason is not None:
             return reason
-    return Reason.FORCED
+    return Reason.SIGNALLED
 
 
 def _end(folder: Path, reason: Reason, spark: _Spark) -> None:
@@ -132,7 +133,7 @@ def _end(folder: Path, reason: Reason, spark: _Spark) -> None:
     withdraw(folder)
     if reason is Reason.DIED:
         return
-    if reason is Reason.FORCED:  # Spark would wait for what runs
+    if reason in (Reason.FORCED, Reason.SIGNALLED):  # Spark would wait for what runs
         spark.java.kill()
         spark.java.wait()
         return

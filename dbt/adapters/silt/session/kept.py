@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.commands.spark import java_process
+from dbt.adapters.silt.engine.commands.spark import java_process, shared_storage
 from dbt.adapters.silt.engine.commands.spark.java_process import End
 from dbt.adapters.silt.kept_spark import finding, private_files, starting, surroundings
 from dbt.adapters.silt.kept_spark.finding import Attached
@@ -54,6 +54,7 @@ def attach(master: str, spark_conf: Mapping[str, str], keep_alive: float) -> Att
         if known is not None:
             known.lease.release()
         java_process.tell_end(lambda: _end_of(folder))
+        shared_storage.trust(_attached[folder].record.application)  # same user, same machine, same mounts
         return _attached[folder]
 
 

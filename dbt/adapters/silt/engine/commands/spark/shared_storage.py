@@ -20,6 +20,14 @@ from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWritt
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.paths import encode_path
 
+_of_this_machine: set[str] = set()
+
+
+def trust(application: str) -> None:
+    """Takes note of a Spark application that surely sees what this process sees, so that it need not be asked."""
+    _of_this_machine.add(application)
+
+
 _LOCAL_MASTER = re.compile(r"local(\[.*\])?")
 
 
@@ -46,7 +54,7 @@ class SharedStorage:
         if _is_of_this_process(spark):
             return
         application = spark.conf.get("spark.app.id") or ""
-        if application in self._seen_by:
+        if application in self._seen_by or application in _of_this_machine:
             return
         for store in self.stores:
             _check_folder(spark, store)
