@@ -17,10 +17,11 @@ _MILESTONES = {
     "MainReportVersion": "client, request, two forks",
     "AdapterRegistered": "flags, profile, project",
     "FoundStats": "parse",
-    "CommandCompleted": "results, artifacts",
+    "LogStartLine": "start of the run",
+    "LogModelResult": "node",
+    "CommandCompleted": "all that is left: of `parse` the parse, artifacts",
 }
-"""dbt's events in a command without nodes, each with what comes before it."""
-_NODE = {"LogStartLine": "run starts", "LogModelResult": "node", "CommandCompleted": "results, artifacts"}
+"""dbt's events, each with what comes before it."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,9 @@ def parts(project: Path, command: Sequence[str]) -> Iterator[Part]:
 
 
 def _between(began: datetime, events: list[tuple[str, datetime]], ended: datetime) -> Iterator[Part]:
-    names = {**_MILESTONES, **_NODE}
-    found = [("", began), *((name, at) for name, at in events if name in names), ("", ended)]
+    found = [("", began), *((name, at) for name, at in events if name in _MILESTONES), ("", ended)]
     for (_, before), (name, at) in pairwise(found):
-        yield Part(names.get(name, "end of the process"), (at - before).total_seconds())
+        yield Part(_MILESTONES.get(name, "end of the process"), (at - before).total_seconds())
 
 
 def _events(output: str) -> Iterator[tuple[str, datetime]]:

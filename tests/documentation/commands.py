@@ -90,7 +90,7 @@ def _run_words(text: str, words: Sequence[str], patch: pytest.MonkeyPatch) -> Do
             patch.setenv(*each.split("=", 1))
     elif name == "dbt":
         return _here(lambda: _dbt(arguments))
-    elif name == "silt":
+    elif name == "silt" and arguments[:1] != ["dbt"]:  # that ends the process that it runs in
         return _here(lambda: silt(arguments))
     elif name == "python" and arguments and arguments[0].endswith(".py"):
         return _here(lambda: _script(arguments))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from dbt.adapters.silt.command_server import control
 from tests.conftest import INTERPRETED
 
 NAME = "shop"
@@ -45,7 +47,10 @@ def workplace(folder: Path) -> Iterator[pytest.MonkeyPatch]:
         patch.chdir(folder)
         for name, text in DEFAULT_FILES.items():
             write(name, text)
-        yield patch
+        with tempfile.TemporaryDirectory() as runtime:
+            patch.setenv("XDG_RUNTIME_DIR", runtime)
+            yield patch
+            control.stop()
 
 
 def write(title: str, text: str) -> None:
