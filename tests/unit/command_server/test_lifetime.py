@@ -15,7 +15,7 @@ from dbt.adapters.silt.command_server import place
 from tests.unit.command_server.conftest import House, ended, is_alive, wait_until
 from tests.unit.command_server.little import KEEP_ALIVE, UNANSWERED
 
-FOLDER = "dbt-silt"
+FOLDER = "dbt-silt/commands"
 
 
 def _process(house: House) -> int:
@@ -129,7 +129,7 @@ def test_the_folder_and_the_socket_are_this_users_alone(house: House) -> None:
 
 @pytest.mark.parametrize("mode", [0o755, 0o770, 0o701])
 def test_a_folder_that_others_can_use_is_not_used(house: House, mode: int) -> None:
-    (house.folder / FOLDER).mkdir(mode=0o700)
+    (house.folder / FOLDER).mkdir(mode=0o700, parents=True)
     (house.folder / FOLDER).chmod(mode)
     code, output = house.run("print('run')")
     (house.folder / FOLDER).chmod(0o700)
@@ -139,6 +139,7 @@ def test_a_folder_that_others_can_use_is_not_used(house: House, mode: int) -> No
 
 def test_a_link_in_the_place_of_the_folder_is_not_followed(house: House, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir(mode=0o700)
+    (house.folder / FOLDER).parent.mkdir()
     (house.folder / FOLDER).symlink_to(tmp_path / "other")
     assert house.run("")[0] == UNANSWERED
     (house.folder / FOLDER).unlink()

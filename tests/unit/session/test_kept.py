@@ -163,6 +163,7 @@ class TestShared:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+        monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
         assert main(["session", "stop"]) == 2
         assert f"(process {clients[0].process.pid})" in capsys.readouterr().err
         assert main(["session", "status"]) == 0
@@ -215,6 +216,7 @@ class TestEnding:
         self, cache: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+        monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
         with Client(cache) as client:
             client.run("session = open()")
             client.begin(_FOREVER)
@@ -229,4 +231,4 @@ class TestEnding:
             os.kill(after.record.java, signal.SIGKILL)
             with pytest.raises(RuntimeError, match=r"SparkEndedError.*killed"):
                 client.run("session.range(4).count()")
-        assert session_command.answer([], 0.0).document == {"sparks": []}
+        assert session_command.answer([], (), 0.0).document == {"sparks": [], "command_servers": []}

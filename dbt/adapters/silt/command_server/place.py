@@ -14,7 +14,7 @@ from typing import Final
 SOCKET, LOCK, LOG = ".socket", ".lock", ".log"
 """The endings of a server's files, after its name."""
 
-_FOLDER: Final = "dbt-silt"
+_FOLDER: Final = os.path.join("dbt-silt", "commands")
 _LONGEST_PATH: Final = 107
 """Bytes that the address of a Unix socket has room for."""
 _WAITING: Final = 128
