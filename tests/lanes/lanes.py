@@ -31,6 +31,7 @@ DBT = (
     "tests/functional/python_models",
     "tests/functional/runs/test_exactly_once.py",
     "tests/functional/exactly_once/test_run_ids.py",
+    "tests/functional/command_server",
 )
 """dbt where it meets the adapter: each materialization and strategy, retry, microbatch, docs, python models."""
 
