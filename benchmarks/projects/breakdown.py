@@ -98,7 +98,9 @@ def run(arguments: Sequence[str], project: Path) -> Run:
     python([str(marked_dbt.__file__), str(marks), str(began), *arguments, *folders])
     ended = time.time() - began
     found = json.loads(marks.read_text(encoding="utf-8"))
-    return Run({"began": 0.0, **found["moments"], "ended": ended}, found["processor"])
+    moments = {"began": 0.0, **found["moments"], "ended": ended}
+    moments.setdefault("FoundStats", moments["CommandCompleted"])  # `dbt parse` ends with its parsing
+    return Run(moments, found["processor"])
 
 
 def summary(command: str, runs: Sequence[Run]) -> Breakdown:

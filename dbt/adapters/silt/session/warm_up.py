@@ -10,8 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from pyspark.errors import PySparkException
-
+from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.session.rehearsal import FIRST, WAREHOUSE, rehearse
 from dbt.adapters.silt.session.spark import SessionPool, SessionSettings, own_folder
@@ -55,13 +54,11 @@ class WarmUp:
 
     def _rehearse(self, pool: SessionPool, folder: str) -> None:
         _logger.debug("the rehearsal begins")
-        session = pool.acquire()
         try:
-            rehearse(session, folder, FIRST, goes_on=lambda: not self._stopped.is_set())
-        except (SiltError, PySparkException) as error:
+            rehearse(pool.acquire(), folder, FIRST, goes_on=lambda: not self._stopped.is_set())
+        except (SiltError, OSError, *SPARKS) as error:  # such as of a Spark that was stopped meanwhile
             _logger.debug("the rehearsal failed: %s", error)
         finally:
-            pool.release(session)
             shutil.rmtree(Path(folder, WAREHOUSE), ignore_errors=True)
             _logger.debug("the rehearsal ended")
 
