@@ -19,8 +19,8 @@ READ_AT_START: Final = (
     # Python, the loader, the C library and its memory
     "PYTHON", "LD_", "DYLD_", "GLIBC_", "MALLOC_", "LANG", "LC_", "TZ", "HOME",
     # packages, when they are imported
-    "ARROW_", "GRPC_", "JAX_", "KMP_", "MKL_", "NETWORKX_", "NPY_", "NUMEXPR_", "NUMPY_", "OMP_", "OPENBLAS_", "OPENSSL_",
-    "OTEL_", "PANDAS_", "PROTOCOL_BUFFERS_", "PY4J_", "PYSPARK_", "SPARK_", "SSL_",
+    "ARROW_", "GRPC_", "JAX_", "KMP_", "MKL_", "NETWORKX_", "NPY_", "NUMEXPR_", "NUMPY_", "OMP_", "OPENBLAS_",
+    "OPENSSL_", "OTEL_", "PANDAS_", "PROTOCOL_BUFFERS_", "PY4J_", "PYSPARK_", "SPARK_", "SSL_",
     "MSGPACK_", "PYTZ_", "TEMPORARILY_DISABLE_PROTOBUF", "_NETWORKX_", "_PYTHON_",
     "DBT_ENGINE_RECORDER_", "DBT_RECORDER_", "DBT_MACRO_DEBUGGING",
     "DBT_PACKAGE_HUB_URL", "DBT_ENGINE_PACKAGE_HUB_URL", "DBT_SPARK_LOG_LEVEL",
