@@ -70,13 +70,16 @@ class Measured:
     parts: dict[str, list[Part]]
 
 
-def measure(project: Path, commands: Mapping[str, Sequence[str]], scratch: Path) -> Measured:
+def measure(
+    project: Path, commands: Mapping[str, Sequence[str]], scratch: Path, repetitions: int = REPETITIONS
+) -> Measured:
     """Runs each command in each way.
 
     Args:
         project: with its own dbt_project.yml.
         commands: what is shown of each -> its words after `dbt`.
         scratch: an empty folder.
+        repetitions: of each command, after its first run.
 
     Raises:
         RuntimeError: a command failed, or the ways left different numbers of rows.
@@ -87,7 +90,7 @@ def measure(project: Path, commands: Mapping[str, Sequence[str]], scratch: Path)
         shutil.copytree(project, copy, ignore=LEFT_BY_RUNS)
         _write_profile(copy, way)
         try:
-            waits += [_wait(way, shown, words, copy) for shown, words in commands.items()]
+            waits += [_wait(way, shown, words, copy, repetitions) for shown, words in commands.items()]
             left.append(_rows(copy))
             if way is WAYS[-1]:
                 of_parts = {shown: list(parts(copy, words)) for shown, words in commands.items()}
@@ -122,11 +125,11 @@ def shown(waits: Iterable[Wait], title: str) -> Table:
     return table
 
 
-def _wait(way: Way, shown: str, words: Sequence[str], folder: Path) -> Wait:
+def _wait(way: Way, shown: str, words: Sequence[str], folder: Path, repetitions: int) -> Wait:
     line = (*way.words, *words)
     first = _seconds(line, folder)
     _wait_until_warm()
-    return Wait(way.name, shown, first, tuple(_seconds(line, folder) for _ in range(REPETITIONS)))
+    return Wait(way.name, shown, first, tuple(_seconds(line, folder) for _ in range(repetitions)))
 
 
 def _seconds(words: Sequence[str], folder: Path) -> float:
@@ -176,6 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.stay", description=__doc__)
     parser.add_argument("project", type=Path, help="a folder with a dbt_project.yml; it is copied")
     parser.add_argument("--model", required=True, help="the model of `dbt run --select`")
+    parser.add_argument("--repetitions", type=int, default=REPETITIONS)
     given = parser.parse_args(arguments)
     one = ("run", "--select", given.model)
     commands = {"build": ("build",), "run": ("run",), f"run -s {given.model}": one, "parse": ("parse",)}
@@ -183,11 +187,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as folder:
         # What stays is of this benchmark alone, and so is what ends with it.
         os.environ.update(XDG_CACHE_HOME=folder, XDG_RUNTIME_DIR="")
-        measured = measure(given.project, commands, Path(folder, "project"))
+        measured = measure(given.project, commands, Path(folder, "project"), given.repetitions)
         console.print(shown(measured.waits, given.project.name))
         console.print(breakdown(measured))
-        small_models.make(Path(folder, "models"))
-        merges = measure(Path(folder, "models"), {"run, small merges": ("run",)}, Path(folder, "small"))
+        models = Path(folder, "models")
+        small_models.make(models)
+        merges = measure(models, {"run, small merges": ("run",)}, Path(folder, "small"), given.repetitions)
         console.print(shown(merges.waits, f"{small_models.MODELS} small merge models"))
     return 0
 
