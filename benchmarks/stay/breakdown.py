@@ -17,9 +17,9 @@ _MILESTONES = {
     "MainReportVersion": "client, request, two forks",
     "AdapterRegistered": "flags, profile, project",
     "FoundStats": "parse",
-    "LogStartLine": "start of the run",
-    "LogModelResult": "node",
-    "CommandCompleted": "all that is left: of `parse` the parse, artifacts",
+    "LogStartLine": "before and between nodes",
+    **dict.fromkeys(("LogModelResult", "LogSeedResult", "LogSnapshotResult", "LogTestResult"), "nodes"),
+    "CommandCompleted": "the parse, where nothing is run; artifacts",
 }
 """dbt's events, each with what comes before it."""
 
@@ -47,8 +47,11 @@ def parts(project: Path, command: Sequence[str]) -> Iterator[Part]:
 
 def _between(began: datetime, events: list[tuple[str, datetime]], ended: datetime) -> Iterator[Part]:
     found = [("", began), *((name, at) for name, at in events if name in _MILESTONES), ("", ended)]
+    seconds: dict[str, float] = {}
     for (_, before), (name, at) in pairwise(found):
-        yield Part(_MILESTONES.get(name, "end of the process"), (at - before).total_seconds())
+        part = _MILESTONES.get(name, "end of the process")
+        seconds[part] = seconds.get(part, 0.0) + (at - before).total_seconds()
+    yield from (Part(*each) for each in seconds.items())
 
 
 def _events(output: str) -> Iterator[tuple[str, datetime]]:

@@ -212,6 +212,7 @@ class TestEnding:
             key: (expected[key], found.get(key)) for key in differing
         }
 
+    @pytest.mark.long
     def test_a_forced_stop_is_told_to_the_command_it_ends_under_and_the_next_starts_another(
         self, cache: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
