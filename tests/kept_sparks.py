@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
+import time
 from pathlib import Path
 
 from dbt.adapters.silt.kept_spark import listing
@@ -28,3 +30,11 @@ def stop_all(cache: Path) -> None:
     """Ends every Spark that is kept there, also under those that use it."""
     for each in listing.running(folder(cache)):
         listing.stop(each, force=True)
+
+
+def kill() -> None:
+    """Kills the Java of the Sparks that this user keeps, and waits until each is gone."""
+    for each in listing.running():
+        os.kill(each.record.java, signal.SIGKILL)
+        while Path(f"/proc/{each.record.java}").exists():
+            time.sleep(0.01)
