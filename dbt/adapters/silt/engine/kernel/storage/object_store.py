@@ -6,7 +6,7 @@ is definite, and EXISTS means that some request, an earlier one of this writer o
 
 There are no folders, only the paths of objects. So a folder exists while an object is below it; making one does
 nothing, and a write needs none. A commit does not get into a log that was dropped, or dropped and re-created, because
-the log's folder is identified by a file (`ObjectFolder.known_by`): a commit that the writer has read.
+the log's folder is identified by a file (`PrefixFolder.known_by`): a commit that the writer has read.
 
 A killed writer leaves nothing behind, except parts of an upload that was never completed, which no listing shows; a
 rule of the bucket (S3: AbortIncompleteMultipartUpload) removes them.
@@ -17,13 +17,22 @@ from __future__ import annotations
 import contextlib
 import datetime
 import io
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from typing import IO, Any, Final
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError, StorageError
-from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectExists, ObjectMissing, PutResult, joined
+from dbt.adapters.silt.engine.kernel.storage.prefix_folder import PrefixFolder
+from dbt.adapters.silt.engine.kernel.storage.store import (
+    FileStatus,
+    ObjectExists,
+    ObjectMissing,
+    PutResult,
+    Tag,
+    TaggedObject,
+    joined,
+)
 
 try:
     import obstore
@@ -51,6 +60,7 @@ _CLIENT_OPTIONS: Final = frozenset(
     }
 )
 _FLAGS: Final = frozenset({"allow_http", "allow_invalid_certificates", "randomize_addresses"})
+_IN_BUCKET: Final = re.compile(r"(?P<bucket>[^:/]+://[^/]+)/(?P<prefix>.+)", re.DOTALL)
 _WITHOUT_NETWORK: Final = ("memory", "local")
 _REQUESTS_AT_ONCE: Final = 16
 _BUFFER_BYTES: Final = 1 << 16
@@ -72,9 +82,11 @@ class ObjectStore:
 
     def __init__(self, url: str, options: Mapping[str, str] | None = None) -> None:
         bare = url.rstrip("/")
-        self._url = f"{bare}//" if bare.endswith(":") else bare
-        self._base = ""
-        self._client, self._once = _clients(url, dict(options or {}))
+        self._url, self._base = (f"{bare}//" if bare.endswith(":") else bare), ""
+        if found := _IN_BUCKET.fullmatch(bare):
+            # The client is of the whole bucket: in a URL's prefix it would read `%20` as a space, which Spark does not.
+            self._url, self._base = found["bucket"], found["prefix"]
+        self._client, self._once = _clients(self._url, dict(options or {}))
 
     def __repr__(self) -> str:
         return f"ObjectStore({self.root!r})"
@@ -82,6 +94,10 @@ class ObjectStore:
     @property
     def root(self) -> str:
         return joined(self._url, self._base)
+
+    @property
+    def has_folders(self) -> bool:
+        return False
 
     def list_from(self, folder: str, start: str = "") -> list[FileStatus]:
         key = self._key(folder)
@@ -135,6 +151,24 @@ class ObjectStore:
         with _mapped("writing", self._named(path)):
             obstore.put(self._client, self._key(path), data)
 
+    def read_if_changed(self, path: str, known: Tag | None) -> TaggedObject | None:
+        options: Any = None if known is None else {"if_none_match": known.etag}
+        with _mapped("reading", self._named(path)):
+            try:
+                found = obstore.get(self._client, self._key(path), options=options)
+            except exceptions.NotModifiedError:
+                return None
+            return TaggedObject(bytes(found.bytes()), Tag(found.meta["e_tag"], found.meta["version"]))
+
+    def swap_if_unchanged(self, path: str, data: bytes, tag: Tag) -> Tag | None:
+        expected: Any = {"e_tag": tag.etag} if tag.version is None else {"e_tag": tag.etag, "version": tag.version}
+        with _mapped("replacing", self._named(path), is_write=True):
+            try:
+                put = obstore.put(self._once, self._key(path), data, mode=expected)
+            except (exceptions.PreconditionError, exceptions.AlreadyExistsError, FileNotFoundError):
+                return None
+        return Tag(put["e_tag"], put["version"])
+
     def delete(self, path: str) -> None:
         with contextlib.suppress(ObjectMissing), _mapped("deleting", self._named(path)):
             obstore.delete(self._client, self._key(path))
@@ -184,8 +218,8 @@ class ObjectStore:
     def check_writable(self) -> None:
         """Passes: what may be written shows when it is written."""
 
-    def pin(self, folder: str) -> ObjectFolder:
-        return ObjectFolder(self, folder)
+    def pin(self, folder: str) -> PrefixFolder:
+        return PrefixFolder(self, folder)
 
     def child(self, folder: str) -> ObjectStore:
         child = ObjectStore.__new__(ObjectStore)
@@ -217,44 +251,6 @@ class ObjectStore:
         """The root always exists."""
         if folder and next(self._keys(folder), None) is None:
             raise ObjectMissing(self._named(folder))
-
-
-@dataclass(frozen=True)
-class ObjectFolder:
-    """A prefix, distinguished from the same prefix at another time by an object in it that must stay unchanged."""
-
-    store: ObjectStore
-    folder: str
-    witness: FileStatus | None = None
-
-    def known_by(self, file: FileStatus) -> ObjectFolder:
-        return self if file == self.witness else replace(self, witness=file)
-
-    def is_current(self) -> bool:
-        """Whether the file that identifies the folder is unchanged; True where there is no such file."""
-        if self.witness is None:
-            return True
-        found = self.store.status(self.witness.path)
-        return found is not None and found.has_content_of(self.witness)
-
-    def put_if_absent(self, name: str, data: bytes) -> PutResult:
-        """Checks the file that identifies the folder before and after the write.
-
-        A drop deletes until nothing is left, so an object that the drop did not see was written after that file was
-        deleted: then the second check fails, and the object is deleted again if it still holds this very content. What
-        a table that was made there since has put at the same path stays. No service deletes on a condition, so between
-        the look and the deletion a moment is left; a successor's commit of that version would have to fall into it.
-        """
-        if not self.is_current():
-            raise ObjectMissing(joined(self.store.root, self.folder))
-        path = joined(self.folder, name)
-        result = self.store.put_if_absent(path, data)
-        if result is PutResult.CREATED and not self.is_current():
-            with contextlib.suppress(ObjectMissing):
-                if self.store.read(path) == data:
-                    self.store.delete(path)
-            raise ObjectMissing(joined(self.store.root, self.folder))
-        return result
 
 
 class _Ranges(io.RawIOBase):
