@@ -33,9 +33,7 @@ _S3_KEY, _S3_SECRET = "silt-access", "silt-secret-key"
 _ACCOUNT = "devstoreaccount1"
 # The key that every Azurite has, which its documentation names.
 _ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-_S3_LINE = re.compile(
-    r" s3_(?P<operation>\w+) .* /(?P<path>\S*) (?P<status>\d{3}) \S+ \d+ \d+ \d+ \d+ - (?P<agent>\S+)"
-)
+_S3_LINE = re.compile(r" s3_(?P<operation>\w+) .* /(?P<path>\S*) (?P<status>\d{3}) \S+( \d+){4} ")
 _AZURE_LINE = re.compile(r'"(?P<method>[A-Z]+) /[^/ ]*/(?P<path>\S*) HTTP/[\d.]+" (?P<status>\d{3})')
 _AZURE_KINDS = ((r"comp=list", "list"), (r"comp=block(list)?\b", "part"), (r"comp=batch", "delete"))
 
@@ -225,7 +223,7 @@ def _s3_request(line: str) -> Request | None:
     found = _S3_LINE.search(line)
     if found is None:
         return None
-    by_spark = not found["agent"].startswith("object_store/")
+    by_spark = " Hadoop " in line
     return Request(_s3_kind(found["operation"]), found["path"], int(found["status"]), by_spark)
 
 
