@@ -18,6 +18,7 @@ from typing import Any
 from dbt.adapters.silt.cli.main import SUBCOMMANDS, parser_of
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings
 from dbt.adapters.silt.engine.kernel.table.properties import OTHERS, Property, TableProperties
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from docs.configs_page import configs_page
@@ -35,7 +36,7 @@ DOCS = Path(__file__).parent
 MACROS = DOCS.parent / "macros"
 
 PROFILE_GROUPS: Mapping[str, Sequence[str]] = {
-    "Where the tables are": ("database", "schema", "warehouse", "databases"),
+    "Where the tables are": ("database", "schema", "warehouse", "databases", "storage"),
     "Which Spark runs": ("master", "remote", "keep_alive", "spark_conf", "python_functions", "external_paths"),
     "How a run is continued": ("run_id", "resume"),
     "How commits meet other writers": ("isolation_level", "max_commit_attempts", "statement_attempts"),
@@ -71,9 +72,22 @@ def profile_page() -> str:
     for title, names in PROFILE_GROUPS.items():
         rows = [(f"`{name}`", kind_of(own[name]), _default(own[name]), sentence(described[name])) for name in names]
         parts += [f"## {title}\n", table(("field", "type", "default", "what it is"), rows)]
+    parts += _storage_fields()
     parts.append("## From dbt\n")
     parts.append(table(("field", "default", "what it is"), [("`threads`", "1", "How many nodes run side by side.")]))
     return "\n".join(parts)
+
+
+def _storage_fields() -> list[str]:
+    described = described_attributes(StorageSettings)
+    own = fields(StorageSettings)
+    rows = [(f"`{each.name}`", kind_of(each), _default(each), sentence(described[each.name])) for each in own]
+    return [
+        "## The fields of `storage`\n",
+        "They serve the log's client and Spark alike: see [object stores](../running/object-stores.md). Take secrets "
+        "from variables, `{{ env_var('DBT_ENV_SECRET_KEY') }}`.\n",
+        table(("field", "type", "default", "what it is"), rows),
+    ]
 
 
 def _default(attribute: Field[Any]) -> str:

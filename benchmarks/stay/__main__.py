@@ -27,8 +27,8 @@ from benchmarks.projects import small_models
 from benchmarks.stay.breakdown import Part, parts
 from dbt.adapters.silt.command_server import control
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.layout import local_stores
 from dbt.adapters.silt.engine.kernel.files.row_counts import row_count
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 
 REPETITIONS = 5
 _WARM_SECONDS = 60
@@ -170,7 +170,7 @@ def _write_profile(folder: Path, way: Way) -> None:
 
 def _rows(folder: Path) -> dict[str, int | None]:
     """How many rows each table of the project's warehouse has."""
-    catalog = Catalog(local_stores({"silt": str(folder / "warehouse")}))
+    catalog = Catalog({"silt": LocalStore(folder / "warehouse")})
     return {str(name): row_count(catalog.table(name).snapshot().files) for name in catalog.all_tables()}
 
 

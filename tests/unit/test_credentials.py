@@ -113,11 +113,36 @@ def test_what_debug_prints_of_a_profile_is_what_is_set_and_no_secret() -> None:
     printed = dict(credentials.connection_info())
     assert printed["remote"] == "sc://host:15002/;use_ssl=true;token=***;user_id=me"
     assert printed["spark_conf"] == {"spark.hadoop.fs.azure.account.key.shop": "***", "spark.sql.ansi.enabled": "true"}
-    databases = {"raw": "s3://me:abc@bucket/raw?sig=abc"}
-    assert dict(credentials_of(databases=databases).connection_info())["databases"] == {
-        "raw": "s3://***@bucket/raw?sig=***"
+    keys = {"access_key_id": "abc", "secret_access_key": "abc", "region": "here"}
+    shown = {"access_key_id": "***", "secret_access_key": "***", "region": "here"}
+    databases = {"raw": {"location": "s3://bucket/raw", "storage": {**keys, "timeout": 3}}, "old": "s3://old"}
+    described = dict(credentials_of(databases=databases, storage=keys).connection_info())
+    assert described["storage"] == {**shown, "timeout": 10}
+    assert described["databases"] == {
+        "raw": {"location": "s3://bucket/raw", "storage": {**shown, "timeout": 3}},
+        "old": "s3://old",
     }
-    assert not {"master", "databases", "resume"} & printed.keys()
+    assert not {"master", "databases", "resume", "storage"} & printed.keys()
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"warehouse": "s3://me:abc@bucket/raw"}, r"`s3://\*\*\*@bucket/raw` does not name a bucket"),
+        ({"warehouse": "hdfs://host/raw?abc"}, "a storage that is not supported: hdfs"),
+        ({"warehouse": "az://container/raw"}, "abfss://container@account"),
+        ({"storage": {"secret_acces_key": "abc"}}, "Did you mean `secret_access_key`"),
+        ({"databases": {"raw": {"locaton": "s3://abc"}}}, "the database raw in `databases` has a field `locaton`"),
+        ({"databases": {"raw": {"storage": {}}}}, "neither a text nor a `location`"),
+        ({"databases": {"raw": {"location": "s3://b", "storage": "abc"}}}, "neither a text nor a `location`"),
+    ],
+)
+def test_a_place_or_a_setting_of_a_storage_that_cannot_be_is_refused_without_its_value(
+    fields: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ValidationError, match=said) as refused:
+        credentials_of(**fields)
+    assert "abc" not in str(refused.value)
 
 
 @pytest.mark.parametrize("off", [None, False, "off", "never", ""])

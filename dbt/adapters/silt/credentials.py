@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.contracts.connection import Credentials
@@ -15,6 +16,7 @@ from dbt_common.dataclass_schema import ValidationError
 from dbt.adapters.silt.engine.catalog.names import check_identifier
 from dbt.adapters.silt.engine.commands.spark import shown_settings
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, InvalidSettingError
+from dbt.adapters.silt.engine.kernel.storage.settings import storage_settings
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records import locations
@@ -36,10 +38,13 @@ class SiltCredentials(Credentials):
     Attributes:
         database: the name of the warehouse as a database.
         schema: the schema that models are built in.
-        warehouse: where the tables are: a folder, relative to the project, or a `file://` URI.
+        warehouse: where the tables are: a folder, relative to the project, a `file://` URI, or a place in an object
+            store: `s3://bucket/prefix`, `abfss://container@account.dfs.core.windows.net/prefix`, `gs://bucket/prefix`.
+        storage: how object stores are reached; by default as the environment says. Its fields are below.
         master: the Spark master of an embedded session or a cluster; not with `remote`.
         remote: the address of a Spark Connect server (`sc://host:port`).
-        databases: more warehouses: name of the database -> its folder, as of `warehouse`.
+        databases: more warehouses: name of the database -> its place, as of `warehouse`, or a mapping of `location` and
+            `storage`, which then is in place of the profile's.
         spark_conf: settings of the Spark session; `dbt debug` shows the values of those that surely hold no secret.
         run_id: what identifies the logical run for an orchestrator; a rerun with the same id applies nothing twice.
         isolation_level: Serializable, WriteSerializable or SnapshotIsolation, for every commit; by default the table's.
@@ -59,7 +64,8 @@ class SiltCredentials(Credentials):
     warehouse: str = locations.WAREHOUSE
     master: str | None = None
     remote: str | None = None
-    databases: dict[str, str] = field(default_factory=dict)
+    databases: dict[str, Any] = field(default_factory=dict)
+    storage: dict[str, Any] = field(default_factory=dict)
     spark_conf: dict[str, Any] = field(default_factory=dict)
     run_id: str | None = None
     isolation_level: str | None = None
@@ -73,6 +79,7 @@ class SiltCredentials(Credentials):
 
     def __post_init__(self) -> None:
         check_names(self)
+        check_storage(self)
         if self.master and self.remote:
             raise ValidationError("a profile has either `master` or `remote`, not both")
         if not self.remote:
@@ -123,6 +130,7 @@ class SiltCredentials(Credentials):
             "schema",
             "warehouse",
             "databases",
+            "storage",
             "master",
             "remote",
             "spark_conf",
@@ -181,9 +189,21 @@ def _without_secrets(name: str, value: Any) -> Any:
     """A field's value with asterisks in place of what may be a secret."""
     if name == "spark_conf":
         return shown_settings.settings(value)
+    if name == "storage":
+        return storage_settings(value).shown()
     if isinstance(value, dict):
-        return {key: shown_settings.address(str(each)) for key, each in value.items()}
+        return {key: _database_without_secrets(each) for key, each in value.items()}
     return shown_settings.address(value) if isinstance(value, str) else value
+
+
+def _database_without_secrets(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {"location": shown_settings.address(str(value["location"])), **_storage_of(value)}
+    return shown_settings.address(str(value))
+
+
+def _storage_of(database: Mapping[str, Any]) -> dict[str, Any]:
+    return {"storage": storage_settings(database["storage"] or {}).shown()} if "storage" in database else {}
 
 
 def check_fields(data: Mapping[str, Any]) -> None:
@@ -210,6 +230,16 @@ def check_names(credentials: SiltCredentials) -> None:
             raise ValidationError(f"`databases` names `{name}` twice: names are case-insensitive")
     if own in databases:
         raise ValidationError(f"`databases` names `{own}` again, which is the profile's own `database`")
+
+
+def check_storage(credentials: SiltCredentials) -> None:
+    """Raise ValidationError if a database is nowhere, or the settings of a storage cannot be; no value is named."""
+    given = credentials
+    try:
+        places = locations.locations(given.database, given.warehouse, given.databases, Path())
+        locations.storages_of(places, given.storage, given.databases)
+    except InvalidSettingError as error:
+        raise ValidationError(f"{error.problem}. {error.action}") from error
 
 
 def check_keep_alive(credentials: SiltCredentials) -> None:

@@ -24,7 +24,7 @@ shop:
       databases: {raw: "../raw_{{ 'house' | upper }}"}
       run_id: "{{ env_var('NOT_SET') }}"
     spark: {type: spark, host: nowhere}
-    remote: {type: silt, warehouse: "s3://bucket/house"}
+    remote: {type: silt, warehouse: "hdfs://host/house"}
 other:
   outputs:
     default: {type: silt}
@@ -150,7 +150,7 @@ def test_without_a_project_the_current_folders_warehouse_is_taken(
         (["--target", "qa"], "has no target qa; it has: dev, prod, spark, remote"),
         (["--profile", "shops"], "there is no profile shops"),
         (["--target", "spark"], "is of the type spark, not silt"),
-        (["--target", "remote"], "is in no local or mounted file system"),
+        (["--target", "remote"], "is in a storage that is not supported: hdfs"),
         (["--profiles-dir", "/nowhere"], "there is no /nowhere/profiles.yml"),
         (["--project-dir", "/nowhere"], "there is no /nowhere/dbt_project.yml"),
     ],

@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
+from dbt.adapters.silt.engine.kernel.storage.settings import Storages
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records import locations as profile_locations
 
@@ -54,12 +55,14 @@ class Warehouse:
         locations: the folder of each database, absolute.
         database, schema: of a name without these parts.
         external_paths: whether tables may name files outside of it.
+        storages: how object stores are reached.
     """
 
     locations: Mapping[str, str]
     database: str
     schema: str
     external_paths: bool = False
+    storages: Storages = field(default_factory=Storages)
 
 
 def find_project(arguments: Namespace) -> Project | None:
@@ -97,13 +100,22 @@ def warehouse_of(project: Project, arguments: Namespace) -> Warehouse:
         )
     database = _field(fields, "database", profile_locations.DATABASE)
     warehouse = _field(fields, "warehouse", profile_locations.WAREHOUSE)
-    databases = {str(key): str(_rendered(value)) for key, value in (fields.get("databases") or {}).items()}
+    databases = {str(key): _all_rendered(value) for key, value in (fields.get("databases") or {}).items()}
+    locations = profile_locations.locations(database, warehouse, databases, project.root)
     return Warehouse(
-        profile_locations.locations(database, warehouse, databases, project.root),
+        locations,
         database,
         _field(fields, "schema", profile_locations.SCHEMA),
         _field(fields, "external_paths", "false").lower() == "true",
+        profile_locations.storages_of(locations, _all_rendered(fields.get("storage")), databases),
     )
+
+
+def _all_rendered(value: Any) -> Any:
+    """Returns a value with the Jinja in all of its texts rendered."""
+    if isinstance(value, Mapping):
+        return {str(key): _all_rendered(each) for key, each in value.items()}
+    return _rendered(value)
 
 
 def _nearest_project(folder: Path) -> Path | None:

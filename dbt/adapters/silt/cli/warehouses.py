@@ -13,14 +13,21 @@ from pathlib import Path
 from dbt.adapters.silt.cli import profile
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import View
-from dbt.adapters.silt.engine.catalog.layout import local_stores
-from dbt.adapters.silt.engine.catalog.locations import local_folder, local_path
+from dbt.adapters.silt.engine.catalog.locations import (
+    is_local,
+    local_path,
+    open_location,
+    open_stores,
+    table_location,
+)
 from dbt.adapters.silt.engine.catalog.names import RelationName, name_parts
 from dbt.adapters.silt.engine.catalog.relations import RelationKind
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, InvalidStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.storage.settings import Storages
+from dbt.adapters.silt.engine.kernel.storage.urls import is_url
 from dbt.adapters.silt.records import locations as profile_locations
 
 _BY_PATH = "delta"
@@ -63,7 +70,9 @@ def add_warehouse_options(parser: ArgumentParser) -> None:
     group = parser.add_argument_group(
         "which warehouse", "By default the warehouse of the dbt project in the current folder, else ./warehouse."
     )
-    group.add_argument("--warehouse", metavar="PATH", help="the folder of a warehouse; no dbt project is looked for")
+    group.add_argument(
+        "--warehouse", metavar="PATH", help="the folder or URL of a warehouse; no dbt project is looked for"
+    )
     group.add_argument("--project-dir", metavar="PATH", help="the folder of the dbt project")
     group.add_argument("--profiles-dir", metavar="PATH", help="the folder of profiles.yml")
     group.add_argument("--profile", metavar="NAME", help="the profile, instead of the project's own")
@@ -78,16 +87,19 @@ def open_warehouse(arguments: Namespace) -> OpenWarehouse:
         InvalidSettingError: there is none, or the project or its profile cannot be used.
     """
     if arguments.warehouse is not None:
-        return _in_folder(Path(arguments.warehouse).expanduser(), arguments)
+        return _at(arguments.warehouse, arguments)
     project = profile.find_project(arguments)
     if project is not None:
         found = profile.warehouse_of(project, arguments)
-        catalog = Catalog(local_stores(found.locations, found.external_paths))
+        catalog = Catalog(
+            open_stores(found.locations, found.storages, found.external_paths),
+            open_store=lambda path: open_location(path, found.storages),
+        )
         _check_exists(found.locations[found.database])
         return OpenWarehouse(catalog, found.locations, found.database, found.schema, project.target_path)
     for folder in (Path.cwd() / profile_locations.WAREHOUSE, Path.cwd()):
         if _is_warehouse(folder):
-            return _in_folder(folder, arguments)
+            return _at(str(folder), arguments)
     raise InvalidSettingError(f"there is neither a dbt project nor a warehouse in {Path.cwd()}", remedy=_NO_WAREHOUSE)
 
 
@@ -100,7 +112,7 @@ def table_of(text: str, arguments: Namespace) -> DeltaLog:
     """
     path = _path(text)
     if path is not None:
-        log = Catalog({}).table_at(os.path.expanduser(path))
+        log = Catalog({}).table_at(path if is_url(path) else os.path.expanduser(path))
         return DeltaLog(log.store, path)
     warehouse = open_warehouse(arguments)
     return warehouse.catalog.table(warehouse.name(text))
@@ -176,26 +188,26 @@ def _travel(text: str) -> tuple[str, int | None, datetime | None]:
 
 
 def _path(text: str) -> str | None:
-    """Returns the folder that a text names; None where it is the name of a table."""
+    """Returns the folder or URL that a text names; None where it is the name of a table."""
     if text.startswith(f"{_BY_PATH}.`") and text.endswith("`"):
         return text[len(_BY_PATH) + 2 : -1]
     is_path = text in (".", "..") or ("/" in text and not text.startswith("`"))
     return text if is_path else None
 
 
-def _in_folder(folder: Path, arguments: Namespace) -> OpenWarehouse:
-    location = local_folder(str(folder))
-    if not os.path.isdir(location):
+def _at(place: str, arguments: Namespace) -> OpenWarehouse:
+    location = table_location(place if is_url(place) else os.path.expanduser(place))
+    if is_local(location) and not os.path.isdir(location):
         raise InvalidSettingError(f"there is no folder {location}", remedy=_NO_WAREHOUSE)
     database, schema = profile_locations.DATABASE, profile_locations.SCHEMA
     locations = {database: location}
     target_path = None if arguments.target_path is None else Path(arguments.target_path)
-    return OpenWarehouse(Catalog(local_stores(locations)), locations, database, schema, target_path)
+    return OpenWarehouse(Catalog(open_stores(locations, Storages())), locations, database, schema, target_path)
 
 
 def _check_exists(location: str) -> None:
     """Passes where the warehouse exists: a missing one has no tables, which must not look like a result."""
-    if not os.path.isdir(local_path(location)):
+    if is_local(location) and not os.path.isdir(local_path(location)):
         raise InvalidSettingError(
             f"the profile's warehouse {location} is not there yet",
             remedy=f"Build something with dbt first. {_NO_WAREHOUSE}",

@@ -38,8 +38,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.layout import local_stores
-from dbt.adapters.silt.engine.catalog.locations import allowed_folders
+from dbt.adapters.silt.engine.catalog.locations import Location, allowed_folders, open_location, open_stores
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.spark import errors, frame_source
 from dbt.adapters.silt.engine.commands.spark.required_settings import configure
@@ -49,7 +48,7 @@ from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings, nev
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings, storages
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from dbt.adapters.silt.engine.sql.ast import Query, Statement, is_path
@@ -107,15 +106,17 @@ class WarehouseSettings:
 
 
 class Warehouse:
-    """Tables and views in a folder, seen by one Spark session.
+    """Tables and views in a folder or an object store, seen by one Spark session.
 
     Args:
         spark: the session that runs the work; settings that correctness rests on are set in it.
-        location: the folder of the warehouse; made when the first schema is.
+        location: the folder of the warehouse, made when the first schema is; or a URL, `s3://bucket/prefix`,
+            `abfss://container@account.dfs.core.windows.net/prefix` or `gs://bucket/prefix`.
         database: the name of the warehouse in three-part names.
         schema: where a name without a schema is looked up; made when it is absent and the folder can be written.
-        databases: more warehouses by name: name -> location.
+        databases: more warehouses by name: name -> location, as a text or with settings of its storage.
         settings: how it commits.
+        storage: how object stores are reached where a database has no settings of its own.
 
     Raises:
         InvalidSettingError: a location is of a kind that is not supported, the session has a conflicting setting, or
@@ -138,14 +139,18 @@ class Warehouse:
         *,
         database: str = "silt",
         schema: str = "main",
-        databases: Mapping[str, str] | None = None,
+        databases: Mapping[str, str | Location] | None = None,
         settings: WarehouseSettings | None = None,
+        storage: StorageSettings | None = None,
     ) -> None:
         self.settings = settings or WarehouseSettings()
-        locations = {database: location, **(databases or {})}
-        stores = local_stores(locations, self.settings.external_paths)
+        places = {database: location, **(databases or {})}
+        locations = {name: each.url if isinstance(each, Location) else each for name, each in places.items()}
+        own = {name: each.storage for name, each in places.items() if isinstance(each, Location) and each.storage}
+        used = storages(locations, storage, own)
+        stores = open_stores(locations, used, self.settings.external_paths)
         allowed = allowed_folders(locations, self.settings.external_paths)
-        catalog = Catalog(stores, self.settings.clock, lambda path: LocalStore(path, allowed))
+        catalog = Catalog(stores, self.settings.clock, lambda path: open_location(path, used, allowed))
         catalog.open_schema(database, schema)
         self._storage = SharedStorage(tuple(stores.values()))
         self._retry_queue = RetryQueue()

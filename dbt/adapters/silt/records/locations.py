@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
+from dbt.adapters.silt.engine.kernel.storage.settings import Storages, storage_settings, storages
 
 DATABASE = "silt"
 """The name of the warehouse as a database, where the profile gives none."""
@@ -18,16 +22,57 @@ WAREHOUSE = "warehouse"
 """The warehouse's folder, where the profile gives none."""
 
 
-def locations(database: str, warehouse: str, databases: Mapping[str, str], project_root: Path) -> dict[str, str]:
-    """Returns the folder of each database by its name, absolute; a URI stays as it is.
+def locations(database: str, warehouse: str, databases: Mapping[str, object], project_root: Path) -> dict[str, str]:
+    """Returns the location of each database by its name: an absolute folder, or the URL as it is.
 
     Args:
-        database: the profile's `database`, whose folder is `warehouse`.
-        databases: the profile's `databases`.
+        database: the profile's `database`, which is at `warehouse`.
+        databases: the profile's `databases`: each a text, or a mapping with `location` and `storage`.
         project_root: what relative folders are relative to.
+
+    Raises:
+        InvalidSettingError: a database is neither.
     """
-    folders = {database: warehouse, **databases}
+    folders = {database: warehouse, **{name: _location(name, given) for name, given in databases.items()}}
     return {name: _absolute(folder, project_root) for name, folder in folders.items()}
+
+
+def storages_of(
+    locations: Mapping[str, str], storage: Mapping[str, Any] | None, databases: Mapping[str, object]
+) -> Storages:
+    """Returns how the object stores of a profile are reached.
+
+    Args:
+        locations: as `locations` returns them.
+        storage: the profile's `storage`.
+        databases: the profile's `databases`.
+
+    Raises:
+        InvalidSettingError: a setting cannot be; no value is in the message.
+    """
+    own = {
+        name: storage_settings(given["storage"] or {})
+        for name, given in databases.items()
+        if isinstance(given, Mapping) and "storage" in given
+    }
+    return storages(locations, storage_settings(storage or {}), own)
+
+
+_OF_DATABASE = ("location", "storage")
+
+
+def _location(name: str, given: object) -> str:
+    if isinstance(given, str):
+        return given
+    fields = dict(given) if isinstance(given, Mapping) else {}
+    unknown = [str(each) for each in fields if each not in _OF_DATABASE]
+    if unknown or not isinstance(fields.get("location"), str) or not isinstance(fields.get("storage", {}), Mapping):
+        problem = f"has a field `{unknown[0]}`" if unknown else "is neither a text nor a `location` with its `storage`"
+        raise InvalidSettingError(
+            f"the database {name} in `databases` {problem}",
+            remedy="Give its location, or the fields `location` and `storage`",
+        )
+    return str(fields["location"])
 
 
 def _absolute(folder: str, project_root: Path) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.locations import local_path
+from dbt.adapters.silt.engine.catalog.locations import is_local, local_path
 from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.session import class_archive
 
@@ -35,7 +35,8 @@ def diagnose(
     yield "time zone", str(session.conf.get("spark.sql.session.timeZone"))
     for name, location in locations.items():
         try:
-            check_writable(local_path(location))
+            if is_local(location):
+                check_writable(local_path(location))
             state = "writable"
         except StorageError as error:
             if name == database:

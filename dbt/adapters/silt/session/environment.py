@@ -12,11 +12,18 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.locations import allowed_folders, check_locations, local_path
-from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.catalog.locations import (
+    Location,
+    allowed_folders,
+    check_locations,
+    is_local,
+    local_path,
+    open_location,
+)
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
 from dbt.adapters.silt.records.locations import locations as warehouse_locations
+from dbt.adapters.silt.records.locations import storages_of
 from dbt.adapters.silt.records.units import is_forgotten_on_replace
 from dbt.adapters.silt.session import class_archive
 from dbt.adapters.silt.session.handle import Runner, SiltHandle
@@ -41,10 +48,11 @@ class Environment:
         self._pool: SessionPool | None = None
         self._warehouse: Warehouse | None = None
         self._warm_up = WarmUp(self._started, self._session_settings())
-        folders = {name: local_path(location) for name, location in locations.items()}
-        self.folders = list(folders.values())
+        self.folders = [local_path(location) for location in locations.values()]
+        self._storages = storages_of(locations, credentials.storage, credentials.databases)
         allowed = allowed_folders(locations, credentials.external_paths)
-        self._catalog = Catalog({name: LocalStore(folder, allowed) for name, folder in folders.items()})
+        stores = {name: open_location(location, self._storages, allowed) for name, location in locations.items()}
+        self._catalog = Catalog(stores, open_store=lambda path: open_location(path, self._storages, allowed))
 
     @property
     def locations(self) -> Mapping[str, str]:
@@ -93,6 +101,10 @@ class Environment:
             return SessionSettings(remote=given.remote, spark_conf=conf)
         return SessionSettings(master=given.master, spark_conf=conf, keep_alive=given.stays)
 
+    def _place(self, name: str) -> Location:
+        location = self._locations[name]
+        return Location(location, None if is_local(location) else self._storages.of(location))
+
     def _open_warehouse(self, session: SparkSession) -> Warehouse:
         given = self._credentials
         return Warehouse(
@@ -100,7 +112,8 @@ class Environment:
             self._locations[given.database],
             database=given.database,
             schema=given.schema,
-            databases={name: location for name, location in self._locations.items() if name != given.database},
+            databases={name: self._place(name) for name in self._locations if name != given.database},
+            storage=self._storages.default,
             settings=WarehouseSettings(
                 isolation_level=IsolationLevel(given.isolation_level) if given.isolation_level else None,
                 max_commit_attempts=given.max_commit_attempts,

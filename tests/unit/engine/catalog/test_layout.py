@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog.layout import local_stores
-from dbt.adapters.silt.engine.catalog.locations import is_local, local_path
-from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
+from dbt.adapters.silt.engine.catalog.locations import is_local, local_path, open_stores, table_location
+from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, InvalidSettingError
+from dbt.adapters.silt.engine.kernel.storage.settings import Storages, StorageSettings, storages
+
+KEYS = StorageSettings(endpoint="http://127.0.0.1:1", access_key_id="a", secret_access_key="b", region="us-east-1")
 
 
 @pytest.mark.parametrize(
@@ -19,11 +21,24 @@ def test_a_local_location_is_a_path_with_or_without_its_scheme(location: str, pa
     assert local_path(location) == path
 
 
-def test_each_database_has_the_store_of_its_folder(tmp_path: Path) -> None:
-    stores = local_stores({"silt": str(tmp_path), "raw": f"file://{tmp_path}/raw"})
-    assert {name: store.root for name, store in stores.items()} == {"silt": str(tmp_path), "raw": f"{tmp_path}/raw"}
+def test_each_database_has_the_store_of_its_place_whatever_its_storage(tmp_path: Path) -> None:
+    locations = {"silt": str(tmp_path), "raw": f"file://{tmp_path}/raw", "cloud": "s3://bucket/a b%20é/"}
+    stores = open_stores(locations, storages(locations, KEYS))
+    assert {name: store.root for name, store in stores.items()} == {
+        "silt": str(tmp_path),
+        "raw": f"{tmp_path}/raw",
+        "cloud": "s3://bucket/a b%20é",
+    }
 
 
-def test_a_location_in_another_storage_is_refused_with_the_database_it_is_of() -> None:
-    with pytest.raises(InvalidSettingError, match=r"the database raw at `s3://bucket/raw` is in no local"):
-        local_stores({"silt": "/data/house", "raw": "s3://bucket/raw"})
+@pytest.mark.parametrize("location", ["memory:///", "hdfs://host/raw", "az://container/raw", "s3://", "s3://a/b//c"])
+def test_a_location_in_another_storage_is_refused_with_the_database_it_is_of(location: str) -> None:
+    with pytest.raises(InvalidSettingError, match=r"the database raw: "):
+        open_stores({"silt": "/data/house", "raw": location}, Storages())
+
+
+def test_a_path_in_sql_may_be_a_url_and_has_no_slash_at_its_end(tmp_path: Path) -> None:
+    assert table_location(f"{tmp_path}/") == str(tmp_path)
+    assert table_location("s3a://bucket/a/b/") == "s3a://bucket/a/b"
+    with pytest.raises(InvalidNameError, match="abfss://container@account"):
+        table_location("wasbs://container@account.blob.core.windows.net/t")

@@ -24,7 +24,7 @@ from dbt.adapters.silt.engine.catalog.documents import (
     serialize_function,
     serialize_view,
 )
-from dbt.adapters.silt.engine.catalog.locations import local_folder
+from dbt.adapters.silt.engine.catalog.locations import table_location
 from dbt.adapters.silt.engine.catalog.locks import exclusive
 from dbt.adapters.silt.engine.catalog.name_conflicts import check_no_table, check_no_view, has_view, no_table
 from dbt.adapters.silt.engine.catalog.names import RelationName, check_identifier, is_identifier
@@ -39,7 +39,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedStatementError,
 )
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.storage.opening import open_store
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectExists, ObjectMissing, PutResult, Store
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
 
@@ -60,7 +60,7 @@ class Catalog:
         self,
         databases: Mapping[str, Store],
         clock: Clock | None = None,
-        open_store: Callable[[str], Store] = LocalStore,
+        open_store: Callable[[str], Store] = open_store,
     ) -> None:
         self._databases = {check_identifier(name, "database"): store for name, store in databases.items()}
         self._clock = clock or SystemClock()
@@ -220,14 +220,14 @@ class Catalog:
         return None
 
     def table_at(self, path: str) -> DeltaLog:
-        """Returns the handle of the table in any folder: an absolute or relative path, or a `file:` URI.
+        """Returns the handle of the table in any folder: an absolute or relative path, a `file:` URI, or a URL.
 
         Whether the folder holds a table is not checked; the handle's `snapshot` raises NotATableError.
 
         Raises:
-            InvalidNameError: the path is empty, or of a storage that cannot be reached by path.
+            InvalidNameError: the path is empty, or of a storage that is not supported.
         """
-        return self._tables.log(self._open_store(local_folder(path)), f"delta.`{path}`")
+        return self._tables.log(self._open_store(table_location(path)), f"delta.`{path}`")
 
     def new_table(self, name: RelationName, replace_view: bool = False) -> DeltaLog:
         """Makes the folders of a new table, and returns the handle to commit its version 0 with.

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from dbt.adapters.silt.engine.catalog.documents import serialize_schema
-from dbt.adapters.silt.engine.catalog.locations import allowed_folders, check_locations, local_path
 from dbt.adapters.silt.engine.catalog.locks import exclusive
 from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
 from dbt.adapters.silt.engine.kernel.clock import Clock
@@ -24,7 +23,6 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SchemaNotFoundError,
     StorageError,
 )
-from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectExists, ObjectMissing, PutResult, Store
 
 _logger = logging.getLogger(__name__)
@@ -155,17 +153,3 @@ def put_document(store: Store, name: RelationName, suffix: str, data: bytes, rep
             raise RelationExistsError("it exists already", table=str(name))
     except ObjectMissing as error:
         raise no_schema(f"{name.database}.{name.schema}") from error
-
-
-def local_stores(locations: Mapping[str, str], external_paths: bool = False) -> dict[str, Store]:
-    """The store of each database, from its location.
-
-    Args:
-        external_paths: whether logs may name files outside of all of them.
-
-    Raises:
-        InvalidSettingError: a location is in no local or mounted file system, or is a file.
-    """
-    check_locations(locations)
-    allowed = allowed_folders(locations, external_paths)
-    return {name: LocalStore(local_path(location), allowed) for name, location in locations.items()}

@@ -4,9 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, InvalidSettingError
+from dbt.adapters.silt.engine.kernel.storage.opening import open_store
+from dbt.adapters.silt.engine.kernel.storage.settings import Storages, StorageSettings
+from dbt.adapters.silt.engine.kernel.storage.store import Store
+from dbt.adapters.silt.engine.kernel.storage.urls import is_url, parse_url
+
+
+@dataclass(frozen=True)
+class Location:
+    """Where a database is, with the settings of its storage.
+
+    Attributes:
+        url: a path, a `file:` URI, or the URL of a place in an object store.
+        storage: None takes the settings of the warehouse.
+    """
+
+    url: str
+    storage: StorageSettings | None = None
 
 
 def local_path(location: str) -> str:
@@ -17,21 +35,22 @@ def local_path(location: str) -> str:
 
 def is_local(location: str) -> bool:
     """Whether a location is in a local or mounted file system: it is a path, or a `file://` URI."""
-    return "://" not in local_path(location)
+    return not is_url(location)
 
 
 def check_locations(locations: Mapping[str, str]) -> None:
-    """Passes where each database's location is a folder or can become one; nothing is made.
+    """Passes where each database's location is a folder or can become one, or in an object store; nothing is made.
 
     Raises:
-        InvalidSettingError: a location is in no local or mounted file system, or is a file.
+        InvalidSettingError: a location is a file, or in a storage that is not supported.
     """
     for name, location in locations.items():
         if not is_local(location):
-            raise InvalidSettingError(
-                f"the database {name} at `{location}` is in no local or mounted file system: only these are supported",
-                remedy="Give the path of a folder",
-            )
+            try:
+                parse_url(location)
+            except InvalidSettingError as error:
+                raise InvalidSettingError(f"the database {name}: {error.problem}", remedy=error.action) from error
+            continue
         above = os.path.abspath(local_path(location))
         while not os.path.lexists(above):
             above = os.path.dirname(above)
@@ -45,21 +64,44 @@ def check_locations(locations: Mapping[str, str]) -> None:
 
 def allowed_folders(locations: Mapping[str, str], external_paths: bool = False) -> tuple[str, ...] | None:
     """The folders that the logs of tables may name files in, besides their own; None for any."""
-    return None if external_paths else tuple(os.path.abspath(local_path(each)) for each in locations.values())
+    return None if external_paths else tuple(_absolute(each) for each in locations.values())
 
 
-def local_folder(path: str) -> str:
-    """Returns the absolute local path for a path in SQL text: a path, or a `file:` URI.
+def table_location(path: str) -> str:
+    """Returns the location for a path in SQL text: the absolute local path, or the URL without slashes at its end.
 
     Raises:
-        InvalidNameError: the path is empty, holds NUL, or is of another storage.
+        InvalidNameError: the path is empty, holds NUL, or is of a storage that is not supported.
     """
     if not path or "\0" in path:
         raise InvalidNameError("a table's path cannot be empty or hold a NUL character", table=repr(path))
-    if not is_local(path):
-        raise InvalidNameError(
-            f"a table in the storage `{urlsplit(path).scheme}` cannot be named by its path",
-            table=path,
-            remedy="Attach the storage as a database (`databases` in the profile)",
-        )
-    return os.path.abspath(local_path(path))
+    try:
+        return _absolute(path)
+    except InvalidSettingError as error:
+        raise InvalidNameError(error.problem, table=path, remedy=error.action) from error
+
+
+def open_stores(locations: Mapping[str, str], storages: Storages, external_paths: bool = False) -> dict[str, Store]:
+    """The store of each database, from its location.
+
+    Args:
+        storages: how their services are reached.
+        external_paths: whether logs may name files outside of all of them.
+
+    Raises:
+        InvalidSettingError: a location is a file, or in a storage that is not supported or cannot be reached so.
+    """
+    check_locations(locations)
+    allowed = allowed_folders(locations, external_paths)
+    return {name: open_location(location, storages, allowed) for name, location in locations.items()}
+
+
+def open_location(location: str, storages: Storages, allowed: tuple[str, ...] | None = None) -> Store:
+    """The store of one location; raises as `open_stores` does."""
+    if is_local(location):
+        return open_store(local_path(location), None, allowed)
+    return open_store(location, storages.of(location), allowed)
+
+
+def _absolute(location: str) -> str:
+    return os.path.abspath(local_path(location)) if is_local(location) else str(parse_url(location))

@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import io
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -51,6 +52,7 @@ _CLIENT_OPTIONS: Final = frozenset(
     }
 )
 _FLAGS: Final = frozenset({"allow_http", "allow_invalid_certificates", "randomize_addresses"})
+_IN_BUCKET: Final = re.compile(r"(?P<bucket>[^:/]+://[^/]+)/(?P<prefix>.+)", re.DOTALL)
 _WITHOUT_NETWORK: Final = ("memory", "local")
 _REQUESTS_AT_ONCE: Final = 16
 _BUFFER_BYTES: Final = 1 << 16
@@ -72,9 +74,11 @@ class ObjectStore:
 
     def __init__(self, url: str, options: Mapping[str, str] | None = None) -> None:
         bare = url.rstrip("/")
-        self._url = f"{bare}//" if bare.endswith(":") else bare
-        self._base = ""
-        self._client, self._once = _clients(url, dict(options or {}))
+        self._url, self._base = (f"{bare}//" if bare.endswith(":") else bare), ""
+        if found := _IN_BUCKET.fullmatch(bare):
+            # The client is of the whole bucket: in a URL's prefix it would read `%20` as a space, which Spark does not.
+            self._url, self._base = found["bucket"], found["prefix"]
+        self._client, self._once = _clients(self._url, dict(options or {}))
 
     def __repr__(self) -> str:
         return f"ObjectStore({self.root!r})"

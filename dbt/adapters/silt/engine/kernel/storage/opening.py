@@ -1,0 +1,41 @@
+"""Opens the store of a location: a folder of this machine, or a place in an object store."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Sequence
+
+from dbt.adapters.silt.engine.kernel.storage import obstore_options
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
+from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings
+from dbt.adapters.silt.engine.kernel.storage.store import Store
+from dbt.adapters.silt.engine.kernel.storage.urls import is_url, parse_url
+
+
+def open_store(location: str, settings: StorageSettings | None = None, allowed: Sequence[str] | None = None) -> Store:
+    """The store of a location; nothing is asked of a service yet.
+
+    Args:
+        location: a path, or the URL of a place in an object store.
+        settings: how its service is reached; not of a path.
+        allowed: as LocalStore has it.
+
+    Raises:
+        InvalidSettingError: the URL is of a kind that is not supported, or the settings cannot be used.
+    """
+    if not is_url(location):
+        return LocalStore(location, allowed)
+    url = parse_url(location)
+    bucket = _bucket(url.root, settings or StorageSettings())
+    return bucket.child(url.prefix) if url.prefix else bucket
+
+
+@functools.lru_cache(maxsize=64)
+def _bucket(root: str, settings: StorageSettings) -> ObjectStore:
+    """The whole bucket, by one client for all tables in it: it keeps connections."""
+    return ObjectStore(root, obstore_options.options(parse_url(root), settings))
+
+
+os.register_at_fork(after_in_child=_bucket.cache_clear)  # the client's threads are not in the child

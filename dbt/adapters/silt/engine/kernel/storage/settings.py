@@ -1,0 +1,205 @@
+"""The settings of object stores: one set, for the log's own client (obstore) and for Spark's.
+
+Their names are those of delta-rs' options without their prefix, and of DuckDB's secrets where the two agree.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Final
+
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
+from dbt.adapters.silt.engine.kernel.storage.urls import Service, is_url, parse_url
+
+_SECRET: Final = {"is_secret": True}
+_ELSEWHERE: Final = {
+    "key_id": "access_key_id",
+    "secret": "secret_access_key",
+    "token": "session_token",
+    "url_style": "path_style",
+    "use_ssl": "endpoint",
+    "allow_http": "endpoint",
+    "endpoint_url": "endpoint",
+    "skip_signature": "anonymous",
+    "virtual_hosted_style_request": "path_style",
+    "google_service_account": "service_account",
+    "google_service_account_key": "service_account_key",
+}
+"""The names that other tools have for the same, or for what an address with its scheme says."""
+
+
+@dataclass(frozen=True, repr=False)
+class StorageSettings:
+    """How a bucket is reached, and as whom; what is not given is taken from the environment, as `resolved` says.
+
+    Attributes:
+        endpoint: the address of the service, with its scheme (`http://127.0.0.1:9000`); by default the cloud's own.
+        region: of the bucket, on S3.
+        access_key_id: on S3.
+        secret_access_key: on S3.
+        session_token: on S3, of temporary credentials.
+        profile: on S3, a profile of `~/.aws/credentials` or `~/.aws/config`.
+        anonymous: whether requests are not signed: the bucket is public.
+        path_style: on S3, whether the bucket is in the path of a request instead of its host; by default where there is
+            an `endpoint`.
+        account_key: on Azure.
+        sas_token: on Azure.
+        tenant_id: on Azure, of a service principal.
+        client_id: on Azure, of a service principal or a managed identity.
+        client_secret: on Azure, of a service principal.
+        service_account: on Google, the path of a service account's JSON file.
+        service_account_key: on Google, the content of that file.
+        timeout: for how many seconds a request may stay without an answer.
+    """
+
+    endpoint: str | None = None
+    region: str | None = None
+    access_key_id: str | None = field(default=None, metadata=_SECRET)
+    secret_access_key: str | None = field(default=None, metadata=_SECRET)
+    session_token: str | None = field(default=None, metadata=_SECRET)
+    profile: str | None = None
+    anonymous: bool = False
+    path_style: bool | None = None
+    account_key: str | None = field(default=None, metadata=_SECRET)
+    sas_token: str | None = field(default=None, metadata=_SECRET)
+    tenant_id: str | None = None
+    client_id: str | None = None
+    client_secret: str | None = field(default=None, metadata=_SECRET)
+    service_account: str | None = None
+    service_account_key: str | None = field(default=None, metadata=_SECRET)
+    timeout: int = 10
+
+    def __repr__(self) -> str:
+        return f"StorageSettings({', '.join(f'{name}={value!r}' for name, value in self.shown().items())})"
+
+    def shown(self) -> dict[str, object]:
+        """The fields that are set, with asterisks in place of secrets."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        given = {name: value for name, value in values.items() if value not in (None, False)}
+        return {name: "***" if name in SECRETS else value for name, value in given.items()}
+
+    @property
+    def secrets(self) -> list[str]:
+        """The values that no one may read."""
+        return [value for name in sorted(SECRETS) if (value := getattr(self, name))]
+
+
+SECRETS: Final = frozenset(each.name for each in fields(StorageSettings) if each.metadata.get("is_secret"))
+"""The names of the fields whose values are never shown."""
+
+_KINDS: Final = {each.name: str(each.type).removesuffix(" | None") for each in fields(StorageSettings)}
+
+
+def storage_settings(given: Mapping[str, Any]) -> StorageSettings:
+    """The settings that a profile or a program gives as names and values.
+
+    Raises:
+        InvalidSettingError: a name is unknown, a value is of another kind, or two fields exclude one another; a
+            value is never in the message.
+    """
+    values = {name: _value(name, value) for name, value in given.items() if value is not None}
+    settings = StorageSettings(**values)
+    _check(settings)
+    return settings
+
+
+def _value(name: str, value: Any) -> Any:
+    if name not in _KINDS:
+        nearest = _ELSEWHERE.get(name) or next(iter(difflib.get_close_matches(name, _KINDS, n=1, cutoff=0.5)), None)
+        hint = f"Did you mean `{nearest}`?" if nearest else f"The settings are {', '.join(_KINDS)}"
+        raise InvalidSettingError(f"`{name}` is not a setting of a storage", remedy=hint)
+    kind, text = _KINDS[name], str(value).strip()
+    if kind == "bool" and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if kind == "int" and text.isdecimal() and int(text) > 0:
+        return int(text)
+    if kind == "str" and not isinstance(value, (Mapping, list, bool)):
+        return text or None
+    expected = {"bool": "true or false", "int": "a whole number above 0", "str": "a text"}[kind]
+    raise InvalidSettingError(f"the setting `{name}` of a storage is {expected}", remedy="Correct it")
+
+
+_PAIRS: Final = (
+    ("access_key_id", "secret_access_key"),
+    ("session_token", "access_key_id"),
+    ("client_secret", "client_id"),
+    ("client_secret", "tenant_id"),
+)
+_WAYS_TO_SIGN: Final = {
+    Service.S3: ("access_key_id", "profile"),
+    Service.AZURE: ("account_key", "sas_token", "client_secret"),
+    Service.GOOGLE: ("service_account", "service_account_key"),
+}
+
+
+def _check(settings: StorageSettings) -> None:
+    for one, other in (*_PAIRS, _PAIRS[0][::-1]):
+        if getattr(settings, one) and not getattr(settings, other):
+            raise InvalidSettingError(f"a storage has `{one}` and no `{other}`", remedy=f"Give `{other}`, too")
+    for ways in _WAYS_TO_SIGN.values():
+        given = [name for name in (*ways, "anonymous") if getattr(settings, name)]
+        if len(given) > 1:
+            raise InvalidSettingError(
+                f"a storage has `{given[0]}` and `{given[1]}`, which are two ways to sign", remedy="Leave one out"
+            )
+    if settings.endpoint and not settings.endpoint.startswith(("http://", "https://")):
+        raise InvalidSettingError(
+            "the `endpoint` of a storage does not begin with http:// or https://",
+            remedy="Write it with its scheme, as in `https://minio.example.com:9000`",
+        )
+
+
+@dataclass(frozen=True)
+class Storages:
+    """The settings of each bucket that databases are in, and those of every other one.
+
+    Attributes:
+        default: where a database has none of its own.
+    """
+
+    default: StorageSettings = field(default_factory=StorageSettings)
+    _by_bucket: Mapping[tuple[Service, str], StorageSettings] = field(default_factory=dict)
+
+    def of(self, location: str) -> StorageSettings:
+        """The settings for a URL.
+
+        Raises:
+            InvalidSettingError: the URL is of a kind that is not supported.
+        """
+        return self._by_bucket.get(parse_url(location).store, self.default)
+
+
+def storages(
+    locations: Mapping[str, str],
+    default: StorageSettings | None = None,
+    own: Mapping[str, StorageSettings] | None = None,
+) -> Storages:
+    """Brings together the settings of databases.
+
+    Args:
+        locations: of the databases by name.
+        default: of those without settings of their own.
+        own: by the database's name.
+
+    Raises:
+        InvalidSettingError: two databases are in one bucket with different settings, or a folder has settings.
+    """
+    usual = default or StorageSettings()
+    by_bucket: dict[tuple[Service, str], StorageSettings] = {}
+    for name, location in locations.items():
+        given = (own or {}).get(name)
+        if not is_url(location):
+            if given is not None:
+                raise InvalidSettingError(
+                    f"the database {name} is the folder {location}, which needs no `storage`", remedy="Leave it out"
+                )
+            continue
+        url, settings = parse_url(location), given or usual
+        if by_bucket.setdefault(url.store, settings) != settings:
+            raise InvalidSettingError(
+                f"the database {name} is in {url.root}, as another one is, with another `storage`",
+                remedy="Give both the same: Spark reaches a bucket in one way",
+            )
+    return Storages(usual, by_bucket)
