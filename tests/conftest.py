@@ -15,6 +15,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.session import hadoop_defaults
+from tests.cloud import install, jars
+from tests.cloud.servers import ObjectServer, running_azure, running_s3
 from tests.connect_server import running
 
 pytest_plugins = ["tests.durations", "tests.skips"]
@@ -51,11 +53,45 @@ hypothesis.settings.register_profile("rules", deadline=None, derandomize=os.envi
 hypothesis.settings.load_profile("rules")
 
 
+_CLOUDS = {"s3": running_s3, "azure": running_azure}
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--connect", action="store_true", help="run Spark's tests over Spark Connect, on a server started for them"
     )
+    parser.addoption(
+        "--cloud",
+        choices=sorted(_CLOUDS),
+        help="run tests/cloud, and put the engine's warehouses on an object store, on a server started for the tests",
+    )
     parser.addoption("--compiled", action="store_true", help="have Spark compile each statement, as it does for users")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leaves tests/cloud out where no server is asked for."""
+    return True if collection_path.name == "cloud" and config.getoption("--cloud") is None else None
+
+
+@pytest.fixture(scope="session")
+def cloud(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectServer | None]:
+    """The object store of `--cloud`; None without it."""
+    name = request.config.getoption("--cloud")
+    if name is None:
+        yield None
+        return
+    with contextlib.ExitStack() as servers:
+        try:
+            server = servers.enter_context(_CLOUDS[name](tmp_path_factory.mktemp(name)))
+        except install.NotInstalled as reason:
+            pytest.skip(f"no server for {name}: {reason}")
+        yield server
+
+
+@pytest.fixture(scope="session")
+def cloud_settings(cloud: ObjectServer | None) -> dict[str, str]:
+    """How Spark reaches the object store of `--cloud`."""
+    return {} if cloud is None else {**jars.SPARK_SETTINGS, **cloud.hadoop}
 
 
 @pytest.fixture(scope="session")
@@ -66,7 +102,10 @@ def code_generation(request: pytest.FixtureRequest) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def connect_server(
-    request: pytest.FixtureRequest, code_generation: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    code_generation: dict[str, str],
+    cloud_settings: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[str | None]:
     """The address of the Spark Connect server that all tests of this process share; None without `--connect`."""
     if not request.config.getoption("--connect"):
@@ -74,17 +113,23 @@ def connect_server(
         return
     servers = contextlib.ExitStack()
     atexit.register(servers.close)  # after the clients' own, which would try for minutes to reach one that is gone
-    yield servers.enter_context(running(tmp_path_factory.mktemp("connect-server"), SPARK_SETTINGS | code_generation))
+    settings = SPARK_SETTINGS | code_generation | cloud_settings
+    yield servers.enter_context(running(tmp_path_factory.mktemp("connect-server"), settings))
 
 
 @pytest.fixture(scope="session")
 def spark(
-    connect_server: str | None, code_generation: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+    connect_server: str | None,
+    code_generation: dict[str, str],
+    cloud_settings: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[SparkSession]:
     """A session in a time zone that is not the machine's, so that a forgotten zone shows."""
     logging.getLogger("SQLQueryContextLogger").disabled = True
     if connect_server is None:
-        session = _embedded(SPARK_SETTINGS | code_generation, tmp_path_factory.mktemp("spark-warehouse"))
+        session = _embedded(
+            SPARK_SETTINGS | code_generation | cloud_settings, tmp_path_factory.mktemp("spark-warehouse")
+        )
     else:
         session = SparkSession.builder.remote(connect_server).create()
     yield session
