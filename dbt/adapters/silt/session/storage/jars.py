@@ -77,7 +77,7 @@ _EXCLUDED: Final = (
 
 @dataclass(frozen=True)
 class _Release:
-    """What goes with a release of Hadoop.
+    """What belongs to a release of Hadoop.
 
     Attributes:
         sdk: the version of AWS's SDK.

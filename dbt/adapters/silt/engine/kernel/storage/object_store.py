@@ -166,10 +166,16 @@ class ObjectStore:
                 obstore.delete(self._client, key)
 
     def delete_folder(self, folder: str) -> None:
-        """Deletes every object below, until there is none: one that is written meanwhile is deleted too."""
-        while keys := sorted(self._keys(folder)):
+        """Deletes every object below, until there is none: one that is written meanwhile is deleted too.
+
+        Hadoop marks a folder by an empty object whose name ends with a slash, which this client lists without the
+        slash and so cannot delete. What is empty and still there after its deletion is taken for one: it holds nothing.
+        """
+        empty: set[str] = set()
+        while found := [each for each in self._listed(folder) if each["path"] not in empty or each["size"]]:
             with _mapped("deleting the folder", self._named(folder)):
-                obstore.delete(self._client, keys)
+                obstore.delete(self._client, sorted(each["path"] for each in found))
+            empty.update(each["path"] for each in found if not each["size"])
 
     def delete_empty_folder(self, folder: str) -> bool:
         """Does nothing: an empty folder does not exist."""
@@ -213,9 +219,12 @@ class ObjectStore:
         return joined(self.root, path)
 
     def _keys(self, folder: str) -> Iterator[str]:
+        return (each["path"] for each in self._listed(folder))
+
+    def _listed(self, folder: str) -> Iterator[Any]:
         with _mapped("listing", self._named(folder)):
             for chunk in obstore.list(self._client, self._key(folder) or None, chunk_size=1000):
-                yield from (each["path"] for each in chunk)
+                yield from chunk
 
     def _require_folder(self, folder: str) -> None:
         """The root always exists."""
