@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from typing import IO, Any, Final
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError, StorageError
+from dbt.adapters.silt.engine.kernel.storage.refusals import first_line, is_signed, no_answer, refusal
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectExists, ObjectMissing, PutResult, joined
 
 try:
@@ -64,8 +65,9 @@ class ObjectStore:
     Args:
         url: `s3://bucket/prefix`, `gs://...`, `az://container/prefix` or `abfss://...`; for trials also `memory:///`.
         options: with obstore's names, for the service (`endpoint`, `region`, `access_key_id`, `secret_access_key`,
-            `skip_signature` ...) and for its client (`allow_http`, `timeout`, `proxy_url` ...), and `max_retries`,
-            how often a request other than a conditional write is sent again. Other options are taken
+            `skip_signature` ...) and for its client (`allow_http`, `timeout`, `proxy_url` ...), and `max_retries` and
+            `retry_timeout`, how often and for how many seconds a request other than a conditional write is sent again.
+            Other options are taken
             from the environment, as by the service's own tools.
 
     Raises:
@@ -311,7 +313,7 @@ def _clients(url: str, options: dict[str, Any]) -> tuple[Any, Any]:
             f"{url} is in an object store, and the package obstore is not installed",
             remedy='Install it: pip install "dbt-silt[object-store]"',
         )
-    retries = options.pop("max_retries", None)
+    retries, wait = options.pop("max_retries", None), options.pop("retry_timeout", None)
     client = {name: options.pop(name) for name in sorted(_CLIENT_OPTIONS & options.keys())}
     client.update({name: str(client[name]).lower() == "true" for name in _FLAGS & client.keys()})
     try:
@@ -320,12 +322,14 @@ def _clients(url: str, options: dict[str, Any]) -> tuple[Any, Any]:
             # A folder that is empty would still be listed.
             only = obstores.from_url(url, **{"automatic_cleanup": True} if scheme == "local" else {})
             return only, only
-        retry: Any = {} if retries is None else {"retry_config": {"max_retries": int(retries)}}
+        limits: dict[str, Any] = {} if retries is None else {"max_retries": int(retries)}
+        limits |= {} if wait is None else {"retry_timeout": datetime.timedelta(seconds=int(wait))}
+        retry: Any = {"retry_config": limits} if limits else {}
         usual = obstores.from_url(url, config=options or None, client_options=client or None, **retry)
         once: Any = {"max_retries": 0}
         return usual, obstores.from_url(url, config=options or None, client_options=client or None, retry_config=once)
     except (exceptions.BaseError, ValueError, TypeError) as error:
-        raise InvalidSettingError(f"the object store {url} cannot be opened: {_first_line(error)}") from error
+        raise InvalidSettingError(f"the object store {url} cannot be opened: {first_line(error)}") from error
 
 
 @contextlib.contextmanager
@@ -337,13 +341,20 @@ def _mapped(doing: str, name: str, is_write: bool = False) -> Iterator[None]:
     """
     try:
         yield
-    except FileNotFoundError as error:
-        raise ObjectMissing(name) from error
-    except _refusals() as error:
+    except (FileNotFoundError, exceptions.BaseError, ValueError, OSError) as error:
+        raise _of_store(error, doing, name, is_write) from (None if is_signed(error) else error)
+
+
+def _of_store(error: Exception, doing: str, name: str, is_write: bool) -> Exception:
+    known = refusal(error, doing, name, is_write) or no_answer(error, doing, name)
+    if known is not None:
+        return known
+    if isinstance(error, FileNotFoundError):
+        return ObjectMissing(name)
+    if isinstance(error, _refusals()):
         kind = NotWrittenError if is_write else StorageError
-        raise kind(f"{doing} {name} was refused: {_first_line(error)}") from error
-    except (exceptions.BaseError, OSError) as error:
-        raise StorageError(f"{doing} {name} failed: {_first_line(error)}") from error
+        return kind(f"{doing} {name} was refused: {first_line(error)}")
+    return StorageError(f"{doing} {name} failed: {first_line(error)}")
 
 
 def _refusals() -> tuple[type[Exception], ...]:
@@ -363,7 +374,3 @@ def _status(path: str, found: Mapping[str, Any]) -> FileStatus:
     etag: str | None = found["e_tag"]
     tag = None if etag is None else etag.removeprefix("W/").strip('"')
     return FileStatus(path, found["size"], int(modified.timestamp()) * 1000, tag)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]

@@ -9,6 +9,7 @@ from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings
 from dbt.adapters.silt.engine.kernel.storage.urls import ObjectUrl, Service
 
 _CONNECT_SECONDS: Final = 5
+_RETRIES: Final = 3
 _SAME_NAMES: Final[Mapping[Service, tuple[str, ...]]] = {
     Service.S3: ("region", "access_key_id", "secret_access_key", "session_token"),
     Service.AZURE: ("account_key", "sas_token", "tenant_id", "client_id", "client_secret"),
@@ -31,7 +32,8 @@ def options(url: ObjectUrl, settings: StorageSettings) -> dict[str, str]:
         result["allow_http"] = str(settings.endpoint.startswith("http://")).lower()
     if url.service is Service.S3:
         result["virtual_hosted_style_request"] = str(not is_path_style(settings)).lower()
-    return {**result, "connect_timeout": f"{_CONNECT_SECONDS}s", "read_timeout": f"{settings.timeout}s"}
+    waits = {"connect_timeout": f"{_CONNECT_SECONDS}s", "read_timeout": f"{settings.timeout}s"}
+    return {**result, **waits, "retry_timeout": str(_RETRIES * settings.timeout)}
 
 
 def is_path_style(settings: StorageSettings) -> bool:
