@@ -17,7 +17,7 @@ export PYTHON
 # Runs a command with the Java that Spark is to use.
 WITH_JAVA = JAVA_HOME="$$(cat $(VENV)/java-home)"
 
-.PHONY: help setup java demo test test-long test-connect test-kept test-projects check bench simulate processes processes-spark chaos race docs clean
+.PHONY: help setup java demo test test-long test-connect test-kept test-cloud test-projects check bench simulate processes processes-spark chaos race docs clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -63,6 +63,12 @@ check: $(STAMP) ## style, types, the order of the floors, the map and the words
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/python -m pytest --quiet tests/unit/test_layers.py tests/unit/test_architecture.py \
 		tests/unit/test_decisions.py tests/unit/test_words.py
+
+test-cloud: $(SHARED) ## the tests on object stores: an S3 (versitygw) and an Azure storage (Azurite), got once by go and npm
+	@export $(WITH_JAVA); $(BIN)/python -m tests.cloud.install; ended=0; \
+	for cloud in s3 azure; do \
+		$(BIN)/python -m pytest --cloud $$cloud tests/cloud tests/unit/engine/kernel/storage tests/unit/engine/kernel/log || ended=1; \
+	done; exit $$ended
 
 bench: $(SHARED) ## the benchmarks, against bare Spark
 	@$(WITH_JAVA) $(BIN)/python -m benchmarks

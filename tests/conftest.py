@@ -17,6 +17,8 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.session import hadoop_defaults, kept
 from tests import kept_sparks
+from tests.cloud import install, jars
+from tests.cloud.servers import ObjectServer, running_azure, running_s3
 from tests.connect_server import running
 
 pytest_plugins = ["tests.durations", "tests.skips"]
@@ -55,12 +57,46 @@ hypothesis.settings.register_profile("rules", deadline=None, derandomize=os.envi
 hypothesis.settings.load_profile("rules")
 
 
+_CLOUDS = {"s3": running_s3, "azure": running_azure}
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     over = {"dest": "connect", "action": "store_const"}
     parser.addoption("--connect", **over, const=SERVER, help="run Spark's tests over a Spark Connect server for them")
     parser.addoption("--kept", **over, const=KEPT, help="run Spark's tests over a Spark that stays (`keep_alive`)")
     parser.addoption("--silt-dbt", action="store_true", help="run the commands of dbt's suite as `silt dbt`")
+    parser.addoption(
+        "--cloud",
+        choices=sorted(_CLOUDS),
+        help="run tests/cloud, and put the engine's warehouses on an object store, on a server started for the tests",
+    )
     parser.addoption("--compiled", action="store_true", help="have Spark compile each statement, as it does for users")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leaves tests/cloud out where no server is asked for."""
+    return True if collection_path.name == "cloud" and config.getoption("--cloud") is None else None
+
+
+@pytest.fixture(scope="session")
+def cloud(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectServer | None]:
+    """The object store of `--cloud`; None without it."""
+    name = request.config.getoption("--cloud")
+    if name is None:
+        yield None
+        return
+    with contextlib.ExitStack() as servers:
+        try:
+            server = servers.enter_context(_CLOUDS[name](tmp_path_factory.mktemp(name)))
+        except install.NotInstalled as reason:
+            pytest.skip(f"no server for {name}: {reason}")
+        yield server
+
+
+@pytest.fixture(scope="session")
+def cloud_settings(cloud: ObjectServer | None) -> dict[str, str]:
+    """How Spark reaches the object store of `--cloud`."""
+    return {} if cloud is None else {**jars.SPARK_SETTINGS, **cloud.hadoop}
 
 
 @pytest.fixture(scope="session")
@@ -70,8 +106,14 @@ def code_generation(request: pytest.FixtureRequest) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
+def spark_settings(code_generation: dict[str, str], cloud_settings: dict[str, str]) -> dict[str, str]:
+    """The settings of the tests' Spark, wherever it runs."""
+    return SPARK_SETTINGS | code_generation | cloud_settings
+
+
+@pytest.fixture(scope="session")
 def connect_server(
-    request: pytest.FixtureRequest, code_generation: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, spark_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str | None]:
     """The address of the Spark Connect server that all tests of this process share; None without `--connect`."""
     if request.config.getoption("--connect") != SERVER:
@@ -79,7 +121,7 @@ def connect_server(
         return
     servers = contextlib.ExitStack()
     atexit.register(servers.close)  # after the clients' own, which would try for minutes to reach one that is gone
-    yield servers.enter_context(running(tmp_path_factory.mktemp("connect-server"), SPARK_SETTINGS | code_generation))
+    yield servers.enter_context(running(tmp_path_factory.mktemp("connect-server"), spark_settings))
 
 
 @pytest.fixture(scope="session")
@@ -96,15 +138,15 @@ def keep_alive(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 def spark(
     connect_server: str | None,
     keep_alive: timedelta | None,
-    code_generation: dict[str, str],
+    spark_settings: dict[str, str],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[SparkSession]:
     """A session in a time zone that is not the machine's, so that a forgotten zone shows."""
     logging.getLogger("SQLQueryContextLogger").disabled = True
     if keep_alive is not None:
-        session = kept.session("local[2]", SPARK_SETTINGS | code_generation, keep_alive.total_seconds())
+        session = kept.session("local[2]", spark_settings, keep_alive.total_seconds())
     elif connect_server is None:
-        session = _embedded(SPARK_SETTINGS | code_generation, tmp_path_factory.mktemp("spark-warehouse"))
+        session = _embedded(spark_settings, tmp_path_factory.mktemp("spark-warehouse"))
     else:
         session = SparkSession.builder.remote(connect_server).create()
     yield session

@@ -29,6 +29,11 @@ class S3:
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count())
 
     @property
+    def base(self) -> str:
+        """The URL of the bucket."""
+        return f"s3://{BUCKET}"
+
+    @property
     def options(self) -> Mapping[str, str]:
         return {
             "endpoint": self.endpoint,
@@ -42,7 +47,7 @@ class S3:
     def store(self, prefix: str | None = None) -> ObjectStore:
         """A store at that prefix, else at one that nothing has used."""
         at = f"store {next(self.numbers)} é%20" if prefix is None else prefix
-        return ObjectStore(f"s3://{BUCKET}/{at}", self.options)
+        return ObjectStore(f"{self.base}/{at}", self.options)
 
 
 @contextmanager

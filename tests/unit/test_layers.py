@@ -55,6 +55,7 @@ FLOORS = (
     ("cli", "runs/logical_run"),
     ("runs",),
     ("credentials", "materializations/incremental", "materializations/external"),
+    ("session/storage",),
     ("materializations", "relation", "session"),
     ("connections", "materializations/python_models"),
     ("methods",),
@@ -77,7 +78,7 @@ STATEMENTS_WITH_SPARK = {
 PRIVATE_SPARK = ("_jvm", "_jdf", "_jsparkSession", "sparkContext")
 LOOK_BEHIND_SPARK = tuple(
     f"{PACKAGE}.session.{name}"
-    for name in ("spark", "hadoop_defaults", "connect_service", "java_launch", "python_sources")
+    for name in ("spark", "hadoop_defaults", "connect_service", "java_launch", "python_sources", "storage.hadoop")
 )
 BUILD_SESSIONS = (f"{PACKAGE}.session.spark", f"{PACKAGE}.session.kept_client")
 # Where an import inside a function is meant: the lazy Plugin, and packages that need not be installed.

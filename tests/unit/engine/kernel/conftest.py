@@ -6,10 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.cloud.servers import ObjectServer
 from tests.s3 import S3, running_s3
 
 
 @pytest.fixture(scope="session")
-def s3() -> Iterator[S3]:
+def s3(cloud: ObjectServer | None) -> Iterator[S3 | ObjectServer]:
+    """The server of `--cloud`, else the one that is always there."""
+    if cloud is not None:
+        yield cloud
+        return
     with running_s3() as server:
         yield server

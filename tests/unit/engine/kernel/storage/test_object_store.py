@@ -17,14 +17,14 @@ from dbt.adapters.silt.engine.kernel.storage import object_store
 from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 from dbt.adapters.silt.engine.kernel.storage.prefix_folder import PrefixFolder
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, PutResult
-from tests.s3 import BUCKET, S3
+from tests.s3 import S3
 
 
 def test_the_root_is_the_url_and_a_child_goes_on_from_it(s3: S3) -> None:
     store = s3.store("a/b/")
-    assert (store.root, store.child("c d").root) == (f"s3://{BUCKET}/a/b", f"s3://{BUCKET}/a/b/c d")
-    assert store.child("c d").local_path("x") == f"s3://{BUCKET}/a/b/c d/x"
-    assert repr(store) == f"ObjectStore('s3://{BUCKET}/a/b')"
+    assert (store.root, store.child("c d").root) == (f"{s3.base}/a/b", f"{s3.base}/a/b/c d")
+    assert store.child("c d").local_path("x") == f"{s3.base}/a/b/c d/x"
+    assert repr(store) == f"ObjectStore('{s3.base}/a/b')"
 
 
 def test_two_handles_of_one_place_see_the_same_objects(s3: S3) -> None:

@@ -26,7 +26,7 @@ from dbt.adapters.silt.engine.kernel.errors import InternalError, SiltError
 from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED_TAG, from_footers
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
 from dbt.adapters.silt.engine.kernel.table.column_mapping import stored_schema
 from dbt.adapters.silt.engine.kernel.table.paths import log_path
@@ -39,11 +39,16 @@ _logger = logging.getLogger(__name__)
 CHANGE_DATA: Final = "_change_data"
 """The folder that change files are in (specification: "Change Data Files")."""
 
-_WRITER_OPTIONS: Final[Mapping[str, str]] = {
-    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+_WRITER_OPTIONS: Final[Mapping[str, str]] = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
+_OF_FOLDERS: Final[Mapping[str, str]] = {
     # The local file system without the `.crc` twins: two files fewer to make, and none that could go stale.
     "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "fs.file.impl.disable.cache": "true",
+}
+_OF_OBJECTS: Final[Mapping[str, str]] = {
+    # A rename is a copy there: each file is moved once, by the task that wrote it, instead of twice. The folder is new,
+    # so that nobody reads what a job that fails has moved.
+    "mapreduce.fileoutputcommitter.algorithm.version": "2",
 }
 _CODEC_PROPERTY = "delta.parquet.compression.codec"
 _ROWS = "rows"
@@ -134,7 +139,7 @@ def _write(
     check_voids(StructType.from_json(metadata.schema_string), log.name)
     rules = (*checks, *partition_checks(metadata, log.name))
     with discarded_on_error(log, (Written(folder, (), 0),)):
-        observed = _run(arranged, f"{log.store.root}/{folder}", metadata, rules, metrics)
+        observed = _run(arranged, log.store, folder, metadata, rules, metrics)
         _raise_violation(rules, observed)
         adds, rows = _collect(log, folder, metadata)
         if rows != observed[_ROWS]:
@@ -151,7 +156,12 @@ def _clustered_by_partition(df: DataFrame, metadata: Metadata) -> DataFrame:
 
 
 def _run(
-    df: DataFrame, location: str, metadata: Metadata, checks: Sequence[Check], metrics: Mapping[str, Column]
+    df: DataFrame,
+    store: Store,
+    folder: str,
+    metadata: Metadata,
+    checks: Sequence[Check],
+    metrics: Mapping[str, Column],
 ) -> Mapping[str, Any]:
     """Runs the one job that writes the files; what was observed in its last stage."""
     schema = StructType.from_json(metadata.schema_string)
@@ -165,9 +175,10 @@ def _run(
         columns = (stored_columns.to_file_column(member, kept) for member, kept in pairs)
         copied = (partitions.copy(schema.require(name), copy).alias(copy) for name, copy in copies.items())
         observed = observed.select(*columns, *ids, *copied)
-    writer = observed.write.options(**_WRITER_OPTIONS, compression=_codec(metadata))
+    of_storage = _OF_OBJECTS if "://" in store.root else _OF_FOLDERS
+    writer = observed.write.options(**_WRITER_OPTIONS, **of_storage, compression=_codec(metadata))
     with errors.mapped():
-        writer.partitionBy(*copies.values()).parquet(location)
+        writer.partitionBy(*copies.values()).parquet(f"{store.root}/{folder}")
     return observation.get
 
 

@@ -24,6 +24,7 @@ from typing import IO, Any, Final
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError, StorageError
 from dbt.adapters.silt.engine.kernel.storage.prefix_folder import PrefixFolder
+from dbt.adapters.silt.engine.kernel.storage.refusals import first_line, is_signed, no_answer, refusal
 from dbt.adapters.silt.engine.kernel.storage.store import (
     FileStatus,
     ObjectExists,
@@ -72,8 +73,9 @@ class ObjectStore:
     Args:
         url: `s3://bucket/prefix`, `gs://...`, `az://container/prefix` or `abfss://...`; for trials also `memory:///`.
         options: with obstore's names, for the service (`endpoint`, `region`, `access_key_id`, `secret_access_key`,
-            `skip_signature` ...) and for its client (`allow_http`, `timeout`, `proxy_url` ...), and `max_retries`,
-            how often a request other than a conditional write is sent again. Other options are taken
+            `skip_signature` ...) and for its client (`allow_http`, `timeout`, `proxy_url` ...), and `max_retries` and
+            `retry_timeout`, how often and for how many seconds a request other than a conditional write is sent again.
+            Other options are taken
             from the environment, as by the service's own tools.
 
     Raises:
@@ -196,10 +198,16 @@ class ObjectStore:
                 obstore.delete(self._client, key)
 
     def delete_folder(self, folder: str) -> None:
-        """Deletes every object below, until there is none: one that is written meanwhile is deleted too."""
-        while keys := sorted(self._keys(folder)):
+        """Deletes every object below, until there is none: one that is written meanwhile is deleted too.
+
+        Hadoop marks a folder by an empty object whose name ends with a slash, which this client lists without the
+        slash and so cannot delete. What is empty and still there after its deletion is taken for one: it holds nothing.
+        """
+        empty: set[str] = set()
+        while found := [each for each in self._listed(folder) if each["path"] not in empty or each["size"]]:
             with _mapped("deleting the folder", self._named(folder)):
-                obstore.delete(self._client, keys)
+                obstore.delete(self._client, sorted(each["path"] for each in found))
+            empty.update(each["path"] for each in found if not each["size"])
 
     def delete_empty_folder(self, folder: str) -> bool:
         """Does nothing: an empty folder does not exist."""
@@ -243,9 +251,12 @@ class ObjectStore:
         return joined(self.root, path)
 
     def _keys(self, folder: str) -> Iterator[str]:
+        return (each["path"] for each in self._listed(folder))
+
+    def _listed(self, folder: str) -> Iterator[Any]:
         with _mapped("listing", self._named(folder)):
             for chunk in obstore.list(self._client, self._key(folder) or None, chunk_size=1000):
-                yield from (each["path"] for each in chunk)
+                yield from chunk
 
     def _require_folder(self, folder: str) -> None:
         """The root always exists."""
@@ -294,7 +305,7 @@ def _clients(url: str, options: dict[str, Any]) -> tuple[Any, Any]:
             f"{url} is in an object store, and the package obstore is not installed",
             remedy='Install it: pip install "dbt-silt[object-store]"',
         )
-    retries = options.pop("max_retries", None)
+    retries, wait = options.pop("max_retries", None), options.pop("retry_timeout", None)
     client = {name: options.pop(name) for name in sorted(_CLIENT_OPTIONS & options.keys())}
     client.update({name: str(client[name]).lower() == "true" for name in _FLAGS & client.keys()})
     try:
@@ -303,12 +314,14 @@ def _clients(url: str, options: dict[str, Any]) -> tuple[Any, Any]:
             # A folder that is empty would still be listed.
             only = obstores.from_url(url, **{"automatic_cleanup": True} if scheme == "local" else {})
             return only, only
-        retry: Any = {} if retries is None else {"retry_config": {"max_retries": int(retries)}}
+        limits: dict[str, Any] = {} if retries is None else {"max_retries": int(retries)}
+        limits |= {} if wait is None else {"retry_timeout": datetime.timedelta(seconds=int(wait))}
+        retry: Any = {"retry_config": limits} if limits else {}
         usual = obstores.from_url(url, config=options or None, client_options=client or None, **retry)
         once: Any = {"max_retries": 0}
         return usual, obstores.from_url(url, config=options or None, client_options=client or None, retry_config=once)
     except (exceptions.BaseError, ValueError, TypeError) as error:
-        raise InvalidSettingError(f"the object store {url} cannot be opened: {_first_line(error)}") from error
+        raise InvalidSettingError(f"the object store {url} cannot be opened: {first_line(error)}") from error
 
 
 @contextlib.contextmanager
@@ -320,13 +333,20 @@ def _mapped(doing: str, name: str, is_write: bool = False) -> Iterator[None]:
     """
     try:
         yield
-    except FileNotFoundError as error:
-        raise ObjectMissing(name) from error
-    except _refusals() as error:
+    except (FileNotFoundError, exceptions.BaseError, ValueError, OSError) as error:
+        raise _of_store(error, doing, name, is_write) from (None if is_signed(error) else error)
+
+
+def _of_store(error: Exception, doing: str, name: str, is_write: bool) -> Exception:
+    known = refusal(error, doing, name, is_write) or no_answer(error, doing, name)
+    if known is not None:
+        return known
+    if isinstance(error, FileNotFoundError):
+        return ObjectMissing(name)
+    if isinstance(error, _refusals()):
         kind = NotWrittenError if is_write else StorageError
-        raise kind(f"{doing} {name} was refused: {_first_line(error)}") from error
-    except (exceptions.BaseError, OSError) as error:
-        raise StorageError(f"{doing} {name} failed: {_first_line(error)}") from error
+        return kind(f"{doing} {name} was refused: {first_line(error)}")
+    return StorageError(f"{doing} {name} failed: {first_line(error)}")
 
 
 def _refusals() -> tuple[type[Exception], ...]:
@@ -346,7 +366,3 @@ def _status(path: str, found: Mapping[str, Any]) -> FileStatus:
     etag: str | None = found["e_tag"]
     tag = None if etag is None else etag.removeprefix("W/").strip('"')
     return FileStatus(path, found["size"], int(modified.timestamp()) * 1000, tag)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
