@@ -17,7 +17,7 @@ export PYTHON
 # Runs a command with the Java that Spark is to use.
 WITH_JAVA = JAVA_HOME="$$(cat $(VENV)/java-home)"
 
-.PHONY: help setup java demo test test-long test-connect test-cloud test-projects check bench simulate processes processes-spark chaos race docs clean
+.PHONY: help setup java demo test test-long test-connect test-kept test-cloud test-projects check bench simulate processes processes-spark chaos race docs clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -40,12 +40,18 @@ test: check $(SHARED) ## check, then all tests but the long ones, and a few of t
 test-long: $(SHARED) ## versions and the wheel, each in an environment of its own, and the tests marked long; LANE for one lane
 	@export $(WITH_JAVA); ended=0; \
 	$(if $(LANE),,$(BIN)/python -m pytest -m long -n $(WORKERS) --dist loadscope --no-loadscope-reorder || ended=1;) \
+	$(if $(LANE),,$(BIN)/python -m pytest --kept -m "stays or connect" || ended=1;) \
 	$(BIN)/python -m tests.lanes --workers $(WORKERS) $(LANE) || ended=1; \
 	exit $$ended
 
 test-connect: $(SHARED) ## all of the engine's tests on Spark, over Spark Connect
 	@$(WITH_JAVA) $(BIN)/python -m pytest --connect -n $(WORKERS) --dist loadscope \
 		tests/unit/engine tests/corpus \
+		--ignore tests/unit/engine/kernel --ignore tests/unit/engine/sql --ignore tests/unit/engine/catalog
+
+test-kept: $(SHARED) ## the same, and a part of dbt's suite, over a Spark that stays (keep_alive)
+	@$(WITH_JAVA) $(BIN)/python -m pytest --kept -n $(WORKERS) --dist loadscope \
+		tests/unit/engine tests/corpus tests/functional/suite \
 		--ignore tests/unit/engine/kernel --ignore tests/unit/engine/sql --ignore tests/unit/engine/catalog
 
 test-projects: $(SHARED) ## builds the public projects that lie unpacked in the folder PROJECTS, or the one of ONLY; says which are missing

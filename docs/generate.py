@@ -37,7 +37,9 @@ MACROS = DOCS.parent / "macros"
 
 PROFILE_GROUPS: Mapping[str, Sequence[str]] = {
     "Where the tables are": ("database", "schema", "warehouse", "databases", "storage"),
-    "Which Spark runs": ("master", "remote", "keep_alive", "spark_conf", "python_functions", "external_paths"),
+    "Which Spark runs": (
+        *("master", "remote", "keep_alive", "spark_conf", "storage_jars", "python_functions", "external_paths"),
+    ),
     "How a run is continued": ("run_id", "resume"),
     "How commits meet other writers": ("isolation_level", "max_commit_attempts", "statement_attempts"),
     "What packages see": ("target_type",),

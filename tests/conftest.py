@@ -8,13 +8,15 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import hypothesis
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.session import hadoop_defaults
+from dbt.adapters.silt.session import hadoop_defaults, kept
+from tests import kept_sparks
 from tests.cloud import install, jars
 from tests.cloud.servers import ObjectServer, running_azure, running_s3
 from tests.connect_server import running
@@ -42,6 +44,8 @@ SPARK_SETTINGS = {
 INTERPRETED = {"spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.codegen.wholeStage": "false"}
 """Has Spark read the plans of the tests' statements, which have few rows: compiling each takes longer."""
 
+SERVER, KEPT = "server", "kept"
+"""Over whose Spark Connect the tests run: a server that is started for them, or a Spark that the package keeps."""
 
 # How long an example takes says something of the machine, and nothing of the rule. A change is judged by the same
 # examples each time; elsewhere each run draws new ones.
@@ -57,9 +61,10 @@ _CLOUDS = {"s3": running_s3, "azure": running_azure}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--connect", action="store_true", help="run Spark's tests over Spark Connect, on a server started for them"
-    )
+    over = {"dest": "connect", "action": "store_const"}
+    parser.addoption("--connect", **over, const=SERVER, help="run Spark's tests over a Spark Connect server for them")
+    parser.addoption("--kept", **over, const=KEPT, help="run Spark's tests over a Spark that stays (`keep_alive`)")
+    parser.addoption("--silt-dbt", action="store_true", help="run the commands of dbt's suite as `silt dbt`")
     parser.addoption(
         "--cloud",
         choices=sorted(_CLOUDS),
@@ -101,35 +106,47 @@ def code_generation(request: pytest.FixtureRequest) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
+def spark_settings(code_generation: dict[str, str], cloud_settings: dict[str, str]) -> dict[str, str]:
+    """The settings of the tests' Spark, wherever it runs."""
+    return SPARK_SETTINGS | code_generation | cloud_settings
+
+
+@pytest.fixture(scope="session")
 def connect_server(
-    request: pytest.FixtureRequest,
-    code_generation: dict[str, str],
-    cloud_settings: dict[str, str],
-    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest, spark_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str | None]:
     """The address of the Spark Connect server that all tests of this process share; None without `--connect`."""
-    if not request.config.getoption("--connect"):
+    if request.config.getoption("--connect") != SERVER:
         yield None
         return
     servers = contextlib.ExitStack()
     atexit.register(servers.close)  # after the clients' own, which would try for minutes to reach one that is gone
-    settings = SPARK_SETTINGS | code_generation | cloud_settings
-    yield servers.enter_context(running(tmp_path_factory.mktemp("connect-server"), settings))
+    yield servers.enter_context(running(tmp_path_factory.mktemp("connect-server"), spark_settings))
+
+
+@pytest.fixture(scope="session")
+def keep_alive(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> timedelta | None:
+    """How long the tests' Spark stays, which they let end when they have; None without `--kept`."""
+    if request.config.getoption("--connect") != KEPT:
+        return None
+    folders = kept_sparks.of_their_own(tmp_path_factory.mktemp("kept-sparks"))
+    atexit.register(folders.close)  # after the clients' own
+    return timedelta(minutes=10)
 
 
 @pytest.fixture(scope="session")
 def spark(
     connect_server: str | None,
-    code_generation: dict[str, str],
-    cloud_settings: dict[str, str],
+    keep_alive: timedelta | None,
+    spark_settings: dict[str, str],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[SparkSession]:
     """A session in a time zone that is not the machine's, so that a forgotten zone shows."""
     logging.getLogger("SQLQueryContextLogger").disabled = True
-    if connect_server is None:
-        session = _embedded(
-            SPARK_SETTINGS | code_generation | cloud_settings, tmp_path_factory.mktemp("spark-warehouse")
-        )
+    if keep_alive is not None:
+        session = kept.session("local[2]", spark_settings, keep_alive.total_seconds())
+    elif connect_server is None:
+        session = _embedded(spark_settings, tmp_path_factory.mktemp("spark-warehouse"))
     else:
         session = SparkSession.builder.remote(connect_server).create()
     yield session

@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 
 from dbt.cli.main import cli
 
+from tests import kept_sparks
 from tests.chaos.steps import Moment, Places, Step
 
 _EVENTS = frozenset(("open", "os.link", "os.rename", "os.remove"))
@@ -74,7 +75,10 @@ class Watch:
 
     def _strike(self, moment: Moment) -> None:
         self._write({"struck": moment.step, "table": getattr(self._local, "places", Places()).table, **self._times()})
-        os.killpg(0, moment.signal)
+        if moment.of_spark:
+            kept_sparks.kill()
+        else:
+            os.killpg(0, moment.signal)
 
     def _times(self) -> dict[str, float | None]:
         now = time.monotonic()

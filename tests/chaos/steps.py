@@ -57,12 +57,14 @@ class Moment:
 
     Attributes:
         signal: SIGKILL to end it, SIGINT for what Ctrl-C does.
+        of_spark: whether it is the Spark that stays which is killed, and the run goes on.
     """
 
     step: str
     n: int = 1
     seconds: float = 0.0
     signal: int = signal.SIGKILL
+    of_spark: bool = False
 
     def __str__(self) -> str:
         at = Step[self.step].value + (f" #{self.n}" if self.n > 1 else "")

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from tests.chaos.forked import Request, run
 from tests.chaos.steps import Moment
 from tests.connect_server import use_in_profiles
@@ -97,6 +99,14 @@ class Workplace:
         if remote is not None:
             use_in_profiles(root / "project" / "profiles.yml", remote)
         return cls(root)
+
+    def keep_spark(self) -> None:
+        """Has the Spark of its runs stay."""
+        profiles = self.project / "profiles.yml"
+        content = yaml.safe_load(profiles.read_text(encoding="utf-8"))
+        for target in content["silt"]["outputs"].values():
+            target["keep_alive"] = "5 minutes"
+        profiles.write_text(yaml.safe_dump(content), encoding="utf-8")
 
     @property
     def warehouse(self) -> Path:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from dbt.adapters.factory import reset_adapters
 
 from tests.conftest import SPARK_SETTINGS
-from tests.functional import quick_dbt
+from tests.functional import by_silt_dbt, quick_dbt
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -31,12 +33,25 @@ def no_adapter_of_another_test() -> None:
     reset_adapters()
 
 
+@pytest.fixture(scope="session")
+def by_silt_dbt_is_asked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[bool]:
+    """Whether the commands of the tests are run as `silt dbt`, by a command server of theirs alone."""
+    if not request.config.getoption("--silt-dbt"):
+        yield False
+        return
+    os.environ["XDG_RUNTIME_DIR"] = str(tmp_path_factory.mktemp("command-server"))
+    yield True
+    by_silt_dbt.stop()
+
+
 @pytest.fixture(scope="class", autouse=True)
-def quick(request: pytest.FixtureRequest) -> Iterator[None]:
+def quick(request: pytest.FixtureRequest, by_silt_dbt_is_asked: bool) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         quick_dbt.install(patch)
         if request.node.get_closest_marker("manifest") is None:
             quick_dbt.leave_out_the_manifest(patch)
+        if by_silt_dbt_is_asked:
+            by_silt_dbt.install(patch)
         yield
 
 
@@ -46,14 +61,29 @@ def dbt_profile_target(silt_target: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="class")
+def project_root(keep_alive: timedelta | None, tmpdir_factory: Any) -> Any:
+    """As dbt's, which is a new folder for each class; a Spark that stays is for one folder, so here it is emptied."""
+    if keep_alive is None:
+        return tmpdir_factory.mktemp("project")
+    folder = tmpdir_factory.getbasetemp().join("project").ensure(dir=True)
+    for each in folder.listdir():
+        each.remove()
+    return folder
+
+
+@pytest.fixture(scope="class")
 def silt_target(
-    connect_server: str | None, code_generation: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+    connect_server: str | None,
+    keep_alive: timedelta | None,
+    code_generation: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Any]:
     return {
         "type": "silt",
         "threads": 4,
         "warehouse": str(tmp_path_factory.mktemp("warehouse")),
         **({"remote": connect_server} if connect_server else {"master": "local[2]"}),
+        **({"keep_alive": f"{keep_alive.total_seconds():.0f} seconds"} if keep_alive else {}),
         "spark_conf": {
             **code_generation,
             "spark.buffer.pageSize": SPARK_SETTINGS["spark.buffer.pageSize"],

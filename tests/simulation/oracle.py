@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -100,7 +100,7 @@ def check(world: World, attempts: Sequence[Attempt], looks: Sequence[Look]) -> l
         Violation: names the broken one.
     """
     histories = [list(_replayed(world, log)) for log in sorted({landing.log for landing in world.landings})]
-    _check_attempts(histories, attempts)
+    _check_attempts(histories, attempts, world.storage.has_folders)
     for history in histories:
         _check_serial(history, attempts)
     by_id = {history[0].table_id: history for history in histories}
@@ -121,13 +121,13 @@ def check_retained(world: World, tables: Collection[str], since_ms: int) -> None
             if after is not None and after.landing.at_ms < since_ms:
                 continue
             for path in version.files:
-                there = world.storage.status(f"{version.landing.table}/{path}") is not None
+                there = world.storage.status(f"{version.landing.folder}/{path}") is not None
                 _require(there, f"{path}, which {version.name} needs, is deleted")
 
 
 def _replayed(world: World, log: int) -> Iterator[Version]:
     """The versions of one log, each checked against the one before."""
-    landings = sorted((each for each in world.landings if each.log == log), key=lambda each: each.version)
+    landings = sorted(_until_drop(each for each in world.landings if each.log == log), key=lambda each: each.version)
     _require(
         [each.version for each in landings] == list(range(len(landings))),
         f"log {log} has gaps, or a version twice: {[each.version for each in landings]}",
@@ -137,6 +137,17 @@ def _replayed(world: World, log: int) -> Iterator[Version]:
     for landing in landings:
         last = _next(world, landing, last)
         yield last
+
+
+def _until_drop(landings: Iterable[Landing]) -> Iterator[Landing]:
+    """The commits of one log as they were written, up to its end.
+
+    A later one came into an emptied folder, where nothing reads it, which its writer is told.
+    """
+    for landing in landings:
+        yield landing
+        if b'"silt.dropped"' in landing.data:
+            return
 
 
 def _next(world: World, landing: Landing, last: Version | None) -> Version:
@@ -162,14 +173,21 @@ def _next(world: World, landing: Landing, last: Version | None) -> Version:
     return version
 
 
-def _check_attempts(histories: Sequence[Sequence[Version]], attempts: Sequence[Attempt]) -> None:
-    """Each attempt was committed at most once, and as it reports."""
+def _check_attempts(histories: Sequence[Sequence[Version]], attempts: Sequence[Attempt], has_folders: bool) -> None:
+    """Each attempt was committed at most once, and as it reports.
+
+    Without folders, a writer whose table is dropped right after its commit is told of the drop alone.
+    """
     landed: dict[int, Version] = {}
-    for version in (version for history in histories for version in history):
-        number = version.info.get(ATTEMPT)
-        if number is not None:
-            _require(number not in landed, f"attempt {number} landed twice")
-            landed[number] = version
+    gone: set[int] = set()
+    for history in histories:
+        for version in history:
+            number = version.info.get(ATTEMPT)
+            if number is not None:
+                _require(number not in landed, f"attempt {number} landed twice")
+                landed[number] = version
+                if not has_folders and "silt.dropped" in history[-1].configuration:
+                    gone.add(number)
     for attempt in attempts:
         found = landed.get(attempt.number)
         what = f"{attempt.statement.name} (attempt {attempt.number})"
@@ -177,7 +195,7 @@ def _check_attempts(histories: Sequence[Sequence[Version]], attempts: Sequence[A
             _require(found is not None, f"{what} says it is version {attempt.version}, and did not land")
             assert found is not None
             _require(found.landing.version == attempt.version, f"{what} is not the version that it says: {found.name}")
-        elif attempt.outcome in (FAILED, None):
+        elif attempt.outcome in (FAILED, None) and attempt.number not in gone:
             _require(found is None, f"{what} said that nothing landed")
 
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 from unittest import mock
 
-from dbt.adapters.silt.engine.catalog import locks
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.folders import locks
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import (
     CommitAttemptsExhaustedError,
@@ -84,9 +84,9 @@ class History:
 class Simulation:
     """The processes of one seed, and the record of what they did."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, has_folders: bool = True) -> None:
         self.seed = seed
-        self.world = World(seed, (FAIR, ROUGH, FOUL)[seed % 3])
+        self.world = World(seed, (FAIR, ROUGH, FOUL)[seed % 3], has_folders)
         self.attempts: list[Attempt] = []
         self.looks: list[Look] = []
         self.counts: Counter[str] = Counter()
@@ -303,6 +303,7 @@ class Simulation:
             attempt.outcome = FAILED
             attempt.version = run(RowsTable(log, CommitSettings(commit_info={ATTEMPT: attempt.number}))).version
             attempt.outcome = COMMITTED
+            process.catalog.publish_table(name, log)
         except Crash:
             attempt.outcome = CRASHED
             raise
@@ -359,8 +360,8 @@ ACTIONS: dict[Callable[[Simulation, Process], None], float] = {
 }
 
 
-def simulate(seed: int) -> History:
-    """Runs one seed.
+def simulate(seed: int, has_folders: bool = True) -> History:
+    """Runs one seed, on a storage with folders or on an object store.
 
     Raises:
         Violation: an invariant is broken; the message has the schedule.
@@ -369,7 +370,7 @@ def simulate(seed: int) -> History:
     gc.disable()
     logging.disable(logging.WARNING)
     try:
-        return Simulation(seed).run()
+        return Simulation(seed, has_folders).run()
     finally:
         logging.disable(logging.NOTSET)
         gc.enable()

@@ -16,7 +16,9 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.engine.kernel.storage.faulty_store import Fault, FaultKind, FaultyStore
+from dbt.adapters.silt.engine.kernel.storage.memory_object_store import MemoryObjectStore
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
+from dbt.adapters.silt.engine.kernel.storage.store import Store, Tag
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, LogFileKind, parse_log_name
 from tests.simulation.interleaving import Scheduler, Task
 
@@ -26,6 +28,10 @@ DATABASE, SCHEMA = "silt", "bank"
 DATA_SUFFIX = ".data"
 _BEGINNING_MS = 1_700_000_000_000
 _MODE_STEPS = 40
+
+
+# The writes that may arrive after their sender has given up: under their condition they do no harm then.
+_CONDITIONAL = ("put_if_absent", "swap_if_unchanged")
 
 
 class Crash(BaseException):
@@ -38,17 +44,22 @@ class Landing:
 
     Attributes:
         log: the number of the log's folder, which identifies the incarnation of a table.
-        table: the folder of the table.
+        folder: of the table.
         at: the step of the world.
         at_ms: the time of the world.
     """
 
     log: int
-    table: str
+    folder: str
     version: int
     data: bytes
     at: int
     at_ms: int
+
+    @property
+    def table(self) -> str:
+        """Schema and name of the table, as they were when its folder was made."""
+        return "/".join(self.folder.split("/")[:2])
 
 
 @dataclass(frozen=True)
@@ -65,6 +76,7 @@ ROUGH = Weather(
     faults=(
         (FaultKind.FAIL_BEFORE, "*", "*", 0.01),
         (FaultKind.FAIL_AFTER, "put*", "*", 0.03),
+        (FaultKind.FAIL_AFTER, "swap*", "*", 0.03),
         (FaultKind.TWICE, "*", "*", 0.02),
         (FaultKind.DELAY, "*", "*", 0.01),
     ),
@@ -75,6 +87,7 @@ FOUL = Weather(
     faults=(
         (FaultKind.FAIL_BEFORE, "*", "*", 0.03),
         (FaultKind.FAIL_AFTER, "put*", "*.json", 0.2),
+        (FaultKind.FAIL_AFTER, "swap*", "*", 0.2),
         (FaultKind.TORN, "read", f"*{LOG_FOLDER}/*", 0.02),
         (FaultKind.LATE, "list_from", f"*{LOG_FOLDER}*", 0.05),
     ),
@@ -93,7 +106,7 @@ class World:
         schedule: the operations of each process, with their outcomes.
     """
 
-    def __init__(self, seed: int, weather: Weather = FAIR) -> None:
+    def __init__(self, seed: int, weather: Weather = FAIR, has_folders: bool = True) -> None:
         self.random = random.Random(seed)
         self.weather = weather
         self.now_ms = _BEGINNING_MS
@@ -101,7 +114,7 @@ class World:
         self.landings: list[Landing] = []
         self.contents: dict[str, bytes] = {}
         self.schedule: list[str] = []
-        self.storage = RecordingStore(self)
+        self.storage: Store = RecordingStore(self) if has_folders else RecordingObjectStore(self)
         self._scheduler = Scheduler()
         self._in_flight: list[tuple[str, Callable[[], object]]] = []
         self._mode = 0.0
@@ -133,6 +146,20 @@ class World:
         """A write that arrives after its sender has given up."""
         self._in_flight.append((what, write))
 
+    def record(self, path: str, data: bytes, log_of: Callable[[str], int]) -> None:
+        """Keeps a file that is written, if it is a commit or a data file.
+
+        Args:
+            log_of: the number of a log's folder.
+        """
+        folder, _, name = path.rpartition("/")
+        parsed = parse_log_name(name) if folder.endswith(LOG_FOLDER) else None
+        if parsed is not None and parsed.kind is LogFileKind.COMMIT:
+            table = folder.removesuffix(f"/{LOG_FOLDER}")
+            self.landings.append(Landing(log_of(folder), table, parsed.version, data, self.step, self.now_ms))
+        if name.endswith(DATA_SUFFIX):
+            self.contents[name] = data
+
     def _arrive(self, index: int) -> None:
         what, write = self._in_flight.pop(index)
         self.note(f"arrives: {what}")
@@ -158,16 +185,24 @@ class RecordingStore(MemoryStore):
         write = self._tree.write
 
         def record(path: str, data: bytes) -> None:
-            folder, _, name = path.rpartition("/")
-            parsed = parse_log_name(name) if folder.endswith(LOG_FOLDER) else None
-            if parsed is not None and parsed.kind is LogFileKind.COMMIT:
-                log, table = self._tree.folders[folder], folder.removesuffix(f"/{LOG_FOLDER}")
-                world.landings.append(Landing(log, table, parsed.version, data, world.step, world.now_ms))
-            if name.endswith(DATA_SUFFIX):
-                world.contents[name] = data
+            world.record(path, data, lambda folder: self._tree.folders[folder])
             write(path, data)
 
         self._tree.write = record  # type: ignore[method-assign]
+
+
+class RecordingObjectStore(MemoryObjectStore):
+    """The same without folders, where a table's folder is its own for ever."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(WorldClock(world))
+        write, logs = self._bucket.write, dict[str, int]()
+
+        def record(key: str, data: bytes) -> Tag:
+            world.record(key, data, lambda folder: logs.setdefault(folder, len(logs)))
+            return write(key, data)
+
+        self._bucket.write = record  # type: ignore[method-assign]
 
 
 @dataclass
@@ -246,7 +281,7 @@ class ProcessStore(FaultyStore):
         world.point(process, what)
         if weather.crash and world.random.random() < weather.crash:
             process.crash()
-        if weather.lost and operation == "put_if_absent" and world.random.random() < weather.lost:
+        if weather.lost and operation in _CONDITIONAL and world.random.random() < weather.lost:
             process.strikes += 1
             world.note("is lost for now")
             world.send(what, run)

@@ -20,7 +20,7 @@ MODULES = {
 }
 
 # The folders, the lowest floor first. A module imports from its own folder and from the floors below it. A file of the
-# package's root, of the engine's and of the kernel's stands for itself.
+# package's root, of the engine's, the catalog's and the kernel's stands for itself.
 FLOORS = (
     ("__version__", "lazy", "engine/kernel/errors", "engine/kernel/identifiers"),
     ("engine/kernel/clock",),
@@ -29,7 +29,18 @@ FLOORS = (
     ("engine/kernel/log", "engine/sql/conditions"),
     ("engine/kernel/scan", "engine/kernel/maintenance"),
     ("engine/kernel/transaction",),
-    ("engine/catalog", "engine/commands", "engine/commands/spark"),
+    ("engine/catalog/names", "engine/catalog/locations", "engine/commands", "engine/commands/spark"),
+    (
+        "engine/catalog/documents",
+        "engine/catalog/log_end",
+        "engine/catalog/name_errors",
+        "engine/catalog/open_tables",
+        "engine/catalog/relations",
+    ),
+    ("engine/catalog/database", "engine/catalog/folders", "engine/catalog/objects"),
+    ("engine/catalog/catalog",),
+    ("engine/catalog/rollback_plan",),
+    ("engine/catalog/rollback",),
     ("engine/commands/writing",),
     ("engine/commands/reading",),
     ("engine/commands/rows",),
@@ -44,13 +55,14 @@ FLOORS = (
     ("cli", "runs/logical_run"),
     ("runs",),
     ("credentials", "materializations/incremental", "materializations/external"),
+    ("session/storage",),
     ("materializations", "relation", "session"),
     ("connections", "materializations/python_models"),
     ("methods",),
     ("impl",),
 )
 # The folders whose files are placed one by one.
-ROOTS = ("", "engine", "engine/kernel")
+ROOTS = ("", "engine", "engine/catalog", "engine/kernel")
 
 # Of the modules above the commands, those that hand a session on or ask it something.
 STATEMENTS_WITH_SPARK = {
@@ -66,7 +78,7 @@ STATEMENTS_WITH_SPARK = {
 PRIVATE_SPARK = ("_jvm", "_jdf", "_jsparkSession", "sparkContext")
 LOOK_BEHIND_SPARK = tuple(
     f"{PACKAGE}.session.{name}"
-    for name in ("spark", "hadoop_defaults", "connect_service", "java_launch", "python_sources")
+    for name in ("spark", "hadoop_defaults", "connect_service", "java_launch", "python_sources", "storage.hadoop")
 )
 BUILD_SESSIONS = (f"{PACKAGE}.session.spark", f"{PACKAGE}.session.kept_client")
 # Where an import inside a function is meant: the lazy Plugin, and packages that need not be installed.

@@ -14,6 +14,7 @@ from dbt_common.clients.agate_helper import empty_table
 from dbt_common.events.event_manager_client import add_callback_to_manager
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.silt.command_server import staying
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.journal import CommitJournal
@@ -50,6 +51,7 @@ class SiltConnectionManager(SQLConnectionManager):
     def __init__(self, profile: Any, mp_context: Any) -> None:
         super().__init__(profile, mp_context)
         self.invocation = Invocation(profile, lambda previous: run_id_of_commits(self.catalog, previous))
+        staying.tell(cast("SiltCredentials", profile.credentials).stays)
         self._lock = threading.Lock()
         self._runner: statement_runner.StatementRunner | None = None
         self._recorder = Recorder(CommitJournal(self.invocation.target_path))

@@ -45,6 +45,8 @@ class SiltCredentials(Credentials):
         remote: the address of a Spark Connect server (`sc://host:port`).
         databases: more warehouses: name of the database -> its place, as of `warehouse`, or a mapping of `location` and
             `storage`, which then is in place of the profile's.
+        storage_jars: the folder of the jars by which Spark reaches object stores; by default those that it lacks are
+            brought as `spark.jars.packages` are.
         spark_conf: settings of the Spark session; `dbt debug` shows the values of those that surely hold no secret.
         run_id: what identifies the logical run for an orchestrator; a rerun with the same id applies nothing twice.
         isolation_level: Serializable, WriteSerializable or SnapshotIsolation, for every commit; by default the table's.
@@ -66,6 +68,7 @@ class SiltCredentials(Credentials):
     remote: str | None = None
     databases: dict[str, Any] = field(default_factory=dict)
     storage: dict[str, Any] = field(default_factory=dict)
+    storage_jars: str | None = None
     spark_conf: dict[str, Any] = field(default_factory=dict)
     run_id: str | None = None
     isolation_level: str | None = None
@@ -131,6 +134,7 @@ class SiltCredentials(Credentials):
             "warehouse",
             "databases",
             "storage",
+            "storage_jars",
             "master",
             "remote",
             "spark_conf",

@@ -145,6 +145,17 @@ def test_a_changed_profile_is_seen(shop: Shop) -> None:
     assert "several" in output
 
 
+def test_the_server_stays_as_long_as_the_profile_of_the_last_command_says(shop: Shop) -> None:
+    profiles = shop.folder / "profiles.yml"
+    before, seen = profiles.read_text(), []
+    for text in (before.replace("threads: 1", "threads: 1, keep_alive: 1 hour"), before):
+        profiles.write_text(text)
+        shop.silt("ls")
+        (server,) = shop.servers()
+        seen.append(server.keep_alive)
+    assert seen == [60 * 60, 15 * 60]
+
+
 def test_log_lines_are_json_and_colours_are_as_asked(shop: Shop) -> None:
     lines = [json.loads(line) for line in shop.silt("--log-format", "json", "ls").splitlines() if line.startswith("{")]
     assert lines[0]["info"]["name"] == "MainReportVersion"

@@ -36,6 +36,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("it's out")
 
 
+@pytest.mark.stays
 class TestExternal:
     @pytest.fixture(scope="class")
     def models(self, out: Path) -> dict[str, str]:

@@ -21,10 +21,12 @@ from packaging.version import Version
 from tests.functional.python_models.beside import meanwhile, ran
 
 
+@pytest.mark.stays
 class TestPythonModels(BasePythonModelTests):
     pass
 
 
+@pytest.mark.stays
 class TestPythonIncremental(BasePythonIncrementalTests):
     pass
 
@@ -41,6 +43,7 @@ class TestPythonSample(BasePythonSampleTests):
     pass
 
 
+@pytest.mark.stays
 class TestPySpark(test_spark.BasePySparkTests):
     """Koalas is discontinued, and runs on no Spark that there is: pandas-on-Spark, which it became, stands for it.
 

@@ -7,11 +7,12 @@ import signal
 import socket
 import stat
 import subprocess
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.command_server import place
+from dbt.adapters.silt.command_server import place, staying
 from tests.unit.command_server.conftest import House, ended, is_alive, wait_until
 from tests.unit.command_server.little import KEEP_ALIVE, UNANSWERED
 
@@ -70,6 +71,23 @@ def test_it_ends_when_it_is_not_used_and_takes_its_socket_along(house: House) ->
     wait_until(lambda: not is_alive(server))
     assert list((house.folder / FOLDER).glob("*.socket")) == []
     assert house.run("print('again')") == (0, "again")
+
+
+def test_the_command_that_said_it_last_decides_how_long_it_stays(house: House) -> None:
+    tell = "from datetime import timedelta; from dbt.adapters.silt.command_server.staying import tell; tell({})"
+    seen = []
+    for code in ("", tell.format("timedelta(hours=2)"), "", tell.format("None"), tell.format("timedelta(days=3)")):
+        assert house.run(code) == (0, "")
+        (server,) = house.servers()
+        seen.append(server.keep_alive)
+    assert seen == [60, 7200, 7200, 900, 259200]
+    assert house.run(tell.format("timedelta(seconds=0.2)")) == (0, "")
+    wait_until(lambda: not is_alive(server.process))
+
+
+def test_a_command_that_no_server_runs_tells_nobody() -> None:
+    staying.tell(timedelta(seconds=1))
+    assert staying._to_server == []
 
 
 def test_it_ends_when_its_socket_is_removed(house: House) -> None:

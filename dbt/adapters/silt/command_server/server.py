@@ -18,9 +18,8 @@ from typing import Final
 from dbt.adapters.silt.command_server import packages, place, surroundings, warmth
 from dbt.adapters.silt.command_server.command import become
 from dbt.adapters.silt.command_server.keeper import Keeper, ServerState
+from dbt.adapters.silt.command_server.staying import DEFAULT, Stay
 
-KEEP_ALIVE_SECONDS: Final = 15 * 60
-"""How long the process stays without a command, by default."""
 _LONGEST_WAIT_SECONDS: Final = 30
 """The sleep of the machine counts, and no wait ends because of it."""
 
@@ -32,7 +31,7 @@ class CommandServer:
         listener: the socket that clients connect to.
         folder, name: where its file is.
         steps: make this process ready, one at a time; no command is answered before the first.
-        keep_alive_seconds: how long it stays without a command.
+        keep_alive_seconds: how long it stays without a command, until one says how long.
     """
 
     def __init__(
@@ -41,14 +40,14 @@ class CommandServer:
         folder: str,
         name: str,
         steps: Iterator[str],
-        keep_alive_seconds: float = KEEP_ALIVE_SECONDS,
+        keep_alive_seconds: float = DEFAULT.total_seconds(),
     ) -> None:
         self._listener = listener
         self._steps = steps
         self._key = surroundings.key()
         self._folder = folder
         self._name = name
-        self._keep_alive = keep_alive_seconds
+        self._stay = Stay(keep_alive_seconds)
         self._socket_file = place.file_of(folder, name)
         self._began = time.time_ns()
         self._packages = packages.on_path()
@@ -91,7 +90,8 @@ class CommandServer:
 
     def _wait(self, seconds: float) -> bool:
         """Waits for a connection, a signal, or the time; whether there is a connection."""
-        ready, _, _ = select.select([self._listener, self._wakes], (), (), seconds)
+        ready, _, _ = select.select([self._listener, self._wakes, self._stay], (), (), seconds)
+        self._stay.learn()
         with contextlib.suppress(BlockingIOError):
             os.read(self._wakes, 4096)
         for each in tuple(self._keepers):
@@ -103,10 +103,10 @@ class CommandServer:
     def _seconds_left(self) -> float:
         if self._is_to_end or self._socket_file is None:
             return 0
-        return min(_LONGEST_WAIT_SECONDS, max(0.0, self._last_used + self._keep_alive - _now()))
+        return min(_LONGEST_WAIT_SECONDS, max(0.0, self._last_used + self._stay.seconds - _now()))
 
     def _is_over(self) -> bool:
-        is_unused = not self._keepers and _now() - self._last_used >= self._keep_alive
+        is_unused = not self._keepers and _now() - self._last_used >= self._stay.seconds
         return self._is_to_end or is_unused or place.file_of(self._folder, self._name) != self._socket_file
 
     def _withdraw(self) -> None:
@@ -144,7 +144,7 @@ class CommandServer:
             self._packages,
             self._commands,
             _now() - self._started,
-            self._keep_alive,
+            self._stay.seconds,
         )
 
     def _leave_to_parent(self) -> None:
@@ -154,6 +154,7 @@ class CommandServer:
         self._listener.close()
         os.close(self._wakes)
         os.close(self._waker)
+        self._stay.close()
         os.setsid()
 
 
@@ -168,7 +169,7 @@ def main() -> None:
     sys.exit(importlib.import_module("dbt.cli.main").cli())
 
 
-def serve(steps: Iterator[str], keep_alive_seconds: float = KEEP_ALIVE_SECONDS) -> None:
+def serve(steps: Iterator[str], keep_alive_seconds: float = DEFAULT.total_seconds()) -> None:
     """Serves as `starting` has started this process, which then ends; returns in a fork that has become a command."""
     descriptor, folder, name, path = sys.argv[1:]
     sys.path[:] = json.loads(path)

@@ -40,7 +40,7 @@ from pyspark.sql.types import StructType
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.locations import Location, allowed_folders, open_location, open_stores
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.commands.spark import errors, frame_source
+from dbt.adapters.silt.engine.commands.spark import errors, frame_source, hadoop_storage
 from dbt.adapters.silt.engine.commands.spark.required_settings import configure
 from dbt.adapters.silt.engine.commands.spark.session_quotes import quotes_for
 from dbt.adapters.silt.engine.commands.spark.shared_storage import SharedStorage
@@ -152,6 +152,7 @@ class Warehouse:
         allowed = allowed_folders(locations, self.settings.external_paths)
         catalog = Catalog(stores, self.settings.clock, lambda path: open_location(path, used, allowed))
         catalog.open_schema(database, schema)
+        self._locations, self._storages = locations, used
         self._storage = SharedStorage(tuple(stores.values()))
         self._retry_queue = RetryQueue()
         self._open(Namespace(spark, catalog, database, schema), None)
@@ -377,6 +378,7 @@ class Warehouse:
     def _open(self, namespace: Namespace, read_history: ReadHistory | None) -> None:
         """Sets what belongs to one session: what its names mean, its views, and what it has read."""
         configure(namespace.spark)
+        hadoop_storage.configure(namespace.spark, self._locations, self._storages)
         self._storage.check(namespace.spark)
         self.spark = namespace.spark
         self._namespace = namespace

@@ -11,6 +11,7 @@ import agate
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from dbt.adapters.silt.engine.commands.spark import arrow_rows
 from dbt.adapters.silt.engine.commands.spark.types import column_type
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidNameError,
@@ -81,7 +82,7 @@ def stage(session: SparkSession, name: str, view: str, table: agate.Table, types
     for column, kind in given.items():
         _check_type(name, column, kind)
     # One file: a seed is small, and Spark would write one for each of its cores.
-    session.createDataFrame(to_arrow(table)).coalesce(1).createOrReplaceTempView(view)
+    arrow_rows.frame(session, to_arrow(table)).coalesce(1).createOrReplaceTempView(view)
     return StagedSeed(name, view, table, given)
 
 

@@ -20,6 +20,8 @@ from dbt.adapters.silt.engine.catalog.locations import (
     local_path,
     open_location,
 )
+from dbt.adapters.silt.engine.commands.spark.hadoop_storage import hadoop_settings
+from dbt.adapters.silt.engine.kernel.storage.urls import is_url, parse_url
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
 from dbt.adapters.silt.records.locations import locations as warehouse_locations
@@ -28,6 +30,7 @@ from dbt.adapters.silt.records.units import is_forgotten_on_replace
 from dbt.adapters.silt.session import class_archive
 from dbt.adapters.silt.session.handle import Runner, SiltHandle
 from dbt.adapters.silt.session.spark import SessionPool, SessionSettings
+from dbt.adapters.silt.session.storage.jars import SparkStorage
 from dbt.adapters.silt.session.warm_up import WarmUp
 
 _logger = logging.getLogger(__name__)
@@ -44,12 +47,12 @@ class Environment:
     def __init__(self, credentials: SiltCredentials, locations: Mapping[str, str]) -> None:
         self._credentials = credentials
         self._locations = locations
+        self._storages = storages_of(locations, credentials.storage, credentials.databases)
         self._lock = threading.Lock()
         self._pool: SessionPool | None = None
         self._warehouse: Warehouse | None = None
         self._warm_up = WarmUp(self._started, self._session_settings())
         self.folders = [local_path(location) for location in locations.values()]
-        self._storages = storages_of(locations, credentials.storage, credentials.databases)
         allowed = allowed_folders(locations, credentials.external_paths)
         stores = {name: open_location(location, self._storages, allowed) for name, location in locations.items()}
         self._catalog = Catalog(stores, open_store=lambda path: open_location(path, self._storages, allowed))
@@ -99,7 +102,16 @@ class Environment:
         conf = {name: str(value) for name, value in given.spark_conf.items()}
         if given.remote or not given.master:  # a profile without `remote` has a `master`
             return SessionSettings(remote=given.remote, spark_conf=conf)
-        return SessionSettings(master=given.master, spark_conf=conf, keep_alive=given.stays)
+        return SessionSettings(master=given.master, spark_conf=conf, keep_alive=given.stays, storage=self._of_spark())
+
+    def _of_spark(self) -> SparkStorage:
+        """What a Spark that dbt starts needs to reach the databases."""
+        urls = [location for location in self._locations.values() if is_url(location)]
+        hadoop: dict[str, str] = {}
+        for url in urls:
+            hadoop.update(hadoop_settings(url, self._storages.of(url)))
+        services = sorted({parse_url(url).service for url in urls}, key=lambda service: service.value)
+        return SparkStorage(hadoop, tuple(services), self._credentials.storage_jars)
 
     def _place(self, name: str) -> Location:
         location = self._locations[name]

@@ -28,6 +28,7 @@ from dbt.adapters.silt.kept_spark.watch import RECORD, Reason, Watch, withdraw, 
 from dbt.adapters.silt.session import class_archive, connect_service
 from dbt.adapters.silt.session.connect_service import ConnectService
 from dbt.adapters.silt.session.spark import SessionSettings, open_session, stop_spark
+from dbt.adapters.silt.session.storage.jars import SparkStorage
 
 _STEP_SECONDS = 0.25
 _END_SECONDS = 10
@@ -95,7 +96,8 @@ def _start(folder: Path, given: Mapping[str, Any]) -> tuple[Watch, _Spark]:
 def session_settings(given: Mapping[str, Any]) -> SessionSettings:
     """How the Spark is started: as an embedded one with these settings, and what lets others connect to it."""
     conf = {**connect_service.DEFAULTS, **given["spark_conf"], **connect_service.SETTINGS}
-    return SessionSettings(master=given["master"], spark_conf=conf)
+    storage = SparkStorage.from_dict(given["storage"]) if "storage" in given else SparkStorage()
+    return SessionSettings(master=given["master"], spark_conf=conf, storage=storage)
 
 
 def _record(spark: str, service: ConnectService, token: str) -> Record:

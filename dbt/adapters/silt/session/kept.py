@@ -12,12 +12,13 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.commands.spark import java_process, shared_storage
+from dbt.adapters.silt.engine.commands.spark import hadoop_storage, java_process, shared_storage
 from dbt.adapters.silt.engine.commands.spark.java_process import End
 from dbt.adapters.silt.kept_spark import finding, private_files, starting, surroundings
 from dbt.adapters.silt.kept_spark.finding import Attached
 from dbt.adapters.silt.kept_spark.uses import Use
 from dbt.adapters.silt.kept_spark.watch import Reason, how_it_ended
+from dbt.adapters.silt.session.storage.jars import SparkStorage
 
 CLIENT = "dbt.adapters.silt.session.kept_client"
 """The module that connects. A process that forks may import it before; what it does is for after the fork."""
@@ -26,23 +27,30 @@ _attached: dict[Path, Attached] = {}
 _lock = threading.Lock()
 
 
-def session(master: str, spark_conf: Mapping[str, str], keep_alive: float) -> SparkSession:
+def session(
+    master: str, spark_conf: Mapping[str, str], keep_alive: float, storage: SparkStorage | None = None
+) -> SparkSession:
     """A new session of the Spark with these settings; the first attaches this process to it, for as long as it lives.
 
     Args:
         keep_alive: for how many seconds Spark stays after the last process that used it.
+        storage: what it needs to reach object stores.
 
     Raises:
         SparkUnavailableError: it cannot be started or reached.
     """
-    attached = attach(master, spark_conf, keep_alive)
+    attached = attach(master, spark_conf, keep_alive, storage)
     connected: SparkSession = importlib.import_module(CLIENT).connect(attached)
     return connected
 
 
-def attach(master: str, spark_conf: Mapping[str, str], keep_alive: float) -> Attached:
+def attach(
+    master: str, spark_conf: Mapping[str, str], keep_alive: float, storage: SparkStorage | None = None
+) -> Attached:
     """Attaches this process to the Spark with these settings; raises as `session` does."""
     settings: dict[str, object] = {"master": master, "spark_conf": dict(spark_conf)}
+    if storage is not None and storage.services:
+        settings["storage"] = storage.to_dict()
     base = private_files.private_folder(private_files.base_folder())
     folder = base / surroundings.name_of(settings, surroundings.surroundings())
     with _lock:
@@ -55,6 +63,7 @@ def attach(master: str, spark_conf: Mapping[str, str], keep_alive: float) -> Att
             known.lease.release()
         java_process.tell_end(lambda: _end_of(folder))
         shared_storage.trust(_attached[folder].record.application)  # same user, same machine, same mounts
+        hadoop_storage.trust(_attached[folder].record.application)  # the keeper gave it the settings
         return _attached[folder]
 
 

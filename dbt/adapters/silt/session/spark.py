@@ -19,7 +19,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,16 @@ from dbt.adapters.silt.engine.commands.spark import required_settings
 from dbt.adapters.silt.engine.commands.spark.shown_settings import address, setting
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
 from dbt.adapters.silt.session import hadoop_defaults, java_launch, kept, python_sources, temporary
-from dbt.adapters.silt.session.java import Java, archive_path, default_memory, driver_options, find_java
+from dbt.adapters.silt.session.java import (
+    Java,
+    archive_path,
+    default_memory,
+    driver_options,
+    find_java,
+    spark_home,
+)
+from dbt.adapters.silt.session.storage import hadoop, jars
+from dbt.adapters.silt.session.storage.jars import SparkStorage, not_brought
 
 _logger = logging.getLogger(__name__)
 
@@ -54,12 +63,14 @@ class SessionSettings:
         spark_conf: the user's Spark settings; they win over the defaults here, not over what correctness rests on.
         keep_alive: for how long a Spark of its own, on `master`, stays after the last process that used it; None: the
             Spark is this process's, and ends with it.
+        storage: what it needs to reach object stores.
     """
 
     master: str = "local[*]"
     remote: str | None = None
     spark_conf: Mapping[str, object] = field(default_factory=dict)
     keep_alive: timedelta | None = None
+    storage: SparkStorage = field(default_factory=SparkStorage)
 
 
 def open_session(settings: SessionSettings) -> SparkSession:
@@ -163,6 +174,7 @@ def _embedded(settings: SessionSettings) -> SparkSession:
     context = SparkContext._active_spark_context
     if context is not None:
         _check_running(context, settings)
+        _reach_storage(context, settings)
         return SparkSession(context)
     _running = _start(settings)
     return SparkSession(_running.context)
@@ -193,13 +205,31 @@ def _start(settings: SessionSettings) -> _Running:
         if _LOCAL_MASTER.fullmatch(settings.master):
             hadoop_defaults.forget_unused(context)
             python_sources.forget_none(context, conf)
+        _reach_storage(context, settings)
         _logger.debug("Spark runs")
         return _Running(settings, context, None if started is None else started.proc, folder)
     except (PySparkException, Py4JError) as error:
         failure = _did_not_start(settings.master, error, log)
         if started is not None:
             _end_java(started.proc)
+        if _UNRESOLVED in failure.problem:
+            raise not_brought(settings.storage, spark_home(), "they could not be brought") from error
         raise failure from error
+
+
+_UNRESOLVED = "unresolved dependency"
+
+
+def _reach_storage(context: SparkContext, settings: SessionSettings) -> None:
+    """Gives Spark the settings of object stores.
+
+    Raises:
+        SparkUnavailableError: it lacks the jars.
+    """
+    if settings.storage.services:
+        if lacking := hadoop.lacking(context, settings.storage):
+            raise not_brought(replace(settings.storage, services=tuple(lacking)), spark_home(), "they are not there")
+        hadoop.apply(context, settings.storage)
 
 
 def _archive(java: Java) -> Path | None:
@@ -244,6 +274,8 @@ def _launch_conf(settings: SessionSettings, folder: str, options: list[str]) -> 
         **_SESSION_DEFAULTS,
         **required_settings.required(),
         **user,
+        **(hadoop.redaction(user) if settings.storage.services else {}),
+        **jars.settings(settings.storage, user, spark_home()),
     }
 
 
@@ -314,7 +346,8 @@ _CONNECT_SECONDS = 10
 def _kept(settings: SessionSettings, keep_alive: timedelta) -> SparkSession:
     """A session of the Spark that stays. It needs no settings: an embedded Spark was started with them."""
     _check_connect_packages()
-    return kept.session(settings.master, _as_strings(settings.spark_conf), keep_alive.total_seconds())
+    conf = _as_strings(settings.spark_conf)
+    return kept.session(settings.master, conf, keep_alive.total_seconds(), settings.storage)
 
 
 def _check_connect_packages() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from dbt.tests.adapter.store_test_failures_tests.basic import (
     StoreTestFailuresAsExceptions,
     StoreTestFailuresAsGeneric,
@@ -32,6 +33,7 @@ class TestStoreTestFailuresAsProjectLevelEphemeral(StoreTestFailuresAsProjectLev
     pass
 
 
+@pytest.mark.stays
 class TestStoreTestFailuresAsGeneric(StoreTestFailuresAsGeneric):
     pass
 

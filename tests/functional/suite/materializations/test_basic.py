@@ -30,6 +30,7 @@ class TestCaching(BaseCaching):
     pass
 
 
+@pytest.mark.stays
 class TestSimpleMaterializations(BaseSimpleMaterializations):
     pass
 
@@ -38,14 +39,17 @@ class TestEmpty(BaseEmpty):
     pass
 
 
+@pytest.mark.stays
 class TestEphemeral(BaseEphemeral):
     pass
 
 
+@pytest.mark.stays
 class TestGenericTests(BaseGenericTests):
     pass
 
 
+@pytest.mark.stays
 class TestIncremental(BaseIncremental):
     pass
 
@@ -66,11 +70,13 @@ class TestSingularTestsEphemeral(BaseSingularTestsEphemeral):
     pass
 
 
+@pytest.mark.stays
 class TestSnapshotCheckCols(BaseSnapshotCheckCols):
     pass
 
 
 @pytest.mark.connect
+@pytest.mark.stays
 class TestSnapshotTimestamp(BaseSnapshotTimestamp):
     pass
 

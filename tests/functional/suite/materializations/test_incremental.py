@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from dbt.tests.adapter.incremental.test_incremental_merge_exclude_columns import BaseMergeExcludeColumns
 from dbt.tests.adapter.incremental.test_incremental_microbatch import BaseMicrobatch
 from dbt.tests.adapter.incremental.test_incremental_on_schema_change import BaseIncrementalOnSchemaChange
@@ -15,14 +16,17 @@ from dbt.tests.adapter.incremental.test_incremental_predicates import (
 from dbt.tests.adapter.incremental.test_incremental_unique_id import BaseIncrementalUniqueKey
 
 
+@pytest.mark.stays
 class TestMergeExcludeColumns(BaseMergeExcludeColumns):
     pass
 
 
+@pytest.mark.stays
 class TestMicrobatch(BaseMicrobatch):
     pass
 
 
+@pytest.mark.stays
 class TestIncrementalOnSchemaChange(BaseIncrementalOnSchemaChange):
     pass
 
@@ -31,6 +35,7 @@ class TestIncrementalPredicates(BaseIncrementalPredicates):
     pass
 
 
+@pytest.mark.stays
 class TestIncrementalPredicatesDeleteInsert(BaseIncrementalPredicatesDeleteInsert):
     pass
 
@@ -39,5 +44,6 @@ class TestPredicatesDeleteInsert(BasePredicatesDeleteInsert):
     pass
 
 
+@pytest.mark.stays
 class TestIncrementalUniqueKey(BaseIncrementalUniqueKey):
     pass

@@ -50,6 +50,7 @@ class ViewsStay:
         check_relations_equal(project.adapter, ["models__downstream_from_seed_actual", "seed_expected"])
 
 
+@pytest.mark.stays
 class TestBasicSeedTests(ViewsStay, ExpectedTable, BaseBasicSeedTests):
     pass
 
@@ -98,6 +99,7 @@ class TestSimpleSeedWithBOM(BaseSimpleSeedWithBOM):
         Path(project.project_root, "seeds", "seed_bom.csv").write_bytes(content)
 
 
+@pytest.mark.stays
 class TestSeedSpecificFormats(BaseSeedSpecificFormats):
     @pytest.fixture(scope="class")
     def test_data_dir(self, tmp_path_factory: pytest.TempPathFactory) -> Path:

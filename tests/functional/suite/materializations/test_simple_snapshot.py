@@ -74,6 +74,7 @@ class TestSnapshotNewColumnWithDeletes(BaseSnapshotNewColumnWithDeletes):
     pass
 
 
+@pytest.mark.stays
 class TestSimpleSnapshot(BaseSimpleSnapshot):
     pass
 
@@ -113,5 +114,6 @@ class TestSnapshotInvalidColumnNames(SparkTypes, BaseSnapshotInvalidColumnNames)
     pass
 
 
+@pytest.mark.stays
 class TestSnapshotMultiUniqueKey(SparkTypes, BaseSnapshotMultiUniqueKey):
     pass

@@ -53,6 +53,7 @@ TYPES: dict[str, Any] = {
 
 
 @pytest.mark.manifest
+@pytest.mark.stays
 class TestDocsGenerate(BaseDocsGenerate):
     """With Spark's type names, and figures of tables."""
 

@@ -20,6 +20,7 @@ from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 
 
+@pytest.mark.stays
 class TestPersistDocs(BasePersistDocs):
     pass
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.storage.memory_object_store import MemoryObjectStore
 from dbt.adapters.silt.engine.kernel.storage.store import PutResult
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, Metadata, Protocol, serialize
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
@@ -19,15 +21,28 @@ from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 SCHEMA = '{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}}]}'
 
 
+in_folders = pytest.mark.parametrize("catalog", ["folders"], indirect=True)
+"""A test of what only folders do."""
+
+
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Path:
     return tmp_path / "not made yet" / "warehouse"
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test of a catalog is about names in folders and in an object store, unless it looks into a folder."""
+    said = any(mark.args[0] == "catalog" for mark in metafunc.definition.iter_markers("parametrize"))
+    if "catalog" in metafunc.fixturenames and not said:
+        only_folders = {"warehouse", "tmp_path"} & set(inspect.signature(metafunc.function).parameters)
+        metafunc.parametrize("catalog", ["folders"] if only_folders else ["folders", "objects"], indirect=True)
+
+
 @pytest.fixture
-def catalog(warehouse: Path) -> Catalog:
+def catalog(request: pytest.FixtureRequest, warehouse: Path) -> Catalog:
     """A catalog with the schema `silt.main`."""
-    made = Catalog({"silt": LocalStore(warehouse)}, FixedClock())
+    store = LocalStore(warehouse) if request.param == "folders" else MemoryObjectStore()
+    made = Catalog({"silt": store}, FixedClock())
     made.create_schema("silt", "main")
     return made
 
@@ -37,11 +52,17 @@ def create(catalog: Catalog) -> Callable[..., DeltaLog]:
     """Makes a table with one file."""
 
     def create_table(name: RelationName, table_id: str = "first") -> DeltaLog:
-        log = catalog.new_table(name)
-        assert commit_first(log, table_id) is PutResult.CREATED
-        return log
+        return make_table(catalog, name, table_id)
 
     return create_table
+
+
+def make_table(catalog: Catalog, name: RelationName, table_id: str = "first", replace_view: bool = False) -> DeltaLog:
+    """Makes a table with one file, as a statement does: a handle, version 0, the name."""
+    log = catalog.new_table(name, replace_view)
+    assert commit_first(log, table_id) is PutResult.CREATED
+    catalog.publish_table(name, log, replace_view)
+    return log
 
 
 def commit_first(log: DeltaLog, table_id: str = "first") -> PutResult:

@@ -28,7 +28,7 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.sql.ast import Parameter
-from tests.unit.engine.catalog.conftest import commit_first, named
+from tests.unit.engine.catalog.conftest import commit_first, in_folders, make_table, named
 
 Create = Callable[..., DeltaLog]
 ORDERS = named("orders")
@@ -143,6 +143,7 @@ def test_a_name_that_leaves_the_warehouse_is_refused_before_anything_is_written(
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@in_folders
 def test_a_listing_that_fails_is_an_error_and_never_an_absence(catalog: Catalog, create: Create) -> None:
     create(ORDERS)
 
@@ -198,6 +199,7 @@ def test_a_folder_that_is_no_table_is_named_where_a_table_is_expected(catalog: C
 # tables
 
 
+@in_folders
 def test_a_table_is_there_from_its_first_commit_on(catalog: Catalog) -> None:
     log = catalog.new_table(ORDERS)
     assert catalog.find(ORDERS) is None
@@ -217,6 +219,7 @@ def test_a_name_that_is_taken_is_not_given_again(catalog: Catalog, create: Creat
         catalog.put_view(View(ORDERS, "select 1"), replace=True)
 
 
+@in_folders
 def test_one_of_two_creators_gets_the_table(catalog: Catalog) -> None:
     results = {commit_first(catalog.new_table(ORDERS), "a").value, commit_first(catalog.table(ORDERS), "b").value}
     assert results == {"created", "exists"}
@@ -242,7 +245,7 @@ def test_a_table_dropped_and_made_again_by_another_process_is_noticed(
     other = Catalog({"silt": LocalStore(warehouse)}, SystemClock())
     other.drop_table(ORDERS)
     assert catalog.find(ORDERS) is None
-    commit_first(other.new_table(ORDERS), "second")
+    make_table(other, ORDERS, "second")
     assert catalog.table(ORDERS).snapshot().metadata.id == "second"
 
 
@@ -291,6 +294,7 @@ def test_a_renamed_view_keeps_its_text(catalog: Catalog) -> None:
     assert catalog.view(named("hourly")) == View(named("hourly"), "select 1", comment="c", current_schema="main")
 
 
+@in_folders
 def test_the_rename_of_a_view_that_was_cut_off_is_finished_by_repeating_it(catalog: Catalog) -> None:
     catalog.put_view(View(named("daily"), "select 1"))
     catalog.put_view(View(named("hourly"), "select 1"))
@@ -396,7 +400,7 @@ def test_every_error_names_what_it_is_about(catalog: Catalog) -> None:
 def test_a_catalog_over_memory_makes_renames_and_drops_alike() -> None:
     catalog = Catalog({"silt": MemoryStore(), "raw": MemoryStore()})
     catalog.create_schema("silt", "main")
-    commit_first(catalog.new_table(ORDERS))
+    make_table(catalog, ORDERS)
     catalog.rename(ORDERS, named("archive"))
     catalog.put_view(View(named("daily"), "select 1"))
     assert entries(catalog) == {"archive": "table", "daily": "view"}
@@ -412,7 +416,7 @@ def test_every_table_of_every_database_is_listed_by_name(tmp_path: Path) -> None
     for name in ("silt.main.b", "silt.main.a", "silt.early.c", "raw.main.d"):
         database, schema, identifier = name.split(".")
         catalog.create_schema(database, schema, if_not_exists=True)
-        commit_first(catalog.new_table(RelationName(database, schema, identifier)))
+        make_table(catalog, RelationName(database, schema, identifier))
     catalog.put_view(View(RelationName("silt", "main", "aa"), "select 1"))
     assert list(map(str, catalog.all_tables())) == ["raw.main.d", "silt.early.c", "silt.main.a", "silt.main.b"]
     kinds = {str(entry.name): entry.kind.value for entry in catalog.all_relations("silt")}

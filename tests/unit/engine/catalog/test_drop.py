@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog import locks
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import View
+from dbt.adapters.silt.engine.catalog.folders import locks
 from dbt.adapters.silt.engine.kernel.clock import FixedClock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import (
     NoSpaceError,
@@ -27,7 +27,7 @@ from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResult
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, Metadata, parse, serialize
 from dbt.adapters.silt.engine.kernel.table.paths import commit_name
-from tests.unit.engine.catalog.conftest import commit_first, named
+from tests.unit.engine.catalog.conftest import make_table, named
 
 Create = Callable[..., DeltaLog]
 ORDERS = named("orders")
@@ -93,7 +93,7 @@ def test_a_writer_that_began_before_the_drop_does_not_land(catalog: Catalog, cre
     catalog.drop_table(ORDERS)
     with pytest.raises(ObjectMissing):
         put_first(base)
-    commit_first(catalog.new_table(ORDERS), "second")
+    make_table(catalog, ORDERS, "second")
     with pytest.raises(ObjectMissing):
         put_first(base)
     assert catalog.table(ORDERS).snapshot().version == 0
@@ -141,7 +141,7 @@ def test_a_drop_that_is_cut_off_leaves_the_whole_table_or_none(
     else:
         with pytest.raises(RelationNotFoundError):
             observer.drop_table(ORDERS)
-    commit_first(observer.new_table(ORDERS), "second")
+    make_table(observer, ORDERS, "second")
     assert catalog.table(ORDERS).snapshot().metadata.id == "second"
     observer.drop_table(ORDERS)
     assert os.listdir(warehouse / "main") == ["_schema.json"]
@@ -277,7 +277,7 @@ def test_a_table_made_while_another_is_dropped_is_not_taken_away_by_that_drop(
     (tmp_path / "alias").symlink_to(warehouse)
     root = warehouse if alias == "warehouse" else tmp_path / "alias"
     catalog = Catalog({"silt": LocalStore(root)}, waiting)
-    creator = threading.Thread(target=lambda: commit_first(catalog.new_table(ORDERS), "2"))
+    creator = threading.Thread(target=lambda: make_table(catalog, ORDERS, "2"))
 
     class Slow(LocalStore):
         def rename_folder(self, source: str, target: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog.locks import TIMEOUT_MS, exclusive
+from dbt.adapters.silt.engine.catalog.folders.locks import TIMEOUT_MS, exclusive
 from dbt.adapters.silt.engine.kernel.clock import FixedClock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore

@@ -21,6 +21,9 @@ BACKSLASHES = "spark.sql.parser.escapedStringLiterals"
 CONSECUTIVE = "spark.sql.legacy.consecutiveStringLiterals.enabled"
 ALL = tuple(itertools.product((False, True), repeat=3))
 
+# Spark Connect hands what Spark says of a setting to Python's warnings.
+pytestmark = pytest.mark.filterwarnings("ignore:The SQL config .* has been deprecated:UserWarning")
+
 _PARTS = st.sampled_from(["a", "b", "%", "_", "''", '""', *(f"\\{each}" for each in "'\"\\nt0%_d")])
 _MORE_PARTS = st.sampled_from([r"\101", r"\777", r"\u0041", r"\u00", r"\U0001F600", r"\Z", "\n", "é", " "])
 _INSIDE = st.lists(st.one_of(_PARTS, _PARTS, _MORE_PARTS), max_size=5).map("".join)

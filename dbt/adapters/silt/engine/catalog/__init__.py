@@ -1,1 +1,1 @@
-"""The names of a warehouse: databases, schemas, tables, views and functions in folders, without Spark."""
+"""The names of a warehouse: databases, schemas, tables, views and functions, without Spark."""

@@ -49,6 +49,7 @@
       UnsupportedFeatureError          use an engine that has the table's feature
       UnavailableError                 repair the environment: storage, Java, Spark, settings
         StorageError
+          StorageRefusedError
           NotWrittenError
             NoSpaceError
             ReadOnlyStorageError
@@ -448,6 +449,13 @@ class StorageError(UnavailableError):
 
     code = "SILT_STORAGE"
     remedy = "Check that the storage can be reached and written, then run it again"
+
+
+class StorageRefusedError(StorageError):
+    """The service of the storage refused a request: for its bucket, its region or its credentials."""
+
+    code = "SILT_STORAGE_REFUSED"
+    remedy = "Correct `warehouse` or `storage` in the profile; `dbt debug` tries them"
 
 
 class NotWrittenError(StorageError):

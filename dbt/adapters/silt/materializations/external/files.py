@@ -23,8 +23,8 @@ from pyspark.sql import DataFrame, DataFrameWriter, Observation
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.column import SiltColumn
+from dbt.adapters.silt.engine.catalog.folders.locks import exclusive
 from dbt.adapters.silt.engine.catalog.locations import is_local, local_path
-from dbt.adapters.silt.engine.catalog.locks import exclusive
 from dbt.adapters.silt.engine.commands.spark.file_formats import compression_of, format_of
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.engine.kernel.identifiers import quote

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from dbt.adapters.silt.engine.commands.spark import arrow_rows
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 
 logger = AdapterLogger("Silt")
@@ -65,11 +66,7 @@ def register(session: SparkSession, frame: DataFrame, view: str) -> None:
 
 
 def _spark_frame(session: SparkSession, table: pa.Table) -> DataFrame:
-    if table.num_rows:
-        return session.createDataFrame(table).coalesce(1 + table.nbytes // _BYTES_PER_PARTITION)
-    # Spark Connect reads no types from a table without rows.
-    nulls = pa.Table.from_arrays([pa.nulls(1, each.type) for each in table.schema], names=table.column_names)
-    return session.createDataFrame(nulls).limit(0)
+    return arrow_rows.frame(session, table).coalesce(1 + table.nbytes // _BYTES_PER_PARTITION)
 
 
 def _arrow_table(rows: Any) -> pa.Table:

@@ -140,7 +140,7 @@ def test_a_zorder_lets_queries_skip_files_by_each_of_its_columns(tables: Tables)
     few = range_of("a", 5000, 5100), range_of("b", "https://silt.dev/05000", "https://silt.dev/05100")
     for predicate in few:
         assert skipping.prune(snapshot, predicate).num_rows <= snapshot.num_files * 0.6
-    assert skipping.prune(snapshot, And(few)).num_rows <= 3
+    assert skipping.prune(snapshot, And(few)).num_rows <= 4, "the two halves of each column, where it is cut"
     optimized(tables, log, None, "c", "d")
     snapshot = log.snapshot()
     nulls = [json.loads(add.stats or "")["nullCount"]["c"] for add in snapshot.add_files()]

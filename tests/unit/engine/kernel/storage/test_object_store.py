@@ -14,7 +14,8 @@ import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError, StorageError
 from dbt.adapters.silt.engine.kernel.storage import object_store
-from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectFolder, ObjectStore
+from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
+from dbt.adapters.silt.engine.kernel.storage.prefix_folder import PrefixFolder
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, PutResult
 from tests.s3 import S3
 
@@ -212,9 +213,9 @@ def test_a_folder_is_known_by_content_not_by_time() -> None:
     seen = store.status("log/0.json")
     assert seen is not None and seen.etag is not None
     moved = FileStatus(seen.path, seen.size, seen.modified_ms - 5_000, seen.etag)
-    assert ObjectFolder(store, "log", moved).is_current()
-    assert not ObjectFolder(store, "log", FileStatus(seen.path, seen.size, seen.modified_ms, "other")).is_current()
-    assert ObjectFolder(store, "log", seen).known_by(seen).witness is seen
+    assert PrefixFolder(store, "log", moved).is_current()
+    assert not PrefixFolder(store, "log", FileStatus(seen.path, seen.size, seen.modified_ms, "other")).is_current()
+    assert PrefixFolder(store, "log", seen).known_by(seen).witness is seen
 
 
 def test_until_a_folder_is_whole_at_its_new_place_its_log_lacks_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:

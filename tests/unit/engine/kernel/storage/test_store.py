@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -13,9 +13,17 @@ from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.engine.kernel.storage.faulty_store import FaultyStore
 from dbt.adapters.silt.engine.kernel.storage.few_requests import fetch, files_below, read_ranges
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.storage.memory_object_store import MemoryObjectStore
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
-from dbt.adapters.silt.engine.kernel.storage.store import ObjectExists, ObjectMissing, PinnedFolder, PutResult, Store
+from dbt.adapters.silt.engine.kernel.storage.store import (
+    ObjectExists,
+    ObjectMissing,
+    PinnedFolder,
+    PrefixStore,
+    PutResult,
+    Store,
+)
 
 Get = Callable[[str], Any]
 STORES: dict[str, Callable[[Path, Get], Store]] = {
@@ -23,13 +31,14 @@ STORES: dict[str, Callable[[Path, Get], Store]] = {
     "memory": lambda *_: MemoryStore().child("a b%20ü😊"),
     "faultless": lambda folder, _: FaultyStore(LocalStore(folder)),
     "s3": lambda _, get: get("s3").store(),
+    "bucket in memory": lambda *_: MemoryObjectStore().child("a b%20ü😊"),
     "objects in memory": lambda *_: ObjectStore("memory:///").child("a b%20ü😊"),
     "objects in files": lambda folder, _: ObjectStore(f"file://{folder}"),
 }
 WITH_FOLDERS = ("local", "memory", "faultless")
-PREFIXES_ONLY = ("s3", "objects in memory", "objects in files")
+PREFIXES_ONLY = ("s3", "bucket in memory", "objects in memory", "objects in files")
 # Of one key, by the storage itself; what serves S3 here does not (see tests/s3.py).
-ATOMIC = (*WITH_FOLDERS, "objects in memory", "objects in files")
+ATOMIC = (*WITH_FOLDERS, "bucket in memory", "objects in memory", "objects in files")
 
 
 @pytest.fixture(params=sorted(STORES))
@@ -319,3 +328,58 @@ def test_where_a_file_stands_in_place_of_a_folder_there_is_no_folder(store: Stor
     store.put("f", b"x")
     with pytest.raises((ObjectMissing, StorageError)):
         store.list_from("f")
+
+
+# swaps: what the names of a warehouse in an object store rest on
+
+SWAPPED = ("s3", "bucket in memory", "objects in memory")
+
+
+@pytest.fixture
+def bucket(store: Store) -> PrefixStore:
+    assert not store.has_folders
+    return cast(PrefixStore, store)
+
+
+@of_kinds(*SWAPPED)
+def test_an_object_is_replaced_only_by_who_has_seen_its_content(bucket: PrefixStore) -> None:
+    bucket.put("names", b"first")
+    seen = bucket.read_if_changed("names", None)
+    assert seen is not None and seen.data == b"first"
+    tag = bucket.swap_if_unchanged("names", b"second", seen.tag)
+    assert tag is not None
+    assert bucket.swap_if_unchanged("names", b"of a late one", seen.tag) is None
+    assert bucket.read("names") == b"second"
+    assert bucket.swap_if_unchanged("names", b"third", tag) is not None
+
+
+@of_kinds(*SWAPPED)
+def test_an_unchanged_object_is_not_read_again(bucket: PrefixStore) -> None:
+    bucket.put("names", b"first")
+    seen = bucket.read_if_changed("names", None)
+    assert seen is not None
+    assert bucket.read_if_changed("names", seen.tag) is None
+    bucket.put("names", b"second")
+    again = bucket.read_if_changed("names", seen.tag)
+    assert again is not None and (again.data, again.tag != seen.tag) == (b"second", True)
+
+
+@of_kinds(*SWAPPED)
+def test_an_object_that_is_not_there_is_not_swapped(bucket: PrefixStore) -> None:
+    with pytest.raises(ObjectMissing):
+        bucket.read_if_changed("none", None)
+    bucket.put("names", b"first")
+    seen = bucket.read_if_changed("names", None)
+    assert seen is not None
+    bucket.delete("names")
+    assert bucket.swap_if_unchanged("names", b"second", seen.tag) is None
+
+
+@of_kinds("bucket in memory", "objects in memory")
+def test_of_many_swaps_at_once_one_is_made(bucket: PrefixStore) -> None:
+    bucket.put("names", b"first")
+    seen = bucket.read_if_changed("names", None)
+    assert seen is not None
+    with ThreadPoolExecutor(8) as pool:
+        tags = list(pool.map(lambda number: bucket.swap_if_unchanged("names", b"%d" % number, seen.tag), range(8)))
+    assert sum(tag is not None for tag in tags) == 1

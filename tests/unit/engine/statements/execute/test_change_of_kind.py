@@ -34,7 +34,7 @@ def test_a_rerun_after_a_crash_behind_the_commit_applies_nothing_twice_and_tidie
         raise KeyboardInterrupt
 
     with monkeypatch.context() as crashing:
-        crashing.setattr(Catalog, "drop_hidden_view", crash)
+        crashing.setattr(Catalog, "publish_table", crash)
         with pytest.raises(KeyboardInterrupt):
             house.sql(table, ("load", 1))
     assert house.rows("select * from main.orders") == [(2,)]

@@ -81,6 +81,12 @@ def test_conditions_on_the_listing_keep_every_row_that_fulfils_them(house: House
     assert house.rows(joined) == [("a", 1), ("b", 0)]
 
 
+@pytest.mark.connect
+def test_a_question_that_no_row_answers_has_its_columns_all_the_same(house: House) -> None:
+    tables = house.sql("select table_name from information_schema.tables")
+    assert (tables.collect(), tables.columns) == ([], ["table_name"])
+
+
 def test_a_view_that_cannot_be_read_has_no_columns(house: House, caplog: pytest.LogCaptureFixture) -> None:
     house.sql("create table t (id int)")
     house.sql("create view broken as select id from t")

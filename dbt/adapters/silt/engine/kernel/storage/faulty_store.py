@@ -10,16 +10,26 @@ import random
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import IO, Any, TypeVar
+from typing import IO, Any, TypeVar, cast
 
 from dbt.adapters.silt.engine.kernel.clock import Clock, FixedClock
 from dbt.adapters.silt.engine.kernel.errors import NoSpaceError, StorageError
-from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, PinnedFolder, PutResult, Store
+from dbt.adapters.silt.engine.kernel.storage.prefix_folder import PrefixFolder
+from dbt.adapters.silt.engine.kernel.storage.store import (
+    FileStatus,
+    ObjectMissing,
+    PinnedFolder,
+    PrefixStore,
+    PutResult,
+    Store,
+    Tag,
+    TaggedObject,
+)
 
 T = TypeVar("T")
 
 _LISTINGS = ("list_from", "list_folders")
-_WRITES = ("put_if_absent", "put")
+_WRITES = ("put_if_absent", "put", "swap_if_unchanged")
 _READS = ("read", "open_input")
 
 
@@ -155,6 +165,18 @@ class FaultyStore:
 
         self.around("put", path, run)
 
+    @property
+    def has_folders(self) -> bool:
+        return self.inner.has_folders
+
+    def read_if_changed(self, path: str, known: Tag | None) -> TaggedObject | None:
+        inner = cast(PrefixStore, self.inner)
+        return self.around("read_if_changed", path, lambda: inner.read_if_changed(path, known))
+
+    def swap_if_unchanged(self, path: str, data: bytes, tag: Tag) -> Tag | None:
+        inner = cast(PrefixStore, self.inner)
+        return self.around("swap_if_unchanged", path, lambda: inner.swap_if_unchanged(path, data, tag))
+
     def delete(self, path: str) -> None:
         self.around("delete", path, lambda: self.inner.delete(path))
         self._written.forget(self._key(path))
@@ -181,6 +203,9 @@ class FaultyStore:
         self.around("check_writable", "", self.inner.check_writable)
 
     def pin(self, folder: str) -> PinnedFolder:
+        """A folder that is only a prefix is this store's, so that faults hit each of its requests."""
+        if not self.has_folders:
+            return PrefixFolder(self, folder)
         inner = self.around("pin", folder, lambda: self.inner.pin(folder))
         return _FaultyFolder(inner, folder, self)
 

@@ -60,6 +60,10 @@ class LocalStore:
         return f"LocalStore({self._root!r})"
 
     @property
+    def has_folders(self) -> bool:
+        return True
+
+    @property
     def root(self) -> str:
         return self._root
 

@@ -54,6 +54,10 @@ class MemoryStore:
     def root(self) -> str:
         return f"memory:/{self._base}"
 
+    @property
+    def has_folders(self) -> bool:
+        return True
+
     def list_from(self, folder: str, start: str = "") -> list[FileStatus]:
         with self._tree.lock:
             base = self._at(folder)

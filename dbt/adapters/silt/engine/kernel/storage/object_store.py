@@ -6,7 +6,7 @@ is definite, and EXISTS means that some request, an earlier one of this writer o
 
 There are no folders, only the paths of objects. So a folder exists while an object is below it; making one does
 nothing, and a write needs none. A commit does not get into a log that was dropped, or dropped and re-created, because
-the log's folder is identified by a file (`ObjectFolder.known_by`): a commit that the writer has read.
+the log's folder is identified by a file (`PrefixFolder.known_by`): a commit that the writer has read.
 
 A killed writer leaves nothing behind, except parts of an upload that was never completed, which no listing shows; a
 rule of the bucket (S3: AbortIncompleteMultipartUpload) removes them.
@@ -19,16 +19,19 @@ import datetime
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import IO, Any, Final
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError, StorageError
+from dbt.adapters.silt.engine.kernel.storage.prefix_folder import PrefixFolder
+from dbt.adapters.silt.engine.kernel.storage.refusals import first_line, is_signed, no_answer, refusal
 from dbt.adapters.silt.engine.kernel.storage.store import (
     FileStatus,
     ObjectExists,
     ObjectMissing,
     PutResult,
     Store,
+    Tag,
+    TaggedObject,
     joined,
 )
 from dbt.adapters.silt.engine.kernel.storage.unique_folder import UniqueFolder
@@ -73,8 +76,9 @@ class ObjectStore:
     Args:
         url: `s3://bucket/prefix`, `gs://...`, `az://container/prefix` or `abfss://...`; for trials also `memory:///`.
         options: with obstore's names, for the service (`endpoint`, `region`, `access_key_id`, `secret_access_key`,
-            `skip_signature` ...) and for its client (`allow_http`, `timeout`, `proxy_url` ...), and `max_retries`,
-            how often a request other than a conditional write is sent again. Other options are taken
+            `skip_signature` ...) and for its client (`allow_http`, `timeout`, `proxy_url` ...), and `max_retries` and
+            `retry_timeout`, how often and for how many seconds a request other than a conditional write is sent again.
+            Other options are taken
             from the environment, as by the service's own tools.
 
     Raises:
@@ -101,6 +105,10 @@ class ObjectStore:
     @property
     def root(self) -> str:
         return joined(self._url, self._base)
+
+    @property
+    def has_folders(self) -> bool:
+        return False
 
     def list_from(self, folder: str, start: str = "") -> list[FileStatus]:
         key = self._key(folder)
@@ -207,6 +215,24 @@ class ObjectStore:
         with _mapped("writing", self._named(path)):
             obstore.put(self._client, self._key(path), data)
 
+    def read_if_changed(self, path: str, known: Tag | None) -> TaggedObject | None:
+        options: Any = None if known is None else {"if_none_match": known.etag}
+        with _mapped("reading", self._named(path)):
+            try:
+                found = obstore.get(self._client, self._key(path), options=options)
+            except exceptions.NotModifiedError:
+                return None
+            return TaggedObject(bytes(found.bytes()), Tag(found.meta["e_tag"], found.meta["version"]))
+
+    def swap_if_unchanged(self, path: str, data: bytes, tag: Tag) -> Tag | None:
+        expected: Any = {"e_tag": tag.etag} if tag.version is None else {"e_tag": tag.etag, "version": tag.version}
+        with _mapped("replacing", self._named(path), is_write=True):
+            try:
+                put = obstore.put(self._once, self._key(path), data, mode=expected)
+            except (exceptions.PreconditionError, exceptions.AlreadyExistsError, FileNotFoundError):
+                return None
+        return Tag(put["e_tag"], put["version"])
+
     def delete(self, path: str) -> None:
         with contextlib.suppress(ObjectMissing), _mapped("deleting", self._named(path)):
             obstore.delete(self._client, self._key(path))
@@ -234,10 +260,16 @@ class ObjectStore:
                 obstore.delete(self._client, key)
 
     def delete_folder(self, folder: str) -> None:
-        """Deletes every object below, until there is none: one that is written meanwhile is deleted too."""
-        while keys := sorted(self._keys(folder)):
+        """Deletes every object below, until there is none: one that is written meanwhile is deleted too.
+
+        Hadoop marks a folder by an empty object whose name ends with a slash, which this client lists without the
+        slash and so cannot delete. What is empty and still there after its deletion is taken for one: it holds nothing.
+        """
+        empty: set[str] = set()
+        while found := [each for each in self._listed(folder) if each["path"] not in empty or each["size"]]:
             with _mapped("deleting the folder", self._named(folder)):
-                obstore.delete(self._client, keys)
+                obstore.delete(self._client, sorted(each["path"] for each in found))
+            empty.update(each["path"] for each in found if not each["size"])
 
     def delete_empty_folder(self, folder: str) -> bool:
         """Does nothing: an empty folder does not exist."""
@@ -252,8 +284,8 @@ class ObjectStore:
     def check_writable(self) -> None:
         """Passes: what may be written shows when it is written."""
 
-    def pin(self, folder: str) -> ObjectFolder | UniqueFolder:
-        return UniqueFolder(self, folder) if self.is_never_reused else ObjectFolder(self, folder)
+    def pin(self, folder: str) -> PrefixFolder | UniqueFolder:
+        return UniqueFolder(self, folder) if self.is_never_reused else PrefixFolder(self, folder)
 
     def never_reused(self) -> ObjectStore:
         """The same objects, of which the caller knows that no other table will ever have this root."""
@@ -285,52 +317,17 @@ class ObjectStore:
         return joined(self.root, path)
 
     def _keys(self, folder: str) -> Iterator[str]:
+        return (each["path"] for each in self._listed(folder))
+
+    def _listed(self, folder: str) -> Iterator[Any]:
         with _mapped("listing", self._named(folder)):
             for chunk in obstore.list(self._client, self._key(folder) or None, chunk_size=1000):
-                yield from (each["path"] for each in chunk)
+                yield from chunk
 
     def _require_folder(self, folder: str) -> None:
         """The root always exists."""
         if folder and next(self._keys(folder), None) is None:
             raise ObjectMissing(self._named(folder))
-
-
-@dataclass(frozen=True)
-class ObjectFolder:
-    """A prefix, distinguished from the same prefix at another time by an object in it that must stay unchanged."""
-
-    store: ObjectStore
-    folder: str
-    witness: FileStatus | None = None
-
-    def known_by(self, file: FileStatus) -> ObjectFolder:
-        return self if file == self.witness else replace(self, witness=file)
-
-    def is_current(self) -> bool:
-        """Whether the file that identifies the folder is unchanged; True where there is no such file."""
-        if self.witness is None:
-            return True
-        found = self.store.status(self.witness.path)
-        return found is not None and found.has_content_of(self.witness)
-
-    def put_if_absent(self, name: str, data: bytes) -> PutResult:
-        """Checks the file that identifies the folder before and after the write.
-
-        A drop deletes until nothing is left, so an object that the drop did not see was written after that file was
-        deleted: then the second check fails, and the object is deleted again if it still holds this very content. What
-        a table that was made there since has put at the same path stays. No service deletes on a condition, so between
-        the look and the deletion a moment is left; a successor's commit of that version would have to fall into it.
-        """
-        if not self.is_current():
-            raise ObjectMissing(joined(self.store.root, self.folder))
-        path = joined(self.folder, name)
-        result = self.store.put_if_absent(path, data)
-        if result is PutResult.CREATED and not self.is_current():
-            with contextlib.suppress(ObjectMissing):
-                if self.store.read(path) == data:
-                    self.store.delete(path)
-            raise ObjectMissing(joined(self.store.root, self.folder))
-        return result
 
 
 class _Ranges(io.RawIOBase):
@@ -381,7 +378,7 @@ def _clients(url: str, options: dict[str, Any]) -> tuple[Any, Any]:
             f"{url} is in an object store, and the package obstore is not installed",
             remedy='Install it: pip install "dbt-silt[object-store]"',
         )
-    retries = options.pop("max_retries", None)
+    retries, wait = options.pop("max_retries", None), options.pop("retry_timeout", None)
     client = {name: options.pop(name) for name in sorted(_CLIENT_OPTIONS & options.keys())}
     client.update({name: str(client[name]).lower() == "true" for name in _FLAGS & client.keys()})
     try:
@@ -390,12 +387,14 @@ def _clients(url: str, options: dict[str, Any]) -> tuple[Any, Any]:
             # A folder that is empty would still be listed.
             only = obstores.from_url(url, **{"automatic_cleanup": True} if scheme == "local" else {})
             return only, only
-        retry: Any = {} if retries is None else {"retry_config": {"max_retries": int(retries)}}
+        limits: dict[str, Any] = {} if retries is None else {"max_retries": int(retries)}
+        limits |= {} if wait is None else {"retry_timeout": datetime.timedelta(seconds=int(wait))}
+        retry: Any = {"retry_config": limits} if limits else {}
         usual = obstores.from_url(url, config=options or None, client_options=client or None, **retry)
         once: Any = {"max_retries": 0}
         return usual, obstores.from_url(url, config=options or None, client_options=client or None, retry_config=once)
     except (exceptions.BaseError, ValueError, TypeError) as error:
-        raise InvalidSettingError(f"the object store {url} cannot be opened: {_first_line(error)}") from error
+        raise InvalidSettingError(f"the object store {url} cannot be opened: {first_line(error)}") from error
 
 
 @contextlib.contextmanager
@@ -407,13 +406,20 @@ def _mapped(doing: str, name: str, is_write: bool = False) -> Iterator[None]:
     """
     try:
         yield
-    except FileNotFoundError as error:
-        raise ObjectMissing(name) from error
-    except _refusals() as error:
+    except (FileNotFoundError, exceptions.BaseError, ValueError, OSError) as error:
+        raise _of_store(error, doing, name, is_write) from (None if is_signed(error) else error)
+
+
+def _of_store(error: Exception, doing: str, name: str, is_write: bool) -> Exception:
+    known = refusal(error, doing, name, is_write) or no_answer(error, doing, name)
+    if known is not None:
+        return known
+    if isinstance(error, FileNotFoundError):
+        return ObjectMissing(name)
+    if isinstance(error, _refusals()):
         kind = NotWrittenError if is_write else StorageError
-        raise kind(f"{doing} {name} was refused: {_first_line(error)}") from error
-    except (exceptions.BaseError, OSError) as error:
-        raise StorageError(f"{doing} {name} failed: {_first_line(error)}") from error
+        return kind(f"{doing} {name} was refused: {first_line(error)}")
+    return StorageError(f"{doing} {name} failed: {first_line(error)}")
 
 
 def _refusals() -> tuple[type[Exception], ...]:
@@ -433,7 +439,3 @@ def _status(path: str, found: Mapping[str, Any]) -> FileStatus:
     etag: str | None = found["e_tag"]
     tag = None if etag is None else etag.removeprefix("W/").strip('"')
     return FileStatus(path, found["size"], int(modified.timestamp()) * 1000, tag)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]

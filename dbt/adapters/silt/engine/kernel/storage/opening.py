@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 
 from dbt.adapters.silt.engine.kernel.storage import obstore_options
+from dbt.adapters.silt.engine.kernel.storage.credential_sources import Access, access
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings
@@ -29,16 +30,16 @@ def open_store(
     if not is_url(location):
         return LocalStore(location, allowed)
     url = parse_url(location)
-    bucket = _bucket(url.root, settings or StorageSettings())
+    bucket = _bucket(url.root, access(url, settings or StorageSettings()))
     store = bucket.child(url.prefix)
     store.allowed = allowed
     return store
 
 
 @functools.lru_cache(maxsize=64)
-def _bucket(root: str, settings: StorageSettings) -> ObjectStore:
+def _bucket(root: str, used: Access) -> ObjectStore:
     """The whole bucket, by one client for all tables in it: it keeps connections."""
-    return ObjectStore(root, obstore_options.options(parse_url(root), settings))
+    return ObjectStore(root, obstore_options.options(parse_url(root), used.settings))
 
 
 os.register_at_fork(after_in_child=_bucket.cache_clear)  # the client's threads are not in the child

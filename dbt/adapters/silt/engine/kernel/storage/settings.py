@@ -25,7 +25,7 @@ _ELSEWHERE: Final = {
     "skip_signature": "anonymous",
     "virtual_hosted_style_request": "path_style",
     "google_service_account": "service_account",
-    "google_service_account_key": "service_account_key",
+    "application_credentials": "service_account",
 }
 """The names that other tools have for the same, or for what an address with its scheme says."""
 
@@ -50,7 +50,6 @@ class StorageSettings:
         client_id: on Azure, of a service principal or a managed identity.
         client_secret: on Azure, of a service principal.
         service_account: on Google, the path of a service account's JSON file.
-        service_account_key: on Google, the content of that file.
         timeout: for how many seconds a request may stay without an answer.
     """
 
@@ -68,7 +67,6 @@ class StorageSettings:
     client_id: str | None = None
     client_secret: str | None = field(default=None, metadata=_SECRET)
     service_account: str | None = None
-    service_account_key: str | None = field(default=None, metadata=_SECRET)
     timeout: int = 10
 
     def __repr__(self) -> str:
@@ -130,7 +128,7 @@ _PAIRS: Final = (
 _WAYS_TO_SIGN: Final = {
     Service.S3: ("access_key_id", "profile"),
     Service.AZURE: ("account_key", "sas_token", "client_secret"),
-    Service.GOOGLE: ("service_account", "service_account_key"),
+    Service.GOOGLE: ("service_account",),
 }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO, Final, Protocol
 
 from dbt.adapters.silt.engine.kernel.errors import StorageError
@@ -57,6 +57,25 @@ class FileStatus:
         if self.etag is not None and other.etag is not None:
             return self.etag == other.etag
         return (self.size, self.modified_ms) == (other.size, other.modified_ms)
+
+
+@dataclass(frozen=True)
+class Tag:
+    """Identifies one content of an object: what the service gave for it, its entity tag and its version.
+
+    A service has one of them at least.
+    """
+
+    etag: str | None
+    version: str | None = None
+
+
+@dataclass(frozen=True)
+class TaggedObject:
+    """The content of an object, and its tag."""
+
+    data: bytes = field(repr=False)
+    tag: Tag
 
 
 class PinnedFolder(Protocol):
@@ -108,6 +127,11 @@ class Store(Protocol):
     @property
     def root(self) -> str:
         """The absolute local path, or the URI, under which Spark reads the same files."""
+        ...
+
+    @property
+    def has_folders(self) -> bool:
+        """Whether folders exist by themselves, and are renamed in one step; False where they are only prefixes."""
         ...
 
     def list_from(self, folder: str, start: str = "") -> list[FileStatus]:
@@ -224,6 +248,27 @@ class Store(Protocol):
 
     def local_path(self, path: str) -> str | None:
         """The path or URI by which Spark and pyarrow open the file; None where only this store can."""
+        ...
+
+
+class PrefixStore(Store, Protocol):
+    """A store whose folders are only prefixes, such as an object store: its objects can be swapped."""
+
+    def read_if_changed(self, path: str, known: Tag | None) -> TaggedObject | None:
+        """The object's content and tag; None where it still has the tag that is known.
+
+        Raises:
+            ObjectMissing: there is no such object.
+        """
+        ...
+
+    def swap_if_unchanged(self, path: str, data: bytes, tag: Tag) -> Tag | None:
+        """Replaces the object's content if it still has that tag; its new tag, or None where it has another or is gone.
+
+        Raises:
+            NotWrittenError: the write failed and certainly did not take place.
+            StorageError: the write may or may not have taken place.
+        """
         ...
 
 

@@ -28,6 +28,9 @@ ENGINE_INFO: Final = f"dbt-silt/{package_version}"
 DROP_OPERATION: Final = "DROP TABLE"
 """The operation of the version that ends a log."""
 
+DROPPED_PROPERTY: Final = "silt.dropped"
+"""The table property that the last version of a log sets, to the time of the drop."""
+
 RESTORE_OPERATION: Final = "RESTORE"
 """The operation of a version that puts a table back to an earlier one."""
 

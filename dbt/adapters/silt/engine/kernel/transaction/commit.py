@@ -43,7 +43,7 @@ from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path,
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.attempt import Committed, Conflict, Entry, Unknown, attempt
-from dbt.adapters.silt.engine.kernel.transaction.changes import ENGINE_INFO, Changes, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.changes import DROPPED_PROPERTY, ENGINE_INFO, Changes, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.competing_commits import PendingCommit, WinningCommit
 from dbt.adapters.silt.engine.kernel.transaction.conflicts import check_conflicts, effective_isolation_level
 from dbt.adapters.silt.engine.kernel.transaction.in_commit_timestamps import (
@@ -136,6 +136,7 @@ def commit(
     _check_not_recorded(changes, base)
     if base is not None:
         base.check_undoubted()
+        _check_not_dropped(base)
     folder = _log_folder(log, base)
     _make_durable(log, changes, folder)
     pending = _stamped(log, changes)
@@ -144,6 +145,12 @@ def commit(
         return _create(log, folder, pending, info)
     level = _isolation_level(base, pending, settings)
     return _commit_after_winners(log, folder, PendingCommit(base, pending, reads, level), info, settings.max_attempts)
+
+
+def _check_not_dropped(base: Snapshot) -> None:
+    """Raises where the base is the last version of a dropped table: its name was looked up just before the drop."""
+    if DROPPED_PROPERTY in base.metadata.configuration:
+        raise ConcurrentDropError("the table was dropped", table=base.table, version=base.version)
 
 
 def _check_not_recorded(changes: Changes, base: Snapshot | None) -> None:

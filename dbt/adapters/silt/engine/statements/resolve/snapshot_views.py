@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.catalog.documents import Function
 from dbt.adapters.silt.engine.commands.reading import change_feed, scan
-from dbt.adapters.silt.engine.commands.spark import file_source, python_function
+from dbt.adapters.silt.engine.commands.spark import arrow_rows, file_source, python_function
 from dbt.adapters.silt.engine.commands.spark.causes import first_line
 from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
 from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
@@ -102,7 +102,7 @@ class SnapshotViews:
         """The quoted name of a session view over rows that the engine itself has."""
         with self._lock:
             label = self._new("rows")
-            self.spark.createDataFrame(rows).createOrReplaceTempView(quote(label))
+            arrow_rows.frame(self.spark, rows).createOrReplaceTempView(quote(label))
             self._keep(label)
             return quote(label)
 

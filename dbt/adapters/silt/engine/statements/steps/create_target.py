@@ -41,10 +41,18 @@ class CreateTarget:
         log.store.make_folder(LOG_FOLDER)
         return log
 
-    def finish(self, context: Context) -> None:
-        """Drops the view that the table replaces, also one that a statement which was cut off has left."""
-        if self.name is not None:
-            context.catalog.drop_hidden_view(self.name)
+    def finish(self, context: Context, log: DeltaLog) -> None:
+        """Gives the table its name, and drops the view that it replaces, also one that a cut-off statement has left.
+
+        Raises:
+            ConcurrentCreateError: another writer has made one of that name meanwhile; this one is gone.
+        """
+        if self.name is None:
+            return
+        try:
+            context.catalog.publish_table(self.name, log, self.is_view)
+        except RelationExistsError as error:
+            raise _made_meanwhile(self.name) from error
 
     def _made(self, context: Context, name: RelationName) -> DeltaLog:
         try:
@@ -52,7 +60,11 @@ class CreateTarget:
         except RelationExistsError as error:
             if context.catalog.find(name) is None:
                 raise
-            raise ConcurrentCreateError("another writer has made it meanwhile", table=str(name)) from error
+            raise _made_meanwhile(name) from error
+
+
+def _made_meanwhile(name: RelationName) -> ConcurrentCreateError:
+    return ConcurrentCreateError("another writer has made it meanwhile", table=str(name))
 
 
 def create_target_of(context: Context, name: Name, mode: CreateMode) -> CreateTarget | None:

@@ -154,14 +154,14 @@ def make_table(
     refuse_unsupported(statement, target.label)
     verb.refuse(target.label)
     done = None if target.log is None else _already_applied(context, target.log, verb.operation)
-    if done is not None:
-        target.finish(context)
+    if target.log is not None and done is not None:
+        target.finish(context, target.log)
         return Result(outcome=done)
     make = body(target)
     log = target.prepare(context)
     check_writable(log)
     outcome = make(log)
-    target.finish(context)
+    target.finish(context, log)
     return report(context, log, Result(outcome=outcome))
 
 

@@ -14,15 +14,12 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
+from dbt.adapters.silt.engine.catalog import name_errors
 from dbt.adapters.silt.engine.catalog.documents import serialize_schema
-from dbt.adapters.silt.engine.catalog.locks import exclusive
+from dbt.adapters.silt.engine.catalog.folders.locks import exclusive
 from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
 from dbt.adapters.silt.engine.kernel.clock import Clock
-from dbt.adapters.silt.engine.kernel.errors import (
-    RelationExistsError,
-    SchemaNotFoundError,
-    StorageError,
-)
+from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectExists, ObjectMissing, PutResult, Store
 
 _logger = logging.getLogger(__name__)
@@ -84,14 +81,10 @@ def locked_schema(store: Store, schema: str, clock: Clock) -> Iterator[None]:
         try:
             held.enter_context(exclusive(store, schema, clock))
         except ObjectMissing as error:
-            raise no_schema(schema) from error
+            raise name_errors.no_schema(schema) from error
         if not is_schema(store, schema):
-            raise no_schema(schema)
+            raise name_errors.no_schema(schema)
         yield
-
-
-def no_schema(schema: str) -> SchemaNotFoundError:
-    return SchemaNotFoundError("there is no such schema", table=schema)
 
 
 def is_occupied(store: Store, schema: str) -> bool:
@@ -133,7 +126,7 @@ def document_names(database: str, store: Store, schema: str, suffix: str) -> lis
     try:
         files = store.list_from(schema)
     except ObjectMissing as error:
-        raise no_schema(f"{database}.{schema}") from error
+        raise name_errors.no_schema(f"{database}.{schema}") from error
     stems = (file.name.removesuffix(suffix) for file in files if file.name.endswith(suffix))
     return [RelationName(database, schema, stem) for stem in stems if is_identifier(stem)]
 
@@ -150,6 +143,6 @@ def put_document(store: Store, name: RelationName, suffix: str, data: bytes, rep
         if replace:
             store.put(path, data)
         elif store.put_if_absent(path, data) is PutResult.EXISTS:
-            raise RelationExistsError("it exists already", table=str(name))
+            raise name_errors.exists(name)
     except ObjectMissing as error:
-        raise no_schema(f"{name.database}.{name.schema}") from error
+        raise name_errors.no_schema(f"{name.database}.{name.schema}") from error

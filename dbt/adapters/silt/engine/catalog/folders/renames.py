@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbt.adapters.silt.engine.catalog import layout
+from dbt.adapters.silt.engine.catalog import name_errors
 from dbt.adapters.silt.engine.catalog.documents import VIEW_SUFFIX, View, parse_view, serialize_view
-from dbt.adapters.silt.engine.catalog.name_conflicts import check_no_table, check_no_view, has_view
+from dbt.adapters.silt.engine.catalog.folders import layout
+from dbt.adapters.silt.engine.catalog.folders.folder_tables import FolderTables
+from dbt.adapters.silt.engine.catalog.folders.name_conflicts import check_no_table, check_no_view, has_view
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.catalog.tables import Tables
-from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, RelationNotFoundError
+from dbt.adapters.silt.engine.kernel.errors import RelationExistsError
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectExists, ObjectMissing, Store
 
 
-def rename(tables: Tables, store: Store, name: RelationName, new_name: RelationName) -> None:
+def rename(tables: FolderTables, store: Store, name: RelationName, new_name: RelationName) -> None:
     """Renames the table or view of that name; the caller holds the locks of both schemas.
 
     Raises:
@@ -26,11 +27,11 @@ def rename(tables: Tables, store: Store, name: RelationName, new_name: RelationN
     try:
         document = store.read(layout.document_path(name, VIEW_SUFFIX))
     except ObjectMissing as error:
-        raise RelationNotFoundError("there is no such table or view", table=str(name)) from error
+        raise name_errors.nothing(name, "table or view") from error
     _rename_view(tables, store, parse_view(document, name), new_name)
 
 
-def _rename_table(tables: Tables, store: Store, name: RelationName, new_name: RelationName) -> None:
+def _rename_table(tables: FolderTables, store: Store, name: RelationName, new_name: RelationName) -> None:
     """Moves the table's folder, in one step."""
     check_no_table(tables, store, new_name)
     check_no_view(store, new_name)
@@ -44,10 +45,10 @@ def _rename_table(tables: Tables, store: Store, name: RelationName, new_name: Re
             table=str(new_name),
             remedy=f"Remove {store.root}/{layout.table_folder(new_name)} if nothing of value is in it",
         ) from error
-    tables.forget(store.child(layout.table_folder(name)))
+    tables.forget(store, name)
 
 
-def _rename_view(tables: Tables, store: Store, view: View, new_name: RelationName) -> None:
+def _rename_view(tables: FolderTables, store: Store, view: View, new_name: RelationName) -> None:
     """Writes the document under the new name, then deletes the old one; repeating a rename that was cut off finishes
     it.
     """

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from dbt.adapters.silt.engine.catalog import layout
+from dbt.adapters.silt.engine.catalog import name_errors
 from dbt.adapters.silt.engine.catalog.documents import VIEW_SUFFIX
+from dbt.adapters.silt.engine.catalog.folders import layout
+from dbt.adapters.silt.engine.catalog.folders.folder_tables import FolderTables
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.catalog.tables import Tables
-from dbt.adapters.silt.engine.kernel.errors import (
-    NotATableError,
-    RelationExistsError,
-    RelationNotFoundError,
-    SiltError,
-)
+from dbt.adapters.silt.engine.kernel.errors import NotATableError, SiltError
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 
 
@@ -20,14 +16,14 @@ def has_view(store: Store, name: RelationName) -> bool:
     return store.status(layout.document_path(name, VIEW_SUFFIX)) is not None
 
 
-def check_no_table(tables: Tables, store: Store, name: RelationName) -> None:
+def check_no_table(tables: FolderTables, store: Store, name: RelationName) -> None:
     """Passes where no table has the name.
 
     Raises:
         RelationExistsError: one has.
     """
     if tables.has(store, name):
-        raise RelationExistsError("there is such a table already", table=str(name))
+        raise name_errors.table_exists(name)
 
 
 def check_no_view(store: Store, name: RelationName) -> None:
@@ -37,18 +33,18 @@ def check_no_view(store: Store, name: RelationName) -> None:
         RelationExistsError: one has.
     """
     if has_view(store, name):
-        raise RelationExistsError("a view has that name", table=str(name), remedy="Drop the view first")
+        raise name_errors.view_in_the_way(name)
 
 
 def no_table(store: Store, name: RelationName) -> SiltError:
     """Returns the error for a table that does not exist."""
     if has_view(store, name):
-        return RelationNotFoundError("it is a view, not a table", table=str(name), remedy="Name a table")
+        return name_errors.is_no_table(name)
     folder = layout.table_folder(name)
     try:
         store.list_folders(folder)
     except ObjectMissing:
-        return RelationNotFoundError("there is no such table", table=str(name))
+        return name_errors.nothing(name, "table")
     return NotATableError(
         f"the folder {store.root}/{folder} holds no log of a table",
         table=str(name),

@@ -1,0 +1,236 @@
+"""FolderDatabase: the names of a database in folders, which are renamed in one step, as `layout` shows.
+
+Folders whose names cannot be names of relations (hidden ones, upper case) are skipped.
+
+Where a table and a view's document have the same name, the name is the table's. So each replaces the other in one step:
+a table by its first commit, after which the document is deleted; a view by the end of the table's log, before which its
+document is written.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from dbt.adapters.silt.engine.catalog import name_errors
+from dbt.adapters.silt.engine.catalog.documents import (
+    FUNCTION_SUFFIX,
+    VIEW_SUFFIX,
+    Function,
+    View,
+    parse_function,
+    parse_view,
+    serialize_function,
+    serialize_view,
+)
+from dbt.adapters.silt.engine.catalog.folders import layout, renames
+from dbt.adapters.silt.engine.catalog.folders.folder_tables import FolderTables
+from dbt.adapters.silt.engine.catalog.folders.locks import exclusive
+from dbt.adapters.silt.engine.catalog.folders.name_conflicts import check_no_table, check_no_view, has_view, no_table
+from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
+from dbt.adapters.silt.engine.catalog.relations import RelationEntry, RelationKind
+from dbt.adapters.silt.engine.kernel.clock import Clock
+from dbt.adapters.silt.engine.kernel.errors import RelationExistsError
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectExists, ObjectMissing, PutResult, Store
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
+
+
+class FolderDatabase:
+    """A database whose root is a folder.
+
+    Args:
+        name: of the database.
+        store: has folders.
+        clock: gives the time and new ids.
+        tables: keeps the open handles.
+    """
+
+    def __init__(self, name: str, store: Store, clock: Clock, tables: FolderTables) -> None:
+        self._name = name
+        self._store = store
+        self._clock = clock
+        self._tables = tables
+
+    @property
+    def store(self) -> Store:
+        return self._store
+
+    def schemas(self) -> list[str]:
+        try:
+            folders = self._store.list_folders("")
+        except ObjectMissing:
+            return []
+        return [folder for folder in folders if is_identifier(folder) and layout.is_schema(self._store, folder)]
+
+    def has_schema(self, schema: str) -> bool:
+        return layout.is_schema(self._store, schema)
+
+    def create_schema(self, schema: str, if_not_exists: bool) -> None:
+        """Makes a schema, and the warehouse's root where it does not exist."""
+        if layout.make_schema(self._store, schema, self._clock) is PutResult.EXISTS and not if_not_exists:
+            raise name_errors.schema_exists(f"{self._name}.{schema}")
+
+    def drop_schema(self, schema: str, cascade: bool, if_exists: bool) -> None:
+        """A drop that is cut off leaves the schema, with the tables that were not dropped yet."""
+        if if_exists and not self.has_schema(schema):
+            return
+        self._require(schema)
+        with exclusive(self._store, "", self._clock), layout.locked_schema(self._store, schema, self._clock):
+            if not cascade and layout.is_occupied(self._store, schema):
+                raise name_errors.schema_not_empty(f"{self._name}.{schema}")
+            for name in self._tables.names(self._store, self._name, schema):
+                self._tables.drop(self._store, name)
+            layout.move_to_trash(self._store, schema, self._clock)
+        layout.empty_trash(self._store, "")
+
+    def relations(self, schema: str) -> list[RelationEntry]:
+        self._require(schema)
+        # Before and after the tables: a relation that changes its kind meanwhile is in one of the three listings.
+        views = set(layout.document_names(self._name, self._store, schema, VIEW_SUFFIX))
+        tables = self._tables.names(self._store, self._name, schema)
+        views.update(layout.document_names(self._name, self._store, schema, VIEW_SUFFIX))
+        entries = [RelationEntry(name, RelationKind.TABLE) for name in tables]
+        entries += [RelationEntry(name, RelationKind.VIEW) for name in views.difference(tables)]
+        return sorted(entries, key=lambda entry: entry.name)
+
+    def find(self, name: RelationName) -> RelationEntry | None:
+        if not self.has_schema(name.schema):
+            return None
+        if self._tables.has(self._store, name):
+            return RelationEntry(name, RelationKind.TABLE)
+        if has_view(self._store, name):
+            return RelationEntry(name, RelationKind.VIEW)
+        # A table may have replaced the view between the two looks.
+        return RelationEntry(name, RelationKind.TABLE) if self._tables.has(self._store, name) else None
+
+    def rename(self, name: RelationName, new_name: RelationName) -> None:
+        """A table moves in one step. A view has both names for an instant; where the rename is cut off then, repeating
+        it finishes it.
+        """
+        self._require(name.schema)
+        with ExitStack() as held:
+            for schema in sorted({name.schema, new_name.schema}):
+                held.enter_context(layout.locked_schema(self._store, schema, self._clock))
+            renames.rename(self._tables, self._store, name, new_name)
+
+    def table(self, name: RelationName) -> DeltaLog:
+        """Raises NotATableError, too: there is a folder of that name without a log."""
+        self._require(name.schema)
+        if self._tables.has(self._store, name):
+            return self._tables.log_of(self._store, name)
+        raise no_table(self._store, name)
+
+    def table_of_file(self, path: str) -> RelationName | None:
+        before, root, below = path.partition(f"{self._store.root.rstrip('/')}/")
+        steps = below.split("/")
+        if root and not before.strip("/") and len(steps) > 2 and all(map(is_identifier, steps[:2])):
+            return RelationName(self._name, steps[0], steps[1])
+        return None
+
+    def new_table(self, name: RelationName, replace_view: bool) -> DeltaLog:
+        """Makes the folders of a table. Two writers that create the same one may both get here: one gets version 0."""
+        self._require(name.schema)
+        with layout.locked_schema(self._store, name.schema, self._clock):
+            check_no_table(self._tables, self._store, name)
+            if not replace_view:
+                check_no_view(self._store, name)
+            self._tables.clear(self._store, name)
+            try:
+                self._store.make_folder(f"{layout.table_folder(name)}/{LOG_FOLDER}")
+            except ObjectExists as error:
+                raise RelationExistsError("a file is where its folder would be", table=str(name)) from error
+        return self._tables.log_of(self._store, name)
+
+    def publish_table(self, name: RelationName, log: DeltaLog, replace_view: bool) -> None:  # noqa: ARG002
+        """Deletes the document of a view that the table has replaced: the table is there since its version 0."""
+        self._require(name.schema)
+        if not has_view(self._store, name):
+            return
+        with layout.locked_schema(self._store, name.schema, self._clock):
+            if self._tables.has(self._store, name):
+                self._store.delete(layout.document_path(name, VIEW_SUFFIX))
+
+    def drop_table(self, name: RelationName, if_exists: bool, version: int | None) -> None:
+        """First the log ends, then the folder is moved out of sight, then it is deleted."""
+        if if_exists and not self.has_schema(name.schema):
+            return
+        self._require(name.schema)
+        with layout.locked_schema(self._store, name.schema, self._clock):
+            was_table = self._tables.has(self._store, name)
+            if was_table:
+                self._tables.drop(self._store, name, version)
+            self._tables.clear(self._store, name)
+            if not was_table and (not if_exists or has_view(self._store, name)):
+                raise no_table(self._store, name)
+        layout.empty_trash(self._store, name.schema)
+
+    def view(self, name: RelationName) -> View:
+        return parse_view(self._document(name, VIEW_SUFFIX, "view"), name)
+
+    def put_view(self, view: View, replace: bool, replace_table: bool) -> None:
+        """The files of a table that it replaces stay until the view is replaced or dropped."""
+        name = view.name
+        self._require(name.schema)
+        with layout.locked_schema(self._store, name.schema, self._clock):
+            is_table = self._tables.has(self._store, name)
+            if is_table and not (replace and replace_table):
+                raise name_errors.table_in_the_way(name)
+            cleared = not is_table and self._tables.clear(self._store, name)
+            layout.put_document(self._store, name, VIEW_SUFFIX, serialize_view(view), replace)
+            if is_table:
+                self._tables.end(self._store, name)
+        if cleared:
+            layout.empty_trash(self._store, name.schema)
+
+    def drop_view(self, name: RelationName, if_exists: bool) -> None:
+        entry = self.find(name)
+        if entry is None and if_exists:
+            return
+        if entry is None:
+            raise name_errors.nothing(name, "view")
+        self._require(name.schema)
+        with layout.locked_schema(self._store, name.schema, self._clock):
+            if self._tables.has(self._store, name):
+                raise name_errors.is_no_view(name)
+            self._store.delete(layout.document_path(name, VIEW_SUFFIX))
+            cleared = self._tables.clear(self._store, name)
+        if cleared:
+            layout.empty_trash(self._store, name.schema)
+
+    def functions(self, schema: str) -> list[RelationName]:
+        self._require(schema)
+        return sorted(layout.document_names(self._name, self._store, schema, FUNCTION_SUFFIX))
+
+    def has_function(self, name: RelationName) -> bool:
+        if not self.has_schema(name.schema):
+            return False
+        return self._store.status(layout.document_path(name, FUNCTION_SUFFIX)) is not None
+
+    def function(self, name: RelationName) -> Function:
+        return parse_function(self._document(name, FUNCTION_SUFFIX, "function"), name)
+
+    def put_function(self, function: Function, replace: bool) -> None:
+        name = function.name
+        self._require(name.schema)
+        with layout.locked_schema(self._store, name.schema, self._clock):
+            layout.put_document(self._store, name, FUNCTION_SUFFIX, serialize_function(function), replace)
+
+    def drop_function(self, name: RelationName, if_exists: bool) -> None:
+        if if_exists and not self.has_schema(name.schema):
+            return
+        self._require(name.schema)
+        if not self.has_function(name) and not if_exists:
+            raise name_errors.nothing(name, "function")
+        self._store.delete(layout.document_path(name, FUNCTION_SUFFIX))
+
+    def _require(self, schema: str) -> None:
+        """Raise SchemaNotFoundError if there is no such schema."""
+        if not layout.is_schema(self._store, schema):
+            raise name_errors.no_schema(f"{self._name}.{schema}")
+
+    def _document(self, name: RelationName, suffix: str, kind: str) -> bytes:
+        self._require(name.schema)
+        try:
+            return self._store.read(layout.document_path(name, suffix))
+        except ObjectMissing as error:
+            raise name_errors.nothing(name, kind) from error

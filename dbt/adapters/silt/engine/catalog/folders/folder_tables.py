@@ -1,0 +1,84 @@
+"""Lists the tables in folders, ends the logs of dropped ones, and moves their folders away."""
+
+from __future__ import annotations
+
+from dbt.adapters.silt.engine.catalog import name_errors
+from dbt.adapters.silt.engine.catalog.documents import VIEW_SUFFIX
+from dbt.adapters.silt.engine.catalog.folders import layout
+from dbt.adapters.silt.engine.catalog.log_end import End, end_log, is_dropped, is_table
+from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
+from dbt.adapters.silt.engine.catalog.open_tables import OpenTables
+from dbt.adapters.silt.engine.kernel.clock import Clock
+from dbt.adapters.silt.engine.kernel.errors import NoSpaceError
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
+
+
+class FolderTables:
+    """The tables of databases in folders. All methods may be called from several threads.
+
+    Args:
+        handles: the open handles.
+        clock: gives the time and new ids.
+    """
+
+    def __init__(self, handles: OpenTables, clock: Clock) -> None:
+        self._handles = handles
+        self._clock = clock
+
+    def log_of(self, store: Store, name: RelationName) -> DeltaLog:
+        """Returns the handle of a table of the database whose store is given; whether it exists is not checked."""
+        return self._handles.log(store.child(layout.table_folder(name)), str(name))
+
+    def forget(self, store: Store, name: RelationName) -> None:
+        """Drops the handle of a table whose folder is no longer there."""
+        self._handles.forget(store.child(layout.table_folder(name)))
+
+    def has(self, store: Store, name: RelationName) -> bool:
+        """Whether there is a table of that name."""
+        return is_table(self.log_of(store, name))
+
+    def names(self, store: Store, database: str, schema: str) -> list[RelationName]:
+        """The names of a schema's tables.
+
+        Raises:
+            SchemaNotFoundError: the schema was dropped meanwhile.
+        """
+        try:
+            folders = store.list_folders(schema)
+        except ObjectMissing as error:
+            raise name_errors.no_schema(f"{database}.{schema}") from error
+        found = (RelationName(database, schema, folder) for folder in folders if is_identifier(folder))
+        return [name for name in found if self.has(store, name)]
+
+    def end(self, store: Store, name: RelationName) -> None:
+        """Ends a table; see `end_log`."""
+        end_log(self.log_of(store, name), self._clock)
+
+    def drop(self, store: Store, name: RelationName, version: int | None = None) -> None:
+        """Ends a table; deletes the view that it hides first, so that none appears. `version` as in `end_log`.
+
+        Where there is no space to end it, its folder is moved away at once: a writer that comes then finds another
+        folder than the one it has pinned, and loses as well.
+
+        Raises:
+            ConcurrentModificationError: see `end_log`.
+            NoSpaceError: there is no space, and only `version` is to be dropped: that takes a commit.
+        """
+        store.delete(layout.document_path(name, VIEW_SUFFIX))
+        try:
+            end_log(self.log_of(store, name), self._clock, End(version))
+        except NoSpaceError:
+            if version is not None:
+                raise
+            layout.move_to_trash(store, layout.table_folder(name), self._clock)
+            self.forget(store, name)
+
+    def clear(self, store: Store, name: RelationName) -> bool:
+        """Moves away the folder of a table whose log has ended; returns whether there was one."""
+        log = self.log_of(store, name)
+        ended = log.exists() and is_dropped(log)
+        if ended:
+            layout.move_to_trash(store, layout.table_folder(name), self._clock)
+        self._handles.forget(log.store)
+        return ended

@@ -1,0 +1,145 @@
+"""Ends the log of a table that is dropped or replaced by a view, so that every concurrent writer loses."""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dbt.adapters.silt.engine.kernel.clock import Clock
+from dbt.adapters.silt.engine.kernel.errors import (
+    ConcurrentModificationError,
+    TableDamagedError,
+    UnsupportedFeatureError,
+)
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResult, Store
+from dbt.adapters.silt.engine.kernel.table.actions import Action, CommitInfo, Metadata, serialize
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_name, commit_path, parse_log_name
+from dbt.adapters.silt.engine.kernel.transaction.changes import DROP_OPERATION, DROPPED_PROPERTY
+
+REPLACED_BY_PROPERTY = "silt.replacedBy"
+_END_ID_PROPERTY = "silt.dropId"
+
+_DROP_MARKER = "_drop.json"
+
+
+class EndResult(enum.Enum):
+    """Who has ended a log."""
+
+    ENDED = "ended"
+    ENDED_BEFORE = "ended before"
+
+
+def _anytime() -> None:
+    """Passes: nothing prevents the end."""
+
+
+@dataclass(frozen=True)
+class End:
+    """How a log is to end.
+
+    Attributes:
+        version: ends it only if this is its newest version; None ends any version.
+        replaced_by: the definition of the view that takes the table's place.
+        check: raises what prevents the end; called right before each try.
+    """
+
+    version: int | None = None
+    replaced_by: str | None = None
+    check: Callable[[], None] = _anytime
+
+
+def is_table(log: DeltaLog) -> bool:
+    """Whether there is a table that was not dropped, damaged or not."""
+    has_log = log.store.status(commit_path(0)) is not None or log.exists()
+    return has_log and not is_dropped(log)
+
+
+def end_log(log: DeltaLog, clock: Clock, end: End | None = None) -> EndResult:
+    """Commits the last version of a table: it changes the metadata, so every concurrent writer conflicts with it.
+
+    A drop conflicts with nothing, so it takes the next free version and does not look at other commits. It needs no
+    snapshot: a log that is damaged, or of an unknown protocol, is ended as well. A marker is written before the commit,
+    so that a drop that is cut off right after it is recognised (`is_dropped`).
+
+    Raises:
+        ConcurrentModificationError: the newest version is not the one that is to be the last; the table is unchanged.
+        ObjectMissing, NotATableError: the log was deleted meanwhile.
+    """
+    end, end_id = end or End(), clock.new_id()
+    log.store.put(_DROP_MARKER, json.dumps({"readable": readable(log) is not None}).encode())
+    while True:
+        newest = newest_version(log.store)
+        snapshot = readable(log)
+        if snapshot is not None and is_last(snapshot):
+            is_own = snapshot.metadata.configuration.get(_END_ID_PROPERTY) == end_id  # its answer was lost
+            return EndResult.ENDED if is_own else EndResult.ENDED_BEFORE
+        if end.version not in (None, newest):
+            raise ConcurrentModificationError(
+                f"another writer has committed after version {end.version}: it is not dropped",
+                table=log.name,
+                version=newest,
+            )
+        end.check()
+        last = {
+            _END_ID_PROPERTY: end_id,
+            **({} if end.replaced_by is None else {REPLACED_BY_PROPERTY: end.replaced_by}),
+        }
+        actions = _last_actions(None if snapshot is None else snapshot.metadata, clock, last)
+        if put_version(log, snapshot, newest + 1, actions) is PutResult.CREATED:
+            return EndResult.ENDED
+
+
+def is_dropped(log: DeltaLog) -> bool:
+    """Whether a drop has ended the log, and was cut off before it moved the folder away."""
+    try:
+        marker = json.loads(log.store.read(_DROP_MARKER))
+    except ObjectMissing:
+        return False
+    snapshot = readable(log)
+    return not marker["readable"] if snapshot is None else is_last(snapshot)
+
+
+def is_last(snapshot: Snapshot) -> bool:
+    """Whether the snapshot is of the version that has ended its log."""
+    return DROPPED_PROPERTY in snapshot.metadata.configuration
+
+
+def readable(log: DeltaLog) -> Snapshot | None:
+    """The newest snapshot; None where the log is damaged, or of an unknown protocol."""
+    try:
+        return log.snapshot()
+    except (TableDamagedError, UnsupportedFeatureError):
+        return None
+
+
+def put_version(log: DeltaLog, snapshot: Snapshot | None, version: int, actions: Sequence[Action]) -> PutResult:
+    """Writes a version into the very log that the snapshot is of; where the storage has folders, a lock sees to that.
+
+    Raises:
+        ObjectMissing: that log is gone, and another may be in its place.
+    """
+    if snapshot is None or snapshot.log_folder is None or log.store.has_folders:
+        return log.store.put_if_absent(commit_path(version), serialize(actions))
+    return snapshot.log_folder.put_if_absent(commit_name(version), serialize(actions))
+
+
+def newest_version(store: Store) -> int:
+    """The newest version that a file of the log is named after, damaged or not; -1 where there is none."""
+    try:
+        files = store.list_from(LOG_FOLDER)
+    except ObjectMissing:
+        return -1
+    parsed = (parse_log_name(file.name) for file in files)
+    return max((name.version for name in parsed if name is not None), default=-1)
+
+
+def _last_actions(metadata: Metadata | None, clock: Clock, last: Mapping[str, str]) -> list[Action]:
+    now = clock.now_ms()
+    info = CommitInfo(timestamp=now, operation=DROP_OPERATION, is_blind_append=False, txn_id=clock.new_id())
+    if metadata is None:
+        return [info]
+    return [info, replace(metadata, configuration={**metadata.configuration, DROPPED_PROPERTY: str(now), **last})]

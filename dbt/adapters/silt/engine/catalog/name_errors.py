@@ -1,0 +1,47 @@
+"""The errors of names that are taken, or that nothing has."""
+
+from __future__ import annotations
+
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, RelationNotFoundError, SchemaNotFoundError
+
+
+def no_schema(schema: str) -> SchemaNotFoundError:
+    return SchemaNotFoundError("there is no such schema", table=schema)
+
+
+def schema_exists(schema: str) -> RelationExistsError:
+    return RelationExistsError("there is such a schema already", table=schema, remedy="Use `if not exists`")
+
+
+def schema_not_empty(schema: str) -> RelationExistsError:
+    return RelationExistsError("the schema is not empty", table=schema, remedy="Drop it with `cascade`")
+
+
+def table_exists(name: RelationName) -> RelationExistsError:
+    return RelationExistsError("there is such a table already", table=str(name))
+
+
+def table_in_the_way(name: RelationName) -> RelationExistsError:
+    return RelationExistsError("a table has that name", table=str(name), remedy="Drop the table first")
+
+
+def view_in_the_way(name: RelationName) -> RelationExistsError:
+    return RelationExistsError("a view has that name", table=str(name), remedy="Drop the view first")
+
+
+def exists(name: RelationName) -> RelationExistsError:
+    return RelationExistsError("it exists already", table=str(name))
+
+
+def is_no_table(name: RelationName) -> RelationNotFoundError:
+    return RelationNotFoundError("it is a view, not a table", table=str(name), remedy="Name a table")
+
+
+def is_no_view(name: RelationName) -> RelationNotFoundError:
+    return RelationNotFoundError("it is a table, not a view", table=str(name), remedy="Use `drop table`")
+
+
+def nothing(name: RelationName, kind: str) -> RelationNotFoundError:
+    """There is no relation of that kind, such as `table or view`."""
+    return RelationNotFoundError(f"there is no such {kind}", table=str(name))

@@ -1,0 +1,201 @@
+"""The names of a database as a value: what the document `_catalog.json` of an object store holds.
+
+A relation is a table, at a folder that nothing else ever gets, or a view, by the object with its definition. Neither is
+changed in place: whoever changes a name makes another value of all names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from dbt.adapters.silt.engine.catalog import name_errors
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.errors import TableDamagedError, UnsupportedFeatureError
+
+_FORMAT: Final = 1
+_CHANGES_KEPT: Final = 100
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Says that the log of a table may have ended: whether it has, the log itself tells.
+
+    Attributes:
+        id: of the writers that may end it.
+        is_ending: False where those writers were stopped, so that the table can be renamed.
+    """
+
+    id: str
+    is_ending: bool = True
+
+
+@dataclass(frozen=True)
+class TableEntry:
+    """A table: its folder, relative to the root."""
+
+    location: str
+    mark: Mark | None = None
+
+
+@dataclass(frozen=True)
+class ViewEntry:
+    """A view: the object with its definition, relative to the root."""
+
+    definition: str
+
+
+Entry = TableEntry | ViewEntry
+
+
+@dataclass(frozen=True)
+class SchemaNames:
+    """A schema: its relations, and the objects with the definitions of its functions.
+
+    Attributes:
+        created_at: milliseconds since 1970-01-01 UTC.
+    """
+
+    created_at: int
+    relations: Mapping[str, Entry] = field(default_factory=dict)
+    functions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.relations and not self.functions
+
+
+@dataclass(frozen=True)
+class Names:
+    """All names of a database.
+
+    Attributes:
+        leftovers: folders of ended tables that are still to be deleted, and since when, milliseconds since 1970-01-01
+            UTC.
+        changes: the ids of the last changes, so that a writer without an answer learns whether its change was made.
+    """
+
+    schemas: Mapping[str, SchemaNames] = field(default_factory=dict)
+    leftovers: Mapping[str, int] = field(default_factory=dict)
+    changes: tuple[str, ...] = field(default=(), compare=False)
+
+    def schema(self, name: str) -> SchemaNames:
+        """The names of a schema.
+
+        Raises:
+            SchemaNotFoundError: there is no such schema.
+        """
+        found = self.schemas.get(name)
+        if found is None:
+            raise name_errors.no_schema(name)
+        return found
+
+    def relation(self, name: RelationName) -> Entry | None:
+        """The relation of that name; raises as `schema`."""
+        return self.schema(name.schema).relations.get(name.identifier)
+
+    def find(self, name: RelationName) -> Entry | None:
+        """The relation of that name; None, too, where there is no such schema."""
+        found = self.schemas.get(name.schema)
+        return None if found is None else found.relations.get(name.identifier)
+
+    def with_schema(self, name: str, names: SchemaNames | None) -> Names:
+        """The names with that schema, or without it."""
+        return replace(self, schemas=_with(self.schemas, name, names))
+
+    def with_relation(self, name: RelationName, entry: Entry | None) -> Names:
+        """The names with that relation, or without it; raises as `schema`."""
+        schema = self.schema(name.schema)
+        return self.with_schema(name.schema, replace(schema, relations=_with(schema.relations, name.identifier, entry)))
+
+    def with_function(self, name: RelationName, definition: str | None) -> Names:
+        """The names with that function, or without it; raises as `schema`."""
+        schema = self.schema(name.schema)
+        functions = _with(schema.functions, name.identifier, definition)
+        return self.with_schema(name.schema, replace(schema, functions=functions))
+
+    def with_leftover(self, location: str, since_ms: int | None) -> Names:
+        """The names with a folder to be deleted, or without it."""
+        return replace(self, leftovers=_with(self.leftovers, location, since_ms))
+
+    def with_change(self, id_: str) -> Names:
+        """The names, whose last change has that id."""
+        return replace(self, changes=(*self.changes, id_)[-_CHANGES_KEPT:])
+
+    def refers_to(self, location: str) -> bool:
+        """Whether a table has that folder, or it is still to be deleted."""
+        entries = (entry for schema in self.schemas.values() for entry in schema.relations.values())
+        in_use = any(isinstance(entry, TableEntry) and entry.location == location for entry in entries)
+        return in_use or location in self.leftovers
+
+
+def serialize_names(names: Names) -> bytes:
+    """Returns the document of the names."""
+    body = {
+        "format": _FORMAT,
+        "kind": "names",
+        "schemas": {name: _schema_body(schema) for name, schema in names.schemas.items()},
+        "leftovers": dict(names.leftovers),
+        "changes": list(names.changes),
+    }
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def parse_names(data: bytes, where: str) -> Names:
+    """Returns the names in a document.
+
+    Args:
+        where: the document, for messages.
+
+    Raises:
+        TableDamagedError: it cannot be read.
+        UnsupportedFeatureError: a later version of this package wrote it.
+    """
+    try:
+        body = json.loads(data)
+        found = (body["format"], body["kind"])
+        if found == (_FORMAT, "names"):
+            schemas = {name: _schema(schema) for name, schema in body["schemas"].items()}
+            return Names(schemas, dict(body["leftovers"]), tuple(body["changes"]))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise TableDamagedError(
+            f"the names of the database cannot be read ({error})",
+            table=where,
+            remedy="Bring back an earlier version of this object, if the bucket keeps versions",
+        ) from error
+    raise UnsupportedFeatureError(
+        f"the names of the database are in format {found[0]!r}, and this version reads format {_FORMAT}",
+        table=where,
+        remedy="Use a later version of dbt-silt",
+    )
+
+
+def _with(values: Mapping[str, Any], key: str, value: Any) -> Mapping[str, Any]:
+    rest = {each: values[each] for each in values if each != key}
+    return rest if value is None else {**rest, key: value}
+
+
+def _schema_body(schema: SchemaNames) -> dict[str, Any]:
+    relations = {name: _entry_body(entry) for name, entry in schema.relations.items()}
+    return {"createdAt": schema.created_at, "relations": relations, "functions": dict(schema.functions)}
+
+
+def _entry_body(entry: Entry) -> dict[str, Any]:
+    if isinstance(entry, ViewEntry):
+        return {"view": entry.definition}
+    if entry.mark is None:
+        return {"table": entry.location}
+    return {"table": entry.location, "mark": entry.mark.id, "isEnding": entry.mark.is_ending}
+
+
+def _schema(body: Mapping[str, Any]) -> SchemaNames:
+    relations = {name: _entry(entry) for name, entry in body["relations"].items()}
+    return SchemaNames(body["createdAt"], relations, dict(body["functions"]))
+
+
+def _entry(body: Mapping[str, Any]) -> Entry:
+    if "view" in body:
+        return ViewEntry(body["view"])
+    return TableEntry(body["table"], Mark(body["mark"], body["isEnding"]) if "mark" in body else None)

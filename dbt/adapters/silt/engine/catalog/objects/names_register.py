@@ -1,0 +1,124 @@
+"""The one document with the names of a database, changed only by whoever has seen its last content."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from dbt.adapters.silt.engine.catalog.objects.names_document import Names, parse_names, serialize_names
+from dbt.adapters.silt.engine.kernel.clock import Clock
+from dbt.adapters.silt.engine.kernel.errors import NotWrittenError, SiltError, StorageError
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PrefixStore, PutResult, Tag
+
+DOCUMENT: Final = "_catalog.json"
+
+_ATTEMPTS: Final = 50
+_PAUSE_S: Final = 0.05
+_LONGEST_PAUSE_S: Final = 2.0
+
+
+class NamesRegister:
+    """Reads the names, and changes them in one step. All methods may be called from several threads and processes.
+
+    Args:
+        store: of the database.
+        clock: gives ids, and waits between attempts.
+    """
+
+    def __init__(self, store: PrefixStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._seen: tuple[Names, Tag | None] = (Names(), None)
+        self._changing = threading.Lock()
+
+    @property
+    def last_seen(self) -> Names:
+        """The names as this process has seen them last, without a request."""
+        return self._seen[0]
+
+    def read(self) -> Names:
+        """The names as they are now: one request, which brings nothing where they are unchanged."""
+        return self._read()[0]
+
+    def change(self, edit: Callable[[Names], Names]) -> Names:
+        """Replaces the names by what `edit` makes of them; nothing is written where it returns them unchanged.
+
+        Several threads take turns, and of several processes one at a time succeeds; the others edit again what it has
+        left. A write without an answer is tried again under the same condition, so that it can take place once only.
+
+        Args:
+            edit: may be called more than once; what it raises is raised.
+
+        Returns:
+            The names after the change.
+
+        Raises:
+            StorageError: others have changed the names at each attempt, or the storage fails; unless it is a
+                NotWrittenError, the change may still take place.
+        """
+        with self._changing:
+            return self._change(edit)
+
+    def _change(self, edit: Callable[[Names], Names]) -> Names:
+        tried: set[str] = set()
+        names, tag = self._seen if self._seen[1] is not None else self._read()
+        lost: StorageError | None = None
+        for attempt in range(_ATTEMPTS):
+            if not tried.isdisjoint(names.changes):
+                return names
+            edited = self._edited(edit, names, tag)
+            if edited is not None and edited != names:
+                tried.add(id_ := self._clock.new_id())
+                try:
+                    if self._write(edited := edited.with_change(id_), tag):
+                        return edited
+                    lost = None
+                except NotWrittenError:
+                    raise
+                except StorageError as error:
+                    lost = error
+                self._clock.sleep(min(_PAUSE_S * 2**attempt, _LONGEST_PAUSE_S) * self._clock.jitter())
+            before = tag
+            names, tag = self._read()
+            if edited == names and tag == before:
+                return names
+        raise lost or _contended(self._store.root)
+
+    def _edited(self, edit: Callable[[Names], Names], names: Names, tag: Tag | None) -> Names | None:
+        """The names as edited; None where the edit does not hold, and others have changed the names since."""
+        try:
+            return edit(names)
+        except SiltError:
+            if self._read()[1] == tag:
+                raise
+            return None
+
+    def _write(self, names: Names, tag: Tag | None) -> bool:
+        """Whether the names had still that tag, and are replaced."""
+        data = serialize_names(names)
+        if tag is None:
+            return self._store.put_if_absent(DOCUMENT, data) is PutResult.CREATED
+        swapped = self._store.swap_if_unchanged(DOCUMENT, data, tag)
+        if swapped is not None:
+            self._seen = (names, swapped)
+        return swapped is not None
+
+    def _read(self) -> tuple[Names, Tag | None]:
+        _, tag = seen = self._seen
+        try:
+            found = self._store.read_if_changed(DOCUMENT, tag)
+        except ObjectMissing:
+            seen = (Names(), None)
+        else:
+            if found is not None:
+                seen = (parse_names(found.data, f"{self._store.root}/{DOCUMENT}"), found.tag)
+        self._seen = seen
+        return seen
+
+
+def _contended(root: str) -> StorageError:
+    return StorageError(
+        f"other writers have changed the names in {root} at each of {_ATTEMPTS} attempts",
+        remedy="Run it again, with fewer processes that create and drop relations at the same time",
+    )

@@ -1,0 +1,160 @@
+"""Ends tables of an object store, so that the document of names and the tables' logs agree whatever is cut off.
+
+The log says whether a table has ended, and what took its place; the document says, by a mark, that the log may.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+
+from dbt.adapters.silt.engine.catalog.log_end import (
+    REPLACED_BY_PROPERTY,
+    End,
+    EndResult,
+    end_log,
+    is_dropped,
+    is_last,
+    newest_version,
+    put_version,
+    readable,
+)
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.objects.names_document import Entry, Mark, Names, TableEntry, ViewEntry
+from dbt.adapters.silt.engine.catalog.objects.names_register import NamesRegister
+from dbt.adapters.silt.engine.catalog.open_tables import OpenTables
+from dbt.adapters.silt.engine.kernel.clock import Clock
+from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, NotATableError, StorageError
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResult, Store
+from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
+
+_logger = logging.getLogger(__name__)
+
+_RENAME_OPERATION = "RENAME TABLE"
+
+
+class _MarkGone(ConcurrentModificationError):
+    """The mark that a writer has set is not there any more: a rename has stopped it, or another writer was faster."""
+
+
+@dataclass(frozen=True)
+class TableEnds:
+    """Ends tables, and brings their names up to date.
+
+    Attributes:
+        store: of the database.
+        register: its names.
+        handles: the open tables.
+        clock: gives the time and new ids.
+    """
+
+    store: Store
+    register: NamesRegister
+    handles: OpenTables
+    clock: Clock
+
+    def log(self, name: RelationName, entry: TableEntry) -> DeltaLog:
+        """The handle of a table."""
+        place = self.store.child(entry.location)
+        return self.handles.log(place.never_reused() if isinstance(place, ObjectStore) else place, str(name))
+
+    def current(self, name: RelationName, entry: Entry | None) -> Entry | None:
+        """What the name is, given its entry: of a table that is marked, the log is asked."""
+        if not isinstance(entry, TableEntry) or entry.mark is None or not self._has_ended(name, entry):
+            return entry
+        return self._successor(name, entry)
+
+    def marked(self, names: Names, name: RelationName, entry: TableEntry) -> Names:
+        """The names, in which the table is marked for those who may end it; they share one mark."""
+        if entry.mark is not None and entry.mark.is_ending:
+            return names
+        return names.with_relation(name, replace(entry, mark=Mark(self.clock.new_id())))
+
+    def end(self, name: RelationName, entry: TableEntry, end: End) -> bool:
+        """Ends a table that is marked; False where it has ended before, or was renamed meanwhile.
+
+        Raises:
+            ConcurrentModificationError: its newest version is not the one that is to be the last.
+        """
+
+        def check() -> None:
+            if self.register.read().find(name) != entry:
+                raise _MarkGone("its name has changed meanwhile", table=str(name))
+
+        try:
+            return end_log(self.log(name, entry), self.clock, replace(end, check=check)) is EndResult.ENDED
+        except (_MarkGone, NotATableError, ObjectMissing):
+            return False
+
+    def settle(self, name: RelationName, entry: TableEntry, successor: ViewEntry | None) -> None:
+        """Brings the name of a table that has ended up to date."""
+        now = self.clock.now_ms()
+
+        def settled(names: Names) -> Names:
+            found = names.find(name)
+            if not isinstance(found, TableEntry) or found.location != entry.location:
+                return names
+            return names.with_relation(name, successor).with_leftover(entry.location, now)
+
+        self.register.change(settled)
+        self.handles.forget(self.store.child(entry.location))
+
+    def settle_if_ended(self, name: RelationName) -> None:
+        """Brings a name up to date whose table has ended, by a writer that was cut off or is still at it."""
+        entry = self.register.read().find(name)
+        if isinstance(entry, TableEntry) and entry.mark is not None and self._has_ended(name, entry):
+            self.settle(name, entry, self._successor(name, entry))
+
+    def stop(self, name: RelationName, entry: TableEntry) -> TableEntry | None:
+        """Stops the writers that may end a table, so that it can be renamed.
+
+        First the mark changes, which they look at before each try, then a commit takes the version that one of them may
+        be about to write.
+
+        Returns:
+            The entry with the mark of nobody; None where the table has ended, or its name has changed.
+        """
+        stopped = replace(entry, mark=Mark(self.clock.new_id(), is_ending=False))
+
+        def mark(names: Names) -> Names:
+            return names.with_relation(name, stopped) if names.find(name) == entry else names
+
+        self.register.change(mark)
+        log = self.log(name, entry)
+        while True:
+            newest = newest_version(log.store)
+            if self._has_ended(name, entry):
+                return None
+            info = CommitInfo(timestamp=self.clock.now_ms(), operation=_RENAME_OPERATION, is_blind_append=True)
+            try:
+                if put_version(log, log.snapshot(), newest + 1, [info]) is PutResult.CREATED:
+                    return stopped
+            except (ObjectMissing, NotATableError):
+                return None
+
+    def delete(self, location: str) -> None:
+        """Deletes a folder that no name refers to. A failure is logged: whoever changes names later tries again."""
+        try:
+            self.store.delete_folder(location)
+            if location in self.register.last_seen.leftovers:
+                self.register.change(lambda names: names.with_leftover(location, None))
+        except (StorageError, ObjectMissing) as error:
+            _logger.warning("files of dropped tables are left in %s/%s: %s", self.store.root, location, error)
+
+    def _has_ended(self, name: RelationName, entry: TableEntry) -> bool:
+        log = self.log(name, entry)
+        try:
+            snapshot = readable(log)
+        except NotATableError:
+            return True
+        return is_dropped(log) if snapshot is None else is_last(snapshot)
+
+    def _successor(self, name: RelationName, entry: TableEntry) -> ViewEntry | None:
+        try:
+            snapshot = readable(self.log(name, entry))
+        except NotATableError:
+            return None
+        definition = None if snapshot is None else snapshot.metadata.configuration.get(REPLACED_BY_PROPERTY)
+        return None if definition is None else ViewEntry(definition)

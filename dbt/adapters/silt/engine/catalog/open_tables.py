@@ -1,0 +1,37 @@
+"""The open handles of tables."""
+
+from __future__ import annotations
+
+import threading
+
+from dbt.adapters.silt.engine.kernel.clock import Clock
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.store import Store
+
+
+class OpenTables:
+    """The open handles, by folder. All methods may be called from several threads.
+
+    A handle caches its log, and notices by itself when another table was created in its folder.
+
+    Args:
+        clock: given to each handle.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._open: dict[str, DeltaLog] = {}
+        self._guard = threading.Lock()
+
+    def log(self, store: Store, name: str) -> DeltaLog:
+        """Returns the handle of the table whose folder is the store's root; whether it exists is not checked."""
+        with self._guard:
+            held = self._open.get(store.root)
+            if held is None or held.name != name:
+                held = self._open[store.root] = DeltaLog(store, name, self._clock)
+            return held
+
+    def forget(self, store: Store) -> None:
+        """Drops the handle of that folder."""
+        with self._guard:
+            self._open.pop(store.root, None)

@@ -1,0 +1,15 @@
+"""Gives Spark rows that this process has, as a DataFrame, in the same way embedded and over Spark Connect."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+
+def frame(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    """A DataFrame of the rows, of which there may be none."""
+    if rows.num_rows:
+        return spark.createDataFrame(rows)
+    # Spark Connect reads no types from a table without rows.
+    nulls = pa.Table.from_arrays([pa.nulls(1, each.type) for each in rows.schema], names=rows.column_names)
+    return spark.createDataFrame(nulls).limit(0)

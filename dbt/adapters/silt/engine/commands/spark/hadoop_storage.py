@@ -1,0 +1,143 @@
+"""Gives the settings of object stores the names that Hadoop has for them, and a session those settings.
+
+They are Hadoop's settings of one bucket or account, so that several may differ. Sources: Hadoop's pages on S3A, ABFS
+and the connector of Google Cloud Storage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.engine.kernel.storage.credential_sources import Access, Kind, access
+from dbt.adapters.silt.engine.kernel.storage.obstore_options import is_path_style
+from dbt.adapters.silt.engine.kernel.storage.settings import Storages, StorageSettings
+from dbt.adapters.silt.engine.kernel.storage.urls import ObjectUrl, Service, is_url, parse_url
+
+REDACTED: Final = r"(?i)secret|password|token|access[.]?key|account[.]key|keyfile|[.]sas[.]"
+"""What the names of settings with a secret have in them, as `spark.redaction.regex` takes it."""
+
+_REDACTED_OPTIONS: Final = "spark.sql.redaction.options.regex"
+_S3A: Final = "org.apache.hadoop.fs.s3a."
+_ABFS: Final = "org.apache.hadoop.fs.azurebfs.oauth2."
+_CONNECT_MS: Final = 5000
+_MORE_TRIES: Final = 2
+
+_has_them: set[str] = set()
+
+
+def trust(application: str) -> None:
+    """Takes note of a Spark application that has the settings already, so that its sessions need none."""
+    _has_them.add(application)
+
+
+def configure(spark: SparkSession, locations: Mapping[str, str], storages: Storages) -> None:
+    """Gives a session what it needs to reach the databases in object stores; where nothing is set, Spark's own counts.
+
+    Raises:
+        InvalidSettingError: as `access` does.
+    """
+    urls = [each for each in locations.values() if is_url(each) and storages.of(each) != StorageSettings()]
+    if not urls or spark.conf.get("spark.app.id", None) in _has_them:
+        return
+    hidden = spark.conf.get(_REDACTED_OPTIONS, None)
+    if REDACTED not in (hidden or ""):
+        spark.conf.set(_REDACTED_OPTIONS, f"{hidden or '(?i)url'}|{REDACTED.removeprefix('(?i)')}")
+    for url in urls:
+        for name, value in hadoop_settings(url, storages.of(url)).items():
+            spark.conf.set(name, value)
+
+
+def hadoop_settings(location: str, settings: StorageSettings) -> dict[str, str]:
+    """Hadoop's settings for a place in an object store.
+
+    Args:
+        settings: as the user gives them; what the environment adds is looked up, as it is for the log's client.
+
+    Raises:
+        InvalidSettingError: the location is no such place, or as `access` does.
+    """
+    url = parse_url(location)
+    return _BY_SERVICE[url.service](url, access(url, settings))
+
+
+def _s3(url: ObjectUrl, used: Access) -> dict[str, str]:
+    settings = used.settings
+    own = {
+        "endpoint": settings.endpoint,
+        "endpoint.region": settings.region,
+        "path.style.access": str(is_path_style(settings)).lower(),
+        "aws.credentials.provider": _s3_provider(used),
+        "connection.establish.timeout": str(_CONNECT_MS),
+        "connection.timeout": str(settings.timeout * 1000),
+        "attempts.maximum": str(1 + _MORE_TRIES),
+        "retry.limit": str(_MORE_TRIES),
+    }
+    if used.kind is Kind.GIVEN:
+        keys = (settings.access_key_id, settings.secret_access_key, settings.session_token)
+        own.update(zip(("access.key", "secret.key", "session.token"), keys, strict=True))
+    if settings.endpoint:
+        own["connection.ssl.enabled"] = str(settings.endpoint.startswith("https://")).lower()
+    named = {f"fs.s3a.bucket.{url.bucket}.{name}": value for name, value in own.items() if value}
+    return {"fs.s3.impl": f"{_S3A}S3AFileSystem", **named}
+
+
+def _s3_provider(used: Access) -> str:
+    return {
+        Kind.GIVEN: f"{_S3A}{'Temporary' if used.settings.session_token else 'Simple'}AWSCredentialsProvider",
+        Kind.ANONYMOUS: f"{_S3A}AnonymousAWSCredentialsProvider",
+        Kind.WEB_IDENTITY: "software.amazon.awssdk.auth.credentials.WebIdentityTokenFileCredentialsProvider",
+        Kind.MACHINE: f"{_S3A}auth.IAMInstanceCredentialsProvider",
+    }[used.kind]
+
+
+def _azure(url: ObjectUrl, used: Access) -> dict[str, str]:
+    settings, host = used.settings, url.bucket.partition("@")[2]
+    named = {f"fs.azure.{name}.{host}": value for name, value in _azure_credentials(used).items() if value}
+    if settings.endpoint:
+        # An endpoint of one's own is an emulator, which speaks of blobs only, and is named without its account.
+        named |= {
+            f"fs.azure.abfs.endpoint.{host}": urlsplit(settings.endpoint).netloc,
+            f"fs.azure.account.hns.enabled.{host}": "false",
+            f"fs.azure.fns.account.service.type.{host}": "BLOB",
+            "fs.azure.always.use.https": str(settings.endpoint.startswith("https://")).lower(),
+        }
+        if settings.account_key:
+            named[f"fs.azure.account.key.{host.replace('.dfs.', '.blob.')}"] = settings.account_key
+    return named
+
+
+def _azure_credentials(used: Access) -> dict[str, str | None]:
+    settings = used.settings
+    if settings.account_key:
+        return {"account.auth.type": "SharedKey", "account.key": settings.account_key}
+    if settings.sas_token:
+        return {"account.auth.type": "SAS", "sas.fixed.token": settings.sas_token.lstrip("?")}
+    provider = {Kind.GIVEN: "ClientCreds", Kind.WEB_IDENTITY: "WorkloadIdentity", Kind.MACHINE: "Msi"}[used.kind]
+    tenant = settings.tenant_id
+    signed_in_at = f"https://login.microsoftonline.com/{tenant}/oauth2/token" if used.kind is Kind.GIVEN else None
+    return {
+        "account.auth.type": "OAuth",
+        "account.oauth.provider.type": f"{_ABFS}{provider}TokenProvider",
+        "account.oauth2.client.id": settings.client_id,
+        "account.oauth2.client.secret": settings.client_secret,
+        "account.oauth2.client.endpoint": signed_in_at,
+        "account.oauth2.msi.tenant": tenant if used.kind is not Kind.GIVEN else None,
+    }
+
+
+def _google(_url: ObjectUrl, used: Access) -> dict[str, str]:
+    if used.kind is Kind.ANONYMOUS:
+        return {"fs.gs.auth.type": "UNAUTHENTICATED"}
+    if used.settings.service_account:
+        return {
+            "fs.gs.auth.type": "SERVICE_ACCOUNT_JSON_KEYFILE",
+            "fs.gs.auth.service.account.json.keyfile": used.settings.service_account,
+        }
+    return {"fs.gs.auth.type": "APPLICATION_DEFAULT"}
+
+
+_BY_SERVICE: Final = {Service.S3: _s3, Service.AZURE: _azure, Service.GOOGLE: _google}

@@ -1,0 +1,173 @@
+"""Finds out whose credentials are used for a storage, so that the log's client and Spark's use the same.
+
+The two look into different places by themselves: neither reads `~/.aws`, only one knows a web identity, and Hadoop
+reads no variable of Azure. So what the settings leave out is looked up here, and given to both.
+"""
+
+from __future__ import annotations
+
+import configparser
+import enum
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
+from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings
+from dbt.adapters.silt.engine.kernel.storage.urls import ObjectUrl, Service
+
+
+class Kind(enum.Enum):
+    """What credentials are."""
+
+    GIVEN = "given"
+    ANONYMOUS = "anonymous"
+    WEB_IDENTITY = "web identity"
+    MACHINE = "machine"
+
+
+@dataclass(frozen=True)
+class Access:
+    """How a storage is reached, with all that the environment adds.
+
+    Attributes:
+        kind: what the credentials are; GIVEN ones are in the settings.
+        source: where they come from, for people.
+    """
+
+    settings: StorageSettings
+    kind: Kind
+    source: str
+
+
+def access(url: ObjectUrl, settings: StorageSettings, environ: Mapping[str, str] | None = None) -> Access:
+    """The settings for a place, and the credentials that both clients use.
+
+    Args:
+        environ: the variables; by default those of this process.
+
+    Raises:
+        InvalidSettingError: a profile is not there, or holds no keys; or requests to Azure are to be unsigned.
+    """
+    return _BY_SERVICE[url.service](settings, os.environ if environ is None else environ)
+
+
+def _s3(settings: StorageSettings, environ: Mapping[str, str]) -> Access:
+    endpoint = settings.endpoint or _first(environ, "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+    region = settings.region or _first(environ, "AWS_REGION", "AWS_DEFAULT_REGION")
+    found = _s3_credentials(replace(settings, endpoint=endpoint, region=region), environ)
+    assumed = "us-east-1" if endpoint else None
+    return replace(found, settings=replace(found.settings, region=found.settings.region or assumed))
+
+
+def _s3_credentials(settings: StorageSettings, environ: Mapping[str, str]) -> Access:
+    if settings.anonymous:
+        return Access(settings, Kind.ANONYMOUS, "none: requests are not signed")
+    if settings.access_key_id:
+        return Access(settings, Kind.GIVEN, "`storage`")
+    if settings.profile:
+        return _of_profile(settings, settings.profile, environ, "`storage`")
+    if environ.get("AWS_ACCESS_KEY_ID") and environ.get("AWS_SECRET_ACCESS_KEY"):
+        keys = _with(
+            settings,
+            access_key_id=environ["AWS_ACCESS_KEY_ID"],
+            secret_access_key=environ["AWS_SECRET_ACCESS_KEY"],
+            session_token=environ.get("AWS_SESSION_TOKEN"),
+        )
+        return Access(keys, Kind.GIVEN, "the variable AWS_ACCESS_KEY_ID")
+    if environ.get("AWS_WEB_IDENTITY_TOKEN_FILE") and environ.get("AWS_ROLE_ARN"):
+        return Access(settings, Kind.WEB_IDENTITY, "the web identity of AWS_WEB_IDENTITY_TOKEN_FILE")
+    named = environ.get("AWS_PROFILE")
+    if named or "default" in _profiles(environ):
+        return _of_profile(settings, named or "default", environ, "AWS_PROFILE" if named else "its name")
+    return Access(settings, Kind.MACHINE, f"this machine, as neither {_S3_PLACES} has any")
+
+
+_S3_PLACES: Final = "`storage` nor the variables AWS_* nor ~/.aws"
+_AWS_FILES: Final = {"AWS_SHARED_CREDENTIALS_FILE": "credentials", "AWS_CONFIG_FILE": "config"}
+
+
+def _of_profile(settings: StorageSettings, name: str, environ: Mapping[str, str], why: str) -> Access:
+    found = _profiles(environ).get(name)
+    if found is None:
+        raise InvalidSettingError(
+            f"the AWS profile {name}, named by {why}, is neither in ~/.aws/credentials nor in ~/.aws/config",
+            remedy="Correct its name, or give `access_key_id` and `secret_access_key`",
+        )
+    if "aws_access_key_id" not in found or "aws_secret_access_key" not in found:
+        raise InvalidSettingError(
+            f"the AWS profile {name} holds no keys: Spark cannot sign in by SSO, by a role or by a program of its own",
+            remedy=f'Get keys for a while: eval "$(aws configure export-credentials --profile {name} --format env)"',
+        )
+    keys = _with(
+        settings,
+        access_key_id=found["aws_access_key_id"],
+        secret_access_key=found["aws_secret_access_key"],
+        session_token=found.get("aws_session_token"),
+        region=settings.region or found.get("region"),
+        endpoint=settings.endpoint or found.get("endpoint_url"),
+    )
+    return Access(keys, Kind.GIVEN, f"the AWS profile {name}")
+
+
+def _profiles(environ: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """The profiles of both files; what the first says of one counts."""
+    found: dict[str, dict[str, str]] = {}
+    for variable, name in _AWS_FILES.items():
+        path = Path(environ.get(variable) or Path(environ.get("HOME") or "~", ".aws", name)).expanduser()
+        parser = configparser.RawConfigParser(strict=False)
+        try:
+            parser.read_string(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            continue
+        except (OSError, UnicodeDecodeError, configparser.Error) as error:
+            kind = type(error).__name__  # its text may show a line with a key
+            raise InvalidSettingError(f"{path} cannot be read ({kind})", remedy="Correct the file") from None
+        for section in parser.sections():
+            profile = section.removeprefix("profile ").strip()
+            found[profile] = {**parser[section], **found.get(profile, {})}
+    return found
+
+
+def _azure(settings: StorageSettings, environ: Mapping[str, str]) -> Access:
+    if settings.anonymous:
+        raise InvalidSettingError("Spark cannot read from Azure without signing", remedy="Leave `anonymous` out")
+    if settings.account_key or settings.sas_token or settings.client_secret:
+        return Access(settings, Kind.GIVEN, "`storage`")
+    key = _first(environ, "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_ACCESS_KEY", "AZURE_STORAGE_KEY")
+    sas = _first(environ, "AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_SAS_KEY")
+    if key or sas:
+        signed = _with(settings, account_key=key, sas_token=None if key else sas)
+        return Access(signed, Kind.GIVEN, f"the variable AZURE_STORAGE_{'ACCOUNT_KEY' if key else 'SAS_TOKEN'}")
+    client, tenant = settings.client_id or environ.get("AZURE_CLIENT_ID"), environ.get("AZURE_TENANT_ID")
+    named = _with(settings, client_id=client, tenant_id=settings.tenant_id or tenant)
+    if environ.get("AZURE_CLIENT_SECRET") and named.client_id and named.tenant_id:
+        signed = _with(named, client_secret=environ["AZURE_CLIENT_SECRET"])
+        return Access(signed, Kind.GIVEN, "the variable AZURE_CLIENT_SECRET")
+    if environ.get("AZURE_FEDERATED_TOKEN_FILE"):
+        return Access(named, Kind.WEB_IDENTITY, "the workload identity of AZURE_FEDERATED_TOKEN_FILE")
+    return Access(named, Kind.MACHINE, "this machine, as neither `storage` nor the variables AZURE_* have any")
+
+
+def _google(settings: StorageSettings, environ: Mapping[str, str]) -> Access:
+    if settings.anonymous:
+        return Access(settings, Kind.ANONYMOUS, "none: requests are not signed")
+    if settings.service_account:
+        return Access(settings, Kind.GIVEN, "`storage`")
+    named = _first(environ, "GOOGLE_SERVICE_ACCOUNT", "GOOGLE_APPLICATION_CREDENTIALS")
+    if named:
+        return Access(_with(settings, service_account=named), Kind.GIVEN, "the variable GOOGLE_APPLICATION_CREDENTIALS")
+    return Access(settings, Kind.MACHINE, "gcloud or this machine, as neither `storage` nor a variable GOOGLE_* is set")
+
+
+_BY_SERVICE: Final = {Service.S3: _s3, Service.AZURE: _azure, Service.GOOGLE: _google}
+
+
+def _with(settings: StorageSettings, **found: str | None) -> StorageSettings:
+    return replace(settings, **found)  # type: ignore[arg-type]
+
+
+def _first(environ: Mapping[str, str], *names: str) -> str | None:
+    return next((environ[name] for name in names if environ.get(name)), None)

@@ -1,0 +1,143 @@
+"""Says what a service refused, and what to do, by the error code of its answer.
+
+obstore has few classes of errors, and none for most refusals; the services' own codes are stable and documented: see
+"Error responses" of Amazon S3, "Blob service error codes" of Azure, and "Error responses" of Google's XML API.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from dbt.adapters.silt.engine.kernel.errors import (
+    NotWrittenError,
+    ReadOnlyStorageError,
+    StorageError,
+    StorageRefusedError,
+)
+
+
+@dataclass(frozen=True)
+class _Refusal:
+    """What codes mean.
+
+    Attributes:
+        said: what happened.
+        remedy: what to do.
+        is_right: whether a right is lacking: what is refused to a writer may be allowed to a reader.
+    """
+
+    codes: tuple[str, ...]
+    said: str
+    remedy: str
+    is_right: bool = False
+
+
+_REFUSALS: Final = (
+    _Refusal(
+        ("NoSuchBucket", "ContainerNotFound", "InvalidBucketName", "FilesystemNotFound"),
+        "there is no such bucket",
+        "Correct the URL in the profile, or make the bucket",
+    ),
+    _Refusal(
+        ("InvalidAccessKeyId", "XAdminUserNotFound", "AccountNotFound"),
+        "the service does not know the access key",
+        "Correct `access_key_id` in `storage`, or the credentials of the environment",
+    ),
+    _Refusal(
+        ("SignatureDoesNotMatch", "AuthenticationFailed", "InvalidAuthenticationInfo", "NoAuthenticationInformation"),
+        "the service does not accept the signature",
+        "Correct `secret_access_key`, `account_key` or `sas_token` in `storage`, or the environment's, or get new ones",
+    ),
+    _Refusal(
+        ("ExpiredToken", "TokenRefreshRequired", "RequestExpired", "InvalidToken"),
+        "the credentials have run out, or their token is another one's",
+        "Get new ones, then run it again: what was committed stays, and a rerun with the same run id goes on there",
+    ),
+    _Refusal(
+        (
+            *("AuthorizationHeaderMalformed", "PermanentRedirect", "IllegalLocationConstraintException"),
+            *("TemporaryRedirect", "InvalidRegionName"),
+        ),
+        "the bucket is in another region",
+        "Set `region` in `storage` to the bucket's own",
+    ),
+    _Refusal(
+        ("RequestTimeTooSkewed", "RequestTimeTooSkewedError"),
+        "the clock of this machine differs from the service's by more than it allows",
+        "Set the clock",
+    ),
+    _Refusal(
+        ("NotImplemented", "UnsupportedHeader", "ConditionHeadersNotSupported"),
+        "the service does not know conditional writes, by which commits are decided",
+        "Use a storage that knows `If-None-Match` and `If-Match`; an old server of one's own can be updated",
+    ),
+    _Refusal(
+        (
+            *("AccessDenied", "AuthorizationFailure", "AuthorizationPermissionMismatch", "AllAccessDisabled"),
+            *("InsufficientAccountPermissions", "AccountProblem", "UnauthorizedAccess", "Forbidden"),
+        ),
+        "the credentials lack the right",
+        "Give them the rights to list, read, write and delete there",
+        is_right=True,
+    ),
+)
+_BY_CODE: Final[Mapping[str, _Refusal]] = {code: each for each in _REFUSALS for code in each.codes}
+_CODE: Final = re.compile(r"<Code>(\w+)</Code>")
+_STATUS: Final = re.compile(r"status code: (\d{3})")
+_REGION: Final = re.compile(r"<Region>([\w-]+)</Region>")
+_ADDRESS: Final = re.compile(r"https?://[^/\s?]+")
+_QUERY: Final = re.compile(r"\?[^\s)\"]*")
+_BY_STATUS: Final[Mapping[str, str]] = {"401": "AuthenticationFailed", "403": "AccessDenied", "501": "NotImplemented"}
+
+
+def refusal(error: Exception, doing: str, name: str, is_write: bool) -> StorageError | None:
+    """The error for what a service definitely refused; None where it did not, or for a reason that is not known here.
+
+    Args:
+        error: obstore's.
+        doing: what was asked, as "writing".
+        name: of what.
+        is_write: whether it was a write that was sent once.
+    """
+    text = str(error)
+    found = _CODE.search(text)
+    status = _STATUS.search(text)
+    code = found[1] if found else _BY_STATUS.get(status[1], "") if status else ""
+    known = _BY_CODE.get(code)
+    if known is None:
+        return None
+    kind: type[StorageError] = NotWrittenError if is_write else StorageRefusedError
+    if known.is_right and is_write:
+        kind = ReadOnlyStorageError
+    region = _REGION.search(text)
+    where = f", {region[1]}" if region and "region" in known.said else ""
+    return kind(
+        f"{doing} {name} was refused: {known.said}{where} ({code})", remedy=known.remedy, details={"code": code}
+    )
+
+
+def no_answer(error: Exception, doing: str, name: str) -> StorageError | None:
+    """The error of a service that gave no answer at all; None where it gave one."""
+    text = first_line(error)
+    _, unanswered, reason = text.rpartition(" - HTTP error: ")
+    if not unanswered:
+        return None
+    address = _ADDRESS.search(text)
+    where = f" at {address[0]}" if address else ""
+    return StorageError(
+        f"{doing} {name} failed: the service{where} does not answer ({reason})",
+        remedy="Check `endpoint` in `storage`, http or https with it, and the network, then run it again",
+    )
+
+
+def first_line(error: Exception) -> str:
+    """What obstore says, without the parameters of addresses: of Azure's, a signature is among them."""
+    return _QUERY.sub("?...", str(error).partition("\n")[0])
+
+
+def is_signed(error: Exception) -> bool:
+    """Whether the error's own text shows a signature, so that nobody may see it."""
+    return "sig=" in str(error)

@@ -1,0 +1,1 @@
+"""Brings Spark what it needs to reach object stores, and tries a storage for `dbt debug`."""

@@ -1,0 +1,52 @@
+"""Gives a Spark of this process the settings by which Hadoop reaches object stores.
+
+They are put into Hadoop's own configuration after the start: so they are in no command line, which all users of a
+machine can read, and on no page of Spark's UI. What is there all the same is redacted by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark import SparkContext
+
+from dbt.adapters.silt.engine.commands.spark import hadoop_storage
+from dbt.adapters.silt.engine.kernel.storage.urls import Service
+from dbt.adapters.silt.session.storage.jars import CLASSES, SparkStorage
+
+_REDACTION = "spark.redaction.regex"
+
+
+def redaction(given: Mapping[str, str]) -> dict[str, str]:
+    """The setting that keeps secrets out of Spark's UI and its event log, together with the user's own."""
+    own = given.get(_REDACTION)
+    return {_REDACTION: f"(?:{own})|{hadoop_storage.REDACTED}" if own else hadoop_storage.REDACTED}
+
+
+def apply(context: SparkContext, storage: SparkStorage) -> None:
+    """Sets what differs; a connection that was made with other settings of the same bucket is closed."""
+    configuration = context._jsc.hadoopConfiguration()
+    changed = {name: value for name, value in storage.hadoop.items() if configuration.get(name) != value}
+    if storage.hadoop:
+        hadoop_storage.trust(context.applicationId)
+    if not changed:
+        return
+    was_there = any(configuration.get(name) is not None for name in changed)
+    for name, value in changed.items():
+        configuration.set(name, value)
+    if was_there:
+        _forget_connections(context)
+
+
+def lacking(context: SparkContext, storage: SparkStorage) -> list[Service]:
+    """The services whose connectors this Spark does not find."""
+    jvm: Any = context._jvm
+    loadable = jvm.org.apache.spark.util.Utils.classIsLoadable
+    return [each for each in storage.services if not any(loadable(name) for name in CLASSES[each])]
+
+
+def _forget_connections(context: SparkContext) -> None:
+    """Hadoop keeps a file system as it was opened, whatever its settings are now."""
+    jvm: Any = context._jvm
+    jvm.org.apache.hadoop.fs.FileSystem.closeAll()

@@ -1,0 +1,213 @@
+"""Finds the jars by which Spark reaches object stores: Hadoop's connectors, which the Spark of pip lacks.
+
+Of the SDK of AWS only the modules that S3A uses are taken, and of what Spark has nothing: 13 MB instead of the 686 MB
+that Hadoop's own list of dependencies brings. Spark's own `spark.jars.packages` gets them; where all of them are in
+Ivy's folder, or in a folder that the profile names, they are given to Spark as they are, and no network is asked.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
+from dbt.adapters.silt.engine.kernel.storage.urls import Service
+
+
+@dataclass(frozen=True)
+class SparkStorage:
+    """What a Spark needs to reach the object stores of a profile.
+
+    Attributes:
+        hadoop: settings of Hadoop, secrets among them.
+        services: those that the databases are in.
+        jars: the folder of the jars, where the profile names one.
+    """
+
+    hadoop: Mapping[str, str] = field(default_factory=dict, repr=False)
+    services: tuple[Service, ...] = ()
+    jars: str | None = None
+
+    def to_dict(self) -> dict[str, object]:
+        """As JSON has it."""
+        return {"hadoop": dict(self.hadoop), "services": [each.value for each in self.services], "jars": self.jars}
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> SparkStorage:
+        """What `to_dict` has made."""
+        return cls(given["hadoop"], tuple(Service(each) for each in given["services"]), given["jars"])
+
+
+_CONNECTORS: Final = {
+    Service.S3: ("hadoop-aws",),
+    Service.AZURE: ("hadoop-azure",),
+    Service.GOOGLE: ("hadoop-gcp", "gcs-connector"),
+}
+CLASSES: Final = {
+    Service.S3: ("org.apache.hadoop.fs.s3a.S3AFileSystem",),
+    Service.AZURE: ("org.apache.hadoop.fs.azurebfs.SecureAzureBlobFileSystem",),
+    Service.GOOGLE: (
+        "org.apache.hadoop.fs.gs.GoogleHadoopFileSystem",
+        "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFileSystem",
+    ),
+}
+"""The classes of the connectors, one of which must be there."""
+
+_SDK: Final = "software.amazon.awssdk"
+_ACCELERATOR: Final = "software.amazon.s3.analyticsaccelerator:analyticsaccelerator-s3"
+_SDK_ASKED_FOR: Final = ("apache-client", "netty-nio-client", "s3", "s3-transfer-manager", "sts")
+_SDK_MODULES: Final = (
+    *_SDK_ASKED_FOR,
+    *("annotations arns auth aws-core aws-query-protocol aws-xml-protocol checksums checksums-spi crt-core".split()),
+    *("endpoints-spi http-auth http-auth-aws http-auth-aws-eventstream http-auth-spi http-client-spi".split()),
+    *("identity-spi json-utils metrics-spi profiles protocol-core regions retries retries-spi sdk-core".split()),
+    *("third-party-jackson-core utils".split()),
+)
+_EXCLUDED: Final = (
+    f"{_SDK}:bundle",
+    *("io.netty:* org.apache.httpcomponents:* commons-codec:* commons-logging:* org.slf4j:*".split()),
+    *("com.microsoft.azure:* org.eclipse.jetty:* com.fasterxml.jackson.core:* org.codehaus.jackson:*".split()),
+    "org.apache.hadoop.thirdparty:*",
+)
+
+
+@dataclass(frozen=True)
+class _Release:
+    """What belongs to a release of Hadoop.
+
+    Attributes:
+        sdk: the version of AWS's SDK.
+        wildfly: of the library that Hadoop's connectors open TLS with.
+        more: coordinates of what only some releases need.
+    """
+
+    sdk: str
+    wildfly: str
+    more: tuple[str, ...] = ()
+
+
+_RELEASES: Final = {
+    "3.4.1": _Release("2.29.52", "1.1.3.Final"),
+    "3.4.2": _Release("2.29.52", "2.1.4.Final", (f"{_ACCELERATOR}:1.2.1",)),
+    "3.4.3": _Release("2.35.4", "2.1.4.Final", (f"{_ACCELERATOR}:1.3.1", f"{_SDK}:utils-lite:2.35.4")),
+    "3.5.0": _Release("2.35.4", "2.2.5.Final", (f"{_ACCELERATOR}:1.3.1", f"{_SDK}:utils-lite:2.35.4")),
+}
+
+
+def settings(storage: SparkStorage, given: Mapping[str, str], spark_home: Path) -> dict[str, str]:
+    """The settings of Spark that bring it the connectors it lacks; none where it has them.
+
+    Args:
+        given: the user's settings of Spark.
+        spark_home: the folder of the Spark that is about to be started.
+
+    Raises:
+        InvalidSettingError: the folder that the profile names holds no jars.
+    """
+    lacking = [each for each in storage.services if not _has(each, given, spark_home)]
+    if not lacking:
+        return {}
+    if storage.jars is not None:
+        return {"spark.jars": _joined(given.get("spark.jars"), _jars_in(Path(storage.jars).expanduser()))}
+    release = hadoop_release(spark_home)
+    if Service.GOOGLE in lacking and release.startswith(_WITHOUT_GOOGLE):
+        raise InvalidSettingError(
+            f"Hadoop {release}, which this Spark has, brings no connector of Google Cloud Storage",
+            remedy="Name a folder with the shaded jar gcs-connector as `storage_jars` in the profile, or use Spark 4.3",
+        )
+    ivy = given.get("spark.jars.ivy") or str(Path("~/.ivy2.5.2").expanduser())
+    exact = [each for service in lacking for each in all_coordinates(service, release)]
+    files = [Path(ivy, "jars", _file_name(each)) for each in exact]
+    if exact and all(file.is_file() for file in files):
+        return {"spark.jars": _joined(given.get("spark.jars"), map(str, files))}
+    asked = [each for service in lacking for each in coordinates(service, release)]
+    return {
+        "spark.jars.packages": _joined(given.get("spark.jars.packages"), asked),
+        "spark.jars.excludes": _joined(given.get("spark.jars.excludes"), _EXCLUDED if exact else ()),
+        "spark.jars.ivy": ivy,
+    }
+
+
+def coordinates(service: Service, release: str) -> list[str]:
+    """What Ivy is asked for, as `group:artifact:version`."""
+    connector = f"org.apache.hadoop:{_CONNECTORS[service][0]}:{release}"
+    known = _RELEASES.get(release)
+    if service is not Service.S3 or known is None:
+        return [connector]
+    return [connector, *(f"{_SDK}:{module}:{known.sdk}" for module in _SDK_ASKED_FOR), *known.more]
+
+
+def all_coordinates(service: Service, release: str) -> list[str]:
+    """Every jar that Spark lacks for a service; none where the release of Hadoop is not known here."""
+    known = _RELEASES.get(release)
+    if known is None:
+        return []
+    if service is Service.GOOGLE:
+        return [*coordinates(service, release), "org.hdrhistogram:HdrHistogram:2.1.12"]
+    wildfly = [f"org.wildfly.openssl:wildfly-openssl:{known.wildfly}"]
+    if service is Service.AZURE:
+        return [*coordinates(service, release), *wildfly]
+    others = ["org.reactivestreams:reactive-streams:1.0.4", "software.amazon.eventstream:eventstream:1.0.1"]
+    modules = [f"{_SDK}:{module}:{known.sdk}" for module in _SDK_MODULES if module not in _SDK_ASKED_FOR]
+    return [*coordinates(service, release), *modules, *wildfly, *others]
+
+
+def hadoop_release(spark_home: Path) -> str:
+    """The release of Hadoop that a Spark has; empty where its jars do not say."""
+    names = (_CLIENT.fullmatch(file.name) for file in sorted((spark_home / "jars").glob("hadoop-client-api-*.jar")))
+    return next((name[1] for name in names if name), "")
+
+
+def not_brought(storage: SparkStorage, spark_home: Path, reason: str) -> SparkUnavailableError:
+    """The error of a Spark that could not get the jars, or has got some that do not do."""
+    release = hadoop_release(spark_home)
+    exact = [
+        each
+        for service in storage.services
+        for each in all_coordinates(service, release) or coordinates(service, release)
+    ]
+    return SparkUnavailableError(
+        f"Spark lacks the jars for {', '.join(each.value for each in storage.services)} ({reason}); "
+        f"with Hadoop {release or '(unknown)'} these are: {', '.join(exact)}",
+        remedy="Start it where the network brings them, or name a folder with them as `storage_jars` in the profile",
+        details={"jars": exact},
+    )
+
+
+_WITHOUT_GOOGLE: Final = ("3.3.", "3.4.")
+_CLIENT: Final = re.compile(r"hadoop-client-api-([0-9.]+)\.jar")
+
+
+def _has(service: Service, given: Mapping[str, str], spark_home: Path) -> bool:
+    """Whether a Spark has a connector, as far as can be known before it is started; it is looked for again then."""
+    names = _CONNECTORS[service]
+    if any(any((spark_home / "jars").glob(f"{name}*.jar")) for name in names):
+        return True
+    said = " ".join(value for key, value in given.items() if "jars" in key or "ClassPath" in key)
+    if any(name in said for name in names) or os.environ.get("SPARK_DIST_CLASSPATH"):
+        return True
+    defaults = Path(os.environ.get("SPARK_CONF_DIR") or spark_home / "conf", "spark-defaults.conf")
+    return defaults.is_file() and "extraClassPath" in defaults.read_text(encoding="utf-8", errors="replace")
+
+
+def _jars_in(folder: Path) -> list[str]:
+    found = sorted(map(str, folder.glob("*.jar")))
+    if not found:
+        raise InvalidSettingError(
+            f"the folder {folder}, which `storage_jars` names, holds no jars", remedy="Correct its path, or fill it"
+        )
+    return found
+
+
+def _file_name(coordinate: str) -> str:
+    """The name that Ivy gives a jar in its folder."""
+    group, artifact, version = coordinate.split(":")
+    return f"{group}_{artifact}-{version}.jar"
+
+
+def _joined(given: str | None, more: Iterable[str]) -> str:
+    return ",".join([*([given] if given else []), *more])

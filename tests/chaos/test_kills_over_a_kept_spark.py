@@ -1,0 +1,123 @@
+"""Over a Spark that stays, the run or Spark is killed in each phase of a model; a rerun applies each write once."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests import kept_sparks
+from tests.chaos.notes import damage
+from tests.chaos.state import Difference, State
+from tests.chaos.steps import Moment, Step
+from tests.chaos.workplace import Ended, Workplace
+
+_ARGUMENTS = ("run", "--select", "events", "as_append", "as_merge", "slow", "--vars", "{round: 1, silt_run_id: one}")
+_SLOW = "select id from range(0, 4000000, 1, 4) where hash(id) % 2000000 = 0"
+_LONGEST_SECONDS = 120
+
+PHASES = {
+    "while dbt starts": Moment(Step.START.name, seconds=0.3),
+    "before the first statement": Moment(Step.ENTRY.name),
+    "when Spark has written the data files": Moment(Step.WRITTEN.name),
+    "between the data files and the commit": Moment(Step.COMMIT.name, 2),
+    "in the commit, before it has its name": Moment(Step.LINK.name, 2),
+    "in the commit, before its answer": Moment(Step.LINKED.name, 2),
+    "right after a commit": Moment(Step.JOURNAL.name, 2),
+    "before dbt writes its results": Moment(Step.RESULTS.name),
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workplace]:
+    """A project whose Spark stays."""
+    with pytest.MonkeyPatch.context() as patch:
+        cache = tmp_path_factory.mktemp("cache")
+        patch.setenv("XDG_CACHE_HOME", str(cache))
+        place = Workplace.make(tmp_path_factory.mktemp("kept") / "place")
+        place.keep_spark()
+        (place.project / "models" / "slow.sql").write_text(_SLOW)
+        yield place
+        kept_sparks.stop_all(cache)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(place: Workplace) -> State:
+    assert run(place).code == 0
+    return State.of(place.warehouse)
+
+
+@pytest.fixture
+def empty(place: Workplace, undisturbed: State) -> Workplace:
+    """The same, with nothing built; Spark has been used before."""
+    shutil.rmtree(place.warehouse)
+    shutil.rmtree(place.project / "target")
+    return place
+
+
+def run(place: Workplace, moment: Moment | None = None) -> Ended:
+    return place.dbt(_ARGUMENTS, moment)
+
+
+def assert_a_rerun_ends_it(place: Workplace, undisturbed: State) -> None:
+    again = run(place)
+    assert again.code == 0, again.output
+    assert not Difference.of(undisturbed, State.of(place.warehouse))
+    assert list(damage(place.warehouse)) == []
+
+
+def assert_it_said_so(killed: Ended) -> None:
+    """A run under which Spark was killed has done all that it was to do without it, or says why not."""
+    assert killed.code == 0 or "SILT_SPARK_ENDED" in killed.output, killed.output
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("phase", PHASES)
+def test_the_run_is_killed(empty: Workplace, undisturbed: State, phase: str) -> None:
+    assert run(empty, PHASES[phase]).killed
+    assert_a_rerun_ends_it(empty, undisturbed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("phase", PHASES)
+def test_spark_is_killed(empty: Workplace, undisturbed: State, phase: str) -> None:
+    moment = PHASES[phase]
+    killed = run(empty, Moment(moment.step, moment.n, moment.seconds, of_spark=True))
+    assert killed.struck, killed.output
+    assert_it_said_so(killed)
+    assert_a_rerun_ends_it(empty, undisturbed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("of_spark", [False, True], ids=["the run", "Spark"])
+def test_it_is_killed_while_spark_writes(empty: Workplace, undisturbed: State, of_spark: bool) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run, empty)
+        wait_until_spark_writes(empty.warehouse / "main" / "slow")
+        if of_spark:
+            kept_sparks.kill()
+        else:
+            registry = json.loads((empty.project / "target" / "silt_runs.json").read_text())
+            os.killpg(registry["runs"][-1]["process"], signal.SIGKILL)
+        killed = running.result()
+    assert killed.killed != of_spark
+    assert not list((empty.warehouse / "main" / "slow" / "_delta_log").glob("*.json"))
+    if of_spark:
+        assert killed.code == 1
+        assert_it_said_so(killed)
+    assert_a_rerun_ends_it(empty, undisturbed)
+
+
+def wait_until_spark_writes(table: Path) -> None:
+    """Until the folder of a statement's files is there, which Spark makes before its tasks begin."""
+    end = time.monotonic() + _LONGEST_SECONDS
+    while not list(table.rglob("_temporary")):
+        assert time.monotonic() < end
+        time.sleep(0.002)

@@ -1,0 +1,61 @@
+"""Checks that operations on names, which overlapped, took effect one after the other in some order.
+
+An operation takes effect at one instant between its beginning and its end; one that crashed, or whose outcome is not
+known, at an instant after its beginning, or never (Herlihy and Wing, "Linearizability", 1990). The search is that of
+Wing and Gong, "Testing and Verifying Concurrent Objects" (1993).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+State = frozenset[tuple[str, str]]
+"""What each name is: `table <id>` or `view <text>`; absent names have no entry."""
+
+Effect = Callable[[dict[str, str], str], dict[str, str] | None]
+"""The state after an operation with that outcome; None where it cannot have that outcome in that state."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation that was begun.
+
+    Attributes:
+        outcome: what it answered; None where it gave no answer.
+        success: the outcome that it has if it takes effect without an answer.
+    """
+
+    what: str
+    effect: Effect
+    began: int
+    ended: int | None
+    outcome: str | None
+    success: str = "ok"
+
+
+def order_of(operations: Sequence[Operation], first: State = frozenset()) -> list[int] | None:
+    """An order in which the operations may have taken effect, by their numbers; None where there is none."""
+    seen: set[tuple[frozenset[int], State]] = set()
+
+    def search(done: tuple[int, ...], state: State) -> list[int] | None:
+        left = [number for number in range(len(operations)) if number not in done]
+        if all(operations[number].outcome is None for number in left):
+            return list(done)
+        key = (frozenset(done), state)
+        if key in seen:
+            return None
+        seen.add(key)
+        soonest = min(
+            (operations[number].ended for number in left if operations[number].ended is not None), default=None
+        )
+        for number in left:
+            operation = operations[number]
+            if soonest is not None and operation.began > soonest:
+                continue
+            after = operation.effect(dict(state), operation.outcome or operation.success)
+            if after is not None and (found := search((*done, number), frozenset(after.items()))) is not None:
+                return found
+        return None
+
+    return search((), first)

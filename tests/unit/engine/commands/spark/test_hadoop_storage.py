@@ -1,0 +1,58 @@
+"""Hadoop's settings of object stores: of one bucket or account each, and redacted by their names."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from dbt.adapters.silt.engine.commands.spark.hadoop_storage import REDACTED, hadoop_settings
+from dbt.adapters.silt.engine.kernel.storage.settings import SECRETS, StorageSettings
+
+ABFSS = "abfss://c@acc.dfs.core.windows.net/p"
+
+
+def test_settings_of_s3_are_those_of_the_bucket_alone() -> None:
+    given = StorageSettings(endpoint="http://127.0.0.1:9", access_key_id="i", secret_access_key="s", timeout=3)
+    found = hadoop_settings("s3://house/p", given)
+    assert found.pop("fs.s3.impl") == "org.apache.hadoop.fs.s3a.S3AFileSystem"
+    assert all(name.startswith("fs.s3a.bucket.house.") for name in found)
+    own = {name.removeprefix("fs.s3a.bucket.house."): value for name, value in found.items()}
+    assert own["endpoint"] == "http://127.0.0.1:9"
+    assert (own["access.key"], own["secret.key"]) == ("i", "s")
+    assert own["aws.credentials.provider"].endswith(".SimpleAWSCredentialsProvider")
+    assert (own["path.style.access"], own["connection.ssl.enabled"]) == ("true", "false")
+    assert own["connection.timeout"] == "3000"
+
+
+def test_temporary_keys_and_unsigned_requests_have_providers_of_their_own() -> None:
+    keys = StorageSettings(access_key_id="i", secret_access_key="s", session_token="t")
+    provider = "fs.s3a.bucket.b.aws.credentials.provider"
+    assert hadoop_settings("s3a://b", keys)[provider].endswith("TemporaryAWSCredentialsProvider")
+    unsigned = hadoop_settings("s3a://b", StorageSettings(anonymous=True))
+    assert unsigned[provider].endswith("AnonymousAWSCredentialsProvider")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("s3://b/p", StorageSettings(access_key_id="planted", secret_access_key="planted", session_token="planted")),
+        (ABFSS, StorageSettings(account_key="planted")),
+        (ABFSS, StorageSettings(account_key="planted", endpoint="http://127.0.0.1:9")),
+        (ABFSS, StorageSettings(sas_token="planted")),
+        (ABFSS, StorageSettings(client_secret="planted", client_id="i", tenant_id="t")),
+    ],
+    ids=lambda given: "-".join(sorted(given[1].shown())) if isinstance(given, tuple) else None,
+)
+def test_every_setting_with_a_secret_is_redacted_by_its_name(given: tuple[str, StorageSettings]) -> None:
+    found = hadoop_settings(*given)
+    secret = [name for name, value in found.items() if "planted" in value]
+    assert secret
+    assert all(re.search(REDACTED, name) for name in secret)
+    assert not {name for name in found if "planted" not in found[name] and name.endswith("endpoint")} & set(secret)
+
+
+def test_every_secret_of_the_settings_is_tried_above() -> None:
+    assert SECRETS == {
+        *("access_key_id", "secret_access_key", "session_token", "account_key", "sas_token", "client_secret"),
+    }
