@@ -164,8 +164,9 @@ def _embedded(settings: dict[str, str], folder: Path) -> SparkSession:
 
 
 @pytest.fixture
-def warehouse(tmp_path: Path) -> Path:
-    """An empty folder whose name needs quoting in a URI and in a file pattern."""
-    folder = tmp_path / "ware [house] %é"
-    folder.mkdir()
+def warehouse(tmp_path: Path, cloud: ObjectServer | None) -> Path:
+    """An empty folder whose name needs quoting in a URI and in a file pattern; with `--cloud`, in the server's."""
+    above = tmp_path if cloud is None or cloud.files is None else cloud.files / tmp_path.name
+    folder = above / "ware [house] %é"
+    folder.mkdir(parents=True)
     return folder

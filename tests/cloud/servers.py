@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
+from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings
 from tests.cloud import install
 
 BUCKET: Final = "warehouse"
@@ -89,6 +90,8 @@ class ObjectServer:
         options: with obstore's names.
         hadoop: the settings by which Spark reaches it.
         log: the requests that it answered.
+        settings: the same for a warehouse.
+        files: the folder in which each object of the bucket is a file; None where there is none.
     """
 
     name: str
@@ -97,14 +100,20 @@ class ObjectServer:
     options: Mapping[str, str]
     hadoop: Mapping[str, str]
     log: Path
+    settings: StorageSettings
     make_bucket: Callable[[str], None]
     _parse: Callable[[str], Request | None]
+    files: Path | None = None
     _numbers: Iterator[int] = field(default_factory=lambda: iter(range(1 << 30)))
 
     def store(self, prefix: str | None = None) -> ObjectStore:
         """A store at that prefix, else at one that nothing has used."""
         at = f"store {next(self._numbers)} é%20" if prefix is None else prefix
         return ObjectStore(f"{self.base}/{at}", self.options)
+
+    def url_of(self, folder: Path) -> str:
+        """The URL for a folder, at the prefix that it has among the server's files, else at its whole path."""
+        return f"{self.base}/{folder.relative_to(self.files or '/')}"
 
     @contextmanager
     def counted(self) -> Iterator[Counted]:
@@ -156,6 +165,10 @@ def running_s3(folder: Path) -> Iterator[ObjectServer]:
             },
             hadoop=_s3a(endpoint),
             log=log,
+            settings=StorageSettings(
+                endpoint=endpoint, region="us-east-1", access_key_id=_S3_KEY, secret_access_key=_S3_SECRET
+            ),
+            files=data / BUCKET,
             make_bucket=lambda name: (data / name).mkdir(exist_ok=True),
             _parse=_s3_request,
         )
@@ -187,6 +200,7 @@ def running_azure(folder: Path) -> Iterator[ObjectServer]:
             },
             hadoop=_abfs(port),
             log=log,
+            settings=StorageSettings(endpoint=endpoint, account_key=_ACCOUNT_KEY),
             make_bucket=make_bucket,
             _parse=_azure_request,
         )

@@ -6,20 +6,12 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
-
 from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 from dbt.adapters.silt.engine.kernel.storage.store import PutResult
 from tests.cloud.servers import ObjectServer
 
 THREADS = 8
-
-
-@pytest.fixture
-def server(cloud: ObjectServer | None) -> ObjectServer:
-    assert cloud is not None, "tests/cloud is collected with --cloud only"
-    return cloud
 
 
 def test_of_many_that_create_an_object_at_once_one_does(server: ObjectServer) -> None:

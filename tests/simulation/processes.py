@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,8 @@ from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, ConcurrentTransactionError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
+from dbt.adapters.silt.engine.kernel.storage.store import PutResult, Store
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.table.expressions import And, Column, Comparison
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
@@ -31,6 +33,7 @@ from tests.simulation.rows_table import Rows, RowsTable
 ACCOUNTS = 40
 BALANCE = 1000
 _FILES = 8
+_PLACE = "place.json"
 _SETTINGS = CommitSettings(max_attempts=1000)
 
 
@@ -121,22 +124,27 @@ def run_processes(folder: Path, writers: int, commits: int, kill_seed: int | Non
     began, chance, kills = time.monotonic(), random.Random(kill_seed), 0
     spared = {writer: chance.randrange(commits // 2) for writer in range(writers)}
     running = {writer: _start(folder, writer, commits) for writer in range(writers)}
-    while running:
-        time.sleep(0.02 if kill_seed is None else chance.uniform(0.0, 0.2))
-        for writer, process in list(running.items()):
-            code = process.poll()
-            if code == 0:
-                del running[writer]
-            elif code is not None:
-                assert code == -signal.SIGKILL, f"writer {writer} ended with {code}"
-                running[writer] = _start(folder, writer, commits)
-        ready = [] if kill_seed is None else [each for each in running if _units(folder, each) > spared[each]]
-        if ready:
-            victim = chance.choice(ready)
-            kills += running[victim].poll() is None
-            running[victim].kill()
-            running[victim].wait()
-            spared[victim] = _units(folder, victim) + chance.randrange(commits // 2)
+    try:
+        while running:
+            time.sleep(0.02 if kill_seed is None else chance.uniform(0.0, 0.2))
+            for writer, process in list(running.items()):
+                code = process.poll()
+                if code == 0:
+                    del running[writer]
+                elif code is not None:
+                    assert code == -signal.SIGKILL, f"writer {writer} ended with {code}"
+                    running[writer] = _start(folder, writer, commits)
+            ready = [] if kill_seed is None else [each for each in running if _units(folder, each) > spared[each]]
+            if ready:
+                victim = chance.choice(ready)
+                kills += running[victim].poll() is None
+                running[victim].kill()
+                running[victim].wait()
+                spared[victim] = _units(folder, victim) + chance.randrange(commits // 2)
+    finally:
+        for process in running.values():
+            process.kill()
+            process.wait()
     return _judged(folder, writers, commits, kills, time.monotonic() - began)
 
 
@@ -191,7 +199,33 @@ def _start(folder: Path, writer: int, commits: int) -> subprocess.Popen[bytes]:
 
 
 def _open(folder: Path) -> RowsTable:
-    return RowsTable(DeltaLog(LocalStore(folder / "accounts"), "bank.accounts", SystemClock()), _SETTINGS)
+    return RowsTable(DeltaLog(_store(folder), "bank.accounts", SystemClock()), _SETTINGS)
+
+
+def keep_in(folder: Path, url: str, options: Mapping[str, str], plain_puts: bool = False) -> None:
+    """Puts the table of a run into an object store; the reports stay in the folder.
+
+    Args:
+        plain_puts: plants a bug: a commit overwrites what is there.
+    """
+    (folder / _PLACE).write_text(json.dumps([url, dict(options), plain_puts]))
+
+
+def _store(folder: Path) -> Store:
+    if not (folder / _PLACE).exists():
+        return LocalStore(folder / "accounts")
+    url, options, plain_puts = json.loads((folder / _PLACE).read_text())
+    store = (_PlainPuts if plain_puts else ObjectStore)(url, options)
+    store.is_never_reused = True
+    return store
+
+
+class _PlainPuts(ObjectStore):
+    """Leaves the condition of a conditional write out."""
+
+    def put_if_absent(self, path: str, data: bytes) -> PutResult:
+        self.put(path, data)
+        return PutResult.CREATED
 
 
 def _report(folder: Path, writer: int) -> Path:

@@ -7,17 +7,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from deltalake import DeltaTable
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
-from dbt.adapters.silt.engine.warehouse import Warehouse
+from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
+from tests.cloud.servers import ObjectServer
 
 
 class House:
     """A warehouse and what tests ask of it."""
 
-    def __init__(self, warehouse: Warehouse, root: Path) -> None:
+    def __init__(self, warehouse: Warehouse, root: Path, cloud: ObjectServer | None = None) -> None:
         self.warehouse = warehouse
         self.root = root
+        self.cloud = cloud
 
     def sql(self, text: str, txn: tuple[str, int] | None = None) -> DataFrame:
         return self.warehouse.sql(text, txn)
@@ -28,8 +30,21 @@ class House:
 
     def another(self) -> House:
         """The same warehouse as another session sees it, with nothing shared but the files."""
-        spark = self.warehouse.spark.newSession()
-        return House(Warehouse(spark, str(self.root), settings=self.warehouse.settings), self.root)
+        return opened(self.warehouse.spark, self.root, self.warehouse.settings, self.cloud)
+
+
+def opened(
+    spark: SparkSession, root: Path, settings: WarehouseSettings | None = None, cloud: ObjectServer | None = None
+) -> House:
+    """A house in a session of its own.
+
+    Args:
+        root: its folder; one in the bucket of a server that keeps its objects as files is that prefix of the bucket.
+    """
+    if cloud is None:
+        return House(Warehouse(spark.newSession(), str(root), settings=settings), root)
+    warehouse = Warehouse(spark.newSession(), cloud.url_of(root), settings=settings, storage=cloud.settings)
+    return House(warehouse, root, cloud)
 
 
 def side_by_side(tasks: Sequence[Callable[[], None]]) -> None:

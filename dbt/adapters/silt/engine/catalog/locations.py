@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, InvalidSettingError
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 from dbt.adapters.silt.engine.kernel.storage.opening import open_store
 from dbt.adapters.silt.engine.kernel.storage.settings import Storages, StorageSettings
 from dbt.adapters.silt.engine.kernel.storage.store import Store
@@ -96,11 +98,15 @@ def open_stores(locations: Mapping[str, str], storages: Storages, external_paths
     return {name: open_location(location, storages, allowed) for name, location in locations.items()}
 
 
-def open_location(location: str, storages: Storages, allowed: tuple[str, ...] | None = None) -> Store:
+def open_location(
+    location: str, storages: Storages, allowed: tuple[str, ...] | None = None
+) -> LocalStore | ObjectStore:
     """The store of one location; raises as `open_stores` does."""
-    if is_local(location):
-        return open_store(local_path(location), None, allowed)
-    return open_store(location, storages.of(location), allowed)
+    is_folder = is_local(location)
+    url = local_path(location) if is_folder else location
+    store = open_store(url, None if is_folder else storages.of(location), allowed)
+    store.elsewhere = lambda folder: open_location(folder, storages, allowed)
+    return store
 
 
 def _absolute(location: str) -> str:

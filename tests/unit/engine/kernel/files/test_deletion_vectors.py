@@ -187,7 +187,7 @@ def damaged(vector: DeletionVector) -> Iterable[tuple[str, DeletionVector]]:
     yield "2 rows where the log says 3", dataclasses.replace(vector, cardinality=3)
     yield "bytes where the log says", dataclasses.replace(vector, size_in_bytes=vector.size_in_bytes + 1)
     yield "bytes where the log says", dataclasses.replace(vector, offset=7)
-    yield "its file ends after", dataclasses.replace(vector, offset=1 << 30)
+    yield "its file ends", dataclasses.replace(vector, offset=1 << 30)
     yield "no storage type x", dataclasses.replace(vector, storage_type="x")
     yield "descriptor cannot be read", dataclasses.replace(vector, path_or_inline_dv="abc")
     yield "descriptor cannot be read", dataclasses.replace(vector, path_or_inline_dv="~" * 20)

@@ -135,11 +135,15 @@ def test_a_commit_that_a_drop_overtakes_is_not_left_in_the_new_table() -> None:
     assert files(log) == {"g1"}
 
 
-def test_an_unchanged_table_costs_four_requests(s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = create(s3.store())
+@pytest.mark.parametrize("reused", [True, False])
+def test_an_unchanged_table_costs_four_requests_and_one_where_no_other_can_be_at_its_place(
+    s3: S3, monkeypatch: pytest.MonkeyPatch, reused: bool
+) -> None:
+    store = s3.store()
+    log = create(store if reused else store.never_reused())
     append(log, "f1")
     held, asked = log.snapshot(), []
-    for name in ("status", "read", "list_from", "open_input"):
+    for name in ("status", "read", "fetch", "list_from", "open_input"):
         method = getattr(ObjectStore, name)
 
         def counted(self: ObjectStore, *arguments: Any, name: str = name, method: Any = method) -> Any:
@@ -148,7 +152,7 @@ def test_an_unchanged_table_costs_four_requests(s3: S3, monkeypatch: pytest.Monk
 
         monkeypatch.setattr(ObjectStore, name, counted)
     assert log.snapshot() is held
-    assert asked == ["status"] * 4
+    assert asked == (["status", "status", "fetch", "status"] if reused else ["fetch"])
 
 
 def test_a_half_moved_log_is_an_error_and_not_a_part_of_the_table(s3: S3) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.engine.kernel.storage.faulty_store import FaultyStore
+from dbt.adapters.silt.engine.kernel.storage.few_requests import fetch, files_below, read_ranges
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.memory_object_store import MemoryObjectStore
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
@@ -230,6 +231,7 @@ def test_a_child_sees_the_same_files(store: Store) -> None:
     assert child.root == f"{store.root}/schema/table"
 
 
+@of_kinds(*WITH_FOLDERS)
 def test_making_a_missing_file_durable_is_noticed(store: Store) -> None:
     store.make_folder("a/b")
     store.put("a/b/f", b"x")
@@ -291,6 +293,35 @@ def test_every_range_of_a_file_can_be_read(store: Store) -> None:
             )
         file.seek(-4, 2)
         assert file.read() == content[-4:]
+
+
+def test_parts_of_a_file_are_read_and_what_lies_behind_its_end_is_left_out(store: Store) -> None:
+    content = bytes(range(256)) * 10_000
+    store.put("f", content)
+    ranges = [(0, 1), (2_000_000, 2_000_010), (5, 5), (len(content) - 3, len(content)), (1, 300)]
+    assert read_ranges(store, "f", ranges) == [content[start:end] for start, end in ranges]
+    behind = [(0, 2), (len(content) - 3, len(content) + 5), (len(content), len(content) + 1), (1 << 40, (1 << 40) + 4)]
+    assert read_ranges(store, "f", behind) == [content[start:end] for start, end in behind]
+    with pytest.raises(ObjectMissing):
+        read_ranges(store, "none", [(0, 1)])
+
+
+def test_a_file_is_fetched_with_its_status(store: Store) -> None:
+    assert fetch(store, "a/f") is None
+    store.make_folder("a")
+    store.put("a/f", b"x")
+    assert fetch(store, "a/f") == (store.status("a/f"), b"x")
+
+
+def test_the_files_of_all_folders_below_one_are_found(store: Store) -> None:
+    child = store.child("t")
+    assert files_below(child, "w") == []
+    for path in ("w/a", "w/x=1/b", "w/x=1/y é/c", "w2/d"):
+        child.make_folder(path.rpartition("/")[0])
+        child.put(path, b"x")
+    assert {file.path: file for file in files_below(child, "w")} == {
+        path: child.status(path) for path in ("w/a", "w/x=1/b", "w/x=1/y é/c")
+    }
 
 
 def test_where_a_file_stands_in_place_of_a_folder_there_is_no_folder(store: Store) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Final
 
@@ -21,7 +21,8 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands.reading import scan_vectors
+from dbt.adapters.silt.engine.commands.reading import file_list, scan_vectors
+from dbt.adapters.silt.engine.commands.reading.file_list import ListedFile
 from dbt.adapters.silt.engine.commands.reading.scan_vectors import WORDS, RowFilter
 from dbt.adapters.silt.engine.commands.spark import errors, partitions, stored_columns
 from dbt.adapters.silt.engine.commands.spark.locations import reported_path, spark_path
@@ -94,6 +95,12 @@ class _Ids:
 
 @dataclass(frozen=True)
 class _Scan:
+    """What the reads of one snapshot share.
+
+    Args:
+        known: the size and the time of modification of each file, by its path in the log.
+    """
+
     spark: SparkSession
     table: str
     version: int
@@ -102,6 +109,7 @@ class _Scan:
     stored: StructType
     with_position: bool
     ids: _Ids | None = None
+    known: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def pairs(self, without: Collection[str] = ()) -> list[tuple[StructField, StructField]]:
         """The table's columns, each with the field that data files have for it."""
@@ -163,11 +171,17 @@ def _rows(scan: _Scan, log: DeltaLog, snapshot: Snapshot, files: pa.Table | None
     chosen = snapshot.files if files is None else files
     try:
         log.guard.check(log.store, chosen, snapshot.metadata, log.name, snapshot.version)
+        scan = replace(scan, known=_known(chosen))
         groups = _groups(log, snapshot, chosen, only)
         parts = [_read_joined(scan, each) if _needs_join(scan, each) else _read_alike(scan, each) for each in groups]
     except (DataFileMissingError, DataFileChangedError) as error:
         raise origins.with_origin(log, snapshot, error) from error
     return reduce(DataFrame.unionAll, parts) if parts else _empty(scan)
+
+
+def _known(files: pa.Table) -> dict[str, tuple[int, int]]:
+    columns = (files[name].to_pylist() for name in ("path", "size", "modification_time"))
+    return {path: (size or 0, modified or 0) for path, size, modified in zip(*columns, strict=True)}
 
 
 def _stored(snapshot: Snapshot) -> StructType:
@@ -339,8 +353,12 @@ def _open(scan: _Scan, files: _Files) -> DataFrame:
     stored = (stored for member, stored in scan.pairs(files.columns) if not is_void(member.type))
     held = StructType((*stored, *(() if scan.ids is None else scan.ids.stored)))
     reader = scan.spark.read.schema(spark_schema(held)).options(ignoreMissingFiles=False, ignoreCorruptFiles=False)
+    listed = [ListedFile(absolute_name(scan.root, path), *scan.known[path]) for path in files.paths]
     try:
         with errors.mapped(scan.table, scan.version):
+            if file_list.can_list(scan.spark, listed):
+                with file_list.folder(listed) as folder:
+                    return reader.options(**file_list.OPTIONS).parquet(folder)
             frame = reader.parquet(*(spark_path(scan.root, path) for path in files.paths))
             frame.schema  # noqa: B018 -- over Spark Connect no file is looked for before something is asked
             return frame

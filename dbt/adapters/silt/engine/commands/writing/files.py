@@ -26,7 +26,8 @@ from dbt.adapters.silt.engine.kernel.errors import InternalError, SiltError
 from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED_TAG, from_footers
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.storage import few_requests
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
 from dbt.adapters.silt.engine.kernel.table.column_mapping import stored_schema
 from dbt.adapters.silt.engine.kernel.table.paths import log_path
@@ -50,6 +51,7 @@ _OF_OBJECTS: Final[Mapping[str, str]] = {
     # so that nobody reads what a job that fails has moved.
     "mapreduce.fileoutputcommitter.algorithm.version": "2",
 }
+_UNFINISHED = "_temporary/"
 _CODEC_PROPERTY = "delta.parquet.compression.codec"
 _ROWS = "rows"
 
@@ -245,15 +247,10 @@ def _partition_values(
 
 def _data_files(log: DeltaLog, folder: str) -> Iterator[FileStatus]:
     """The data files in the folder and those below it; none where a job without rows made no folder."""
-    try:
-        files, folders = log.store.list_from(folder), log.store.list_folders(folder)
-    except ObjectMissing:
-        return
-    for status in files:
-        if status.name.startswith("part-"):
+    for status in few_requests.files_below(log.store, folder):
+        below = status.path.removeprefix(f"{folder}/")
+        if status.name.startswith("part-") and not below.startswith(_UNFINISHED):
             yield status
-    for name in folders:
-        yield from _data_files(log, f"{folder}/{name}")
 
 
 def _delete(log: DeltaLog, folder: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -19,10 +19,12 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedFeatureError,
 )
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.paths import is_absolute
 
 _WORKERS = 16
+_ONE_SCHEME = {"s3a": "s3", "abfss": "abfs"}
 _PART = 4 << 20
 
 
@@ -43,9 +45,11 @@ def located(store: Store, name: str) -> tuple[Store, str]:
         return store, name
     if name.startswith(folder):
         return store, name.removeprefix(folder)
+    above, _, own = name.rpartition("/")
     if name.startswith("/"):
-        above, _, own = name.rpartition("/")
         return LocalStore(above or "/"), own
+    if isinstance(store, (LocalStore, ObjectStore)) and store.elsewhere is not None:
+        return store.elsewhere(above), own
     raise UnsupportedFeatureError(
         f"the file {name} is in another storage than the table", remedy="Copy the table with the engine that made it"
     )
@@ -61,21 +65,38 @@ def check_reach(store: Store, name: str) -> None:
     Raises:
         ExternalPathError: it is neither in the table's folder nor in one that the store allows.
     """
-    if not isinstance(store, LocalStore) or store.allowed is None:
+    if not isinstance(store, (LocalStore, ObjectStore)) or store.allowed is None:
         return
-    is_elsewhere = is_absolute(name)
-    if not is_elsewhere and ".." not in name.split("/"):
+    if not is_absolute(name) and ".." not in name.split("/"):
         return
-    if not is_elsewhere or name.startswith("/"):
-        folder = _real(os.path.dirname(name if is_elsewhere else f"{store.root}/{name}"))
-        tops = (_real(top) for top in (store.root, *store.allowed))
-        if any(folder == top or folder.startswith(f"{top.rstrip('/')}/") for top in tops):
-            return
+    whole = name if is_absolute(name) else f"{store.root}/{name}"
+    tops = (store.root, *store.allowed)
+    if _is_url_within(whole, tops) if "://" in whole else _is_path_within(whole, tops):
+        return
     raise ExternalPathError(
         f"the log names the file {name}, which is neither in the table's folder nor in the warehouse",
         table=store.root,
         details={"path": name},
     )
+
+
+def _is_path_within(name: str, tops: Iterable[str]) -> bool:
+    folder = _real(os.path.dirname(name))
+    real = (_real(top) for top in tops if "://" not in top)
+    return any(folder == top or folder.startswith(f"{top.rstrip('/')}/") for top in real)
+
+
+def _is_url_within(name: str, tops: Iterable[str]) -> bool:
+    """Whether an object is below one of the URLs; Spark, as paths have it, goes up at `..`, and obstore does not."""
+    if ".." in name.split("/"):
+        return False
+    return any(_plain_url(name).startswith(f"{_plain_url(top).rstrip('/')}/") for top in tops if "://" in top)
+
+
+def _plain_url(url: str) -> str:
+    """The URL with the first of the schemes that a service has."""
+    scheme, _, rest = url.partition("://")
+    return f"{_ONE_SCHEME.get(scheme, scheme)}://{rest}"
 
 
 @functools.lru_cache(maxsize=4096)

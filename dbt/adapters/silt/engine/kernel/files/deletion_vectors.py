@@ -25,18 +25,14 @@ import pyarrow.compute as pc
 from pyroaring import BitMap64
 
 from dbt.adapters.silt.engine.kernel.clock import Clock
-from dbt.adapters.silt.engine.kernel.errors import (
-    CorruptDeletionVectorError,
-    DataFileMissingError,
-    UnsupportedFeatureError,
-)
+from dbt.adapters.silt.engine.kernel.errors import CorruptDeletionVectorError, DataFileMissingError
 from dbt.adapters.silt.engine.kernel.files import stats_json
-from dbt.adapters.silt.engine.kernel.files.data_files import check_reach
-from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.files.data_files import located
+from dbt.adapters.silt.engine.kernel.storage import few_requests
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table import z85
 from dbt.adapters.silt.engine.kernel.table.actions import DeletionVector
-from dbt.adapters.silt.engine.kernel.table.paths import decode_path, is_absolute
+from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 
 Positions: TypeAlias = Mapping[str, BitMap64]
 """Rows of data files, by the file's path as in the log."""
@@ -49,8 +45,9 @@ _FILE_VERSION = b"\x01"
 _MAGIC = (1681511377).to_bytes(4, "little")
 _UUID_CHARACTERS = 20
 _LENGTH_BYTES = 4
-# A reader reads a file whole, and may need only one of its vectors.
 _MOST_BYTES = 16 << 20
+# A part that is so near costs no request of its own.
+_NEAR = 1 << 20
 _READERS = 8
 
 
@@ -109,8 +106,11 @@ def read(store: Store, vectors: Iterable[DeletionVector], table: str) -> dict[st
         by_file[file_name(vector, table)].append(vector)
 
     def of_file(name: str | None) -> dict[str, BitMap64]:
-        data = b"" if name is None else _content(store, name, table)
-        return {each.unique_id: _decoded(each, _data(each, data, table), table) for each in by_file[name]}
+        if name is None:
+            parts = [_inline_data(each, table) for each in by_file[name]]
+        else:
+            parts = _data(store, name, by_file[name], table)
+        return {each.unique_id: _decoded(each, data, table) for each, data in zip(by_file[name], parts, strict=True)}
 
     with ThreadPoolExecutor(min(_READERS, max(len(by_file), 1))) as pool:
         return {unique_id: bitmap for found in pool.map(of_file, by_file) for unique_id, bitmap in found.items()}
@@ -158,45 +158,36 @@ def words(bitmap: BitMap64) -> pa.Array:
     return pc.fill_null(summed["bits_sum"].combine_chunks().take(places), 0).view(pa.int64())
 
 
-def _content(store: Store, name: str, table: str) -> bytes:
-    root = store.root.rstrip("/") + "/"
-    check_reach(store, name)
+def _data(store: Store, name: str, vectors: Sequence[DeletionVector], table: str) -> list[bytes]:
+    """The data of vectors that are in one file, of which only they are read, and its version where that is near."""
+    starts = [max(each.offset or 0, len(_FILE_VERSION)) for each in vectors]
+    ends = [start + each.size_in_bytes + 2 * _LENGTH_BYTES for start, each in zip(starts, vectors, strict=True)]
+    is_near = min(starts) < _NEAR
+    ranges = [*([(0, len(_FILE_VERSION))] if is_near else []), *zip(starts, ends, strict=True)]
+    where, own = located(store, name)
     try:
-        if name.startswith(root):
-            return store.read(name[len(root) :])
-        if name.startswith("/"):
-            folder, _, last = name.rpartition("/")
-            return LocalStore(folder or "/").read(last)
-        if is_absolute(name):
-            raise UnsupportedFeatureError(
-                f"the deletion vectors in {name} are outside of the table's folder {store.root}",
-                table=table,
-                remedy="Copy the table to one folder with the engine that made it",
-            )
-        return store.read(name)
+        parts = few_requests.read_ranges(where, own, ranges)
     except ObjectMissing as error:
         raise DataFileMissingError(
             f"the file of deletion vectors {name} is not there", table=table, details={"path": name}
         ) from error
+    if is_near and (version := parts.pop(0)) != _FILE_VERSION:
+        raise _damaged(vectors[0], f"its file begins with {version!r} instead of the version 1", table)
+    return [_checked(each, part, table) for each, part in zip(vectors, parts, strict=True)]
 
 
-def _data(vector: DeletionVector, content: bytes, table: str) -> bytes:
-    """The vector's data, from the content of its file or from its descriptor."""
-    if vector.storage_type == INLINE:
-        return _inline_data(vector, table)
-    if content[:1] != _FILE_VERSION:
-        raise _damaged(vector, f"its file begins with {content[:1]!r} instead of the version 1", table)
-    start = max(vector.offset or 0, len(_FILE_VERSION)) + _LENGTH_BYTES
-    end = start + vector.size_in_bytes
-    length = int.from_bytes(content[start - _LENGTH_BYTES : start], "big")
-    is_there = start <= len(content)
-    if is_there and length != vector.size_in_bytes:
+def _checked(vector: DeletionVector, part: bytes, table: str) -> bytes:
+    """The data in a part of a file: its length, the data, and its checksum."""
+    length = int.from_bytes(part[:_LENGTH_BYTES], "big")
+    if len(part) >= _LENGTH_BYTES and length != vector.size_in_bytes:
         raise _damaged(vector, f"its file has {length} bytes where the log says {vector.size_in_bytes}", table)
-    if end + _LENGTH_BYTES > len(content):
-        what = f"its file ends after {len(content)} bytes, and it reaches to {end + _LENGTH_BYTES}"
-        raise _damaged(vector, what, table)
-    data = content[start:end]
-    if int.from_bytes(content[end : end + _LENGTH_BYTES], "big") != zlib.crc32(data):
+    start = max(vector.offset or 0, len(_FILE_VERSION))
+    end = start + vector.size_in_bytes + 2 * _LENGTH_BYTES
+    if start + len(part) < end:
+        ends = f"after {start + len(part)} bytes" if part else f"before byte {start}"
+        raise _damaged(vector, f"its file ends {ends}, and it reaches to {end}", table)
+    data = part[_LENGTH_BYTES:-_LENGTH_BYTES]
+    if int.from_bytes(part[-_LENGTH_BYTES:], "big") != zlib.crc32(data):
         raise _damaged(vector, "its checksum is wrong", table)
     return data
 

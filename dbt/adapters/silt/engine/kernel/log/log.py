@@ -27,7 +27,7 @@ from dbt.adapters.silt.engine.kernel.log import history
 from dbt.adapters.silt.engine.kernel.log.checkpoint import write_checkpoint
 from dbt.adapters.silt.engine.kernel.log.checksum import checksum_of_commit, contradiction, lost_commit
 from dbt.adapters.silt.engine.kernel.log.cleanup import clean_up, expiry
-from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile, read_commit
+from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile
 from dbt.adapters.silt.engine.kernel.log.commit_info import read_info
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log_segment import (
@@ -43,6 +43,8 @@ from dbt.adapters.silt.engine.kernel.log.log_segment import (
 )
 from dbt.adapters.silt.engine.kernel.log.replay import TableState, advance, replay, tombstones
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.storage.few_requests import fetch
+from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, PinnedFolder, Store
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
@@ -214,7 +216,7 @@ class DeltaLog:
         The commit is valid whatever happens here, so a failure is only logged.
         """
         with self._done_besides(version, "the state after the commit could not be read"), self._lock:
-            loaded, folder = self._of_one_log(self._refreshed)
+            loaded, folder = self._of_one_log(lambda: self._refreshed(version))
             snapshot = replace(loaded.snapshot, log_folder=folder)
             if snapshot.version == version:
                 self._compared = loaded.state, None
@@ -330,17 +332,23 @@ class DeltaLog:
         self._handed_out = weakref.ref(pinned)
         return pinned
 
-    def _refreshed(self) -> _Loaded:
+    def _refreshed(self, up_to: int | None = None) -> _Loaded:
+        """The newest state; `up_to` is a version that there is, and after which nobody needs to look for more."""
         known = self._newest
-        if known is None or not self._is_current(known):
+        if known is None or not (self._is_only_one or self._is_current(known)):
             self._newest = None
             listing = newest_listing(self.store, self.name)
             # The listing may be out of date.
             self._newest = self._advanced(self._load(listing, listing.newest or 0))
         else:
-            self._newest = self._advanced(known)
+            self._newest = self._advanced(known, up_to)
         self._check_not_older(self._newest.snapshot)
         return self._newest
+
+    @property
+    def _is_only_one(self) -> bool:
+        """Whether no other table was or will be at this place."""
+        return isinstance(self.store, ObjectStore) and self.store.is_never_reused
 
     def _check_not_older(self, snapshot: Snapshot) -> None:
         """Raises where the storage shows an older newest version than before."""
@@ -368,18 +376,28 @@ class DeltaLog:
         status = self._commit_status(known.snapshot.version)
         return status is not None and known.commit is not None and status.has_content_of(known.commit)
 
-    def _advanced(self, known: _Loaded) -> _Loaded:
+    def _advanced(self, known: _Loaded, up_to: int | None = None) -> _Loaded:
         """The known state and the commits since, which are read one by one."""
         found: list[CommitFile] = []
         last = known.commit
-        while (status := self._commit_status(known.snapshot.version + len(found) + 1)) is not None:
-            found.append(read_commit(self.store, known.snapshot.version + len(found) + 1, self.name, status))
-            last = status
+        version = known.snapshot.version + 1
+        while (up_to is None or version <= up_to) and (read := self._fetched(version)) is not None:
+            last, commit = read
+            found.append(commit)
+            version += 1
         if not found and self.may_be_cleaned_up(known.snapshot) and not self._is_current(known):
             return self._load(listing := newest_listing(self.store, self.name), listing.newest or 0)
         if not found:
             return known
         return self._loaded(advance(known.state, found, self.name), found[-1].version, last)
+
+    def _fetched(self, version: int) -> tuple[FileStatus, CommitFile] | None:
+        """A commit with its file's status; None where there is none."""
+        try:
+            found = fetch(self.store, commit_path(version))
+        except ObjectMissing as error:
+            raise missing_version(version, self.name) from error
+        return None if found is None else (found[0], CommitFile(version, found[1]))
 
     def _load(self, listing: LogListing, version: int) -> _Loaded:
         state = self._first_readable(listing, version, lambda segment: replay(self.store, segment, self.name))

@@ -21,14 +21,14 @@ import shutil
 import stat
 import uuid
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, cast
 
 import pyarrow
 
 from dbt.adapters.silt.engine.kernel.errors import NotWrittenError, ReadOnlyStorageError, StorageError
 from dbt.adapters.silt.engine.kernel.storage import os_errors
-from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectExists, ObjectMissing, PutResult
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectExists, ObjectMissing, PutResult, Store
 
 _logger = logging.getLogger(__name__)
 
@@ -53,6 +53,8 @@ class LocalStore:
     def __init__(self, root: str | os.PathLike[str], allowed: Sequence[str] | None = None) -> None:
         self._root = os.path.abspath(os.fspath(root))
         self.allowed = allowed
+        self.elsewhere: Callable[[str], Store] | None = None
+        """Opens the folder of another storage that a log names files in; None where it may not."""
 
     def __repr__(self) -> str:
         return f"LocalStore({self._root!r})"
@@ -194,7 +196,9 @@ class LocalStore:
         return LocalFolder(self._at(folder))
 
     def child(self, folder: str) -> LocalStore:
-        return LocalStore(self._at(folder), self.allowed)
+        child = LocalStore(self._at(folder), self.allowed)
+        child.elsewhere = self.elsewhere
+        return child
 
     def local_path(self, path: str) -> str:
         return self._at(path)

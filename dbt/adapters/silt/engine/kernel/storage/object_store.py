@@ -18,8 +18,7 @@ import contextlib
 import datetime
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, Final
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError, StorageError
@@ -30,10 +29,12 @@ from dbt.adapters.silt.engine.kernel.storage.store import (
     ObjectExists,
     ObjectMissing,
     PutResult,
+    Store,
     Tag,
     TaggedObject,
     joined,
 )
+from dbt.adapters.silt.engine.kernel.storage.unique_folder import UniqueFolder
 
 try:
     import obstore
@@ -65,6 +66,8 @@ _IN_BUCKET: Final = re.compile(r"(?P<bucket>[^:/]+://[^/]+)/(?P<prefix>.+)", re.
 _WITHOUT_NETWORK: Final = ("memory", "local")
 _REQUESTS_AT_ONCE: Final = 16
 _BUFFER_BYTES: Final = 1 << 16
+_WITHOUT_SUFFIXES: Final = ("abfs://", "abfss://", "az://")
+"""Where a range cannot be counted from the end of an object."""
 
 
 class ObjectStore:
@@ -89,6 +92,12 @@ class ObjectStore:
             # The client is of the whole bucket: in a URL's prefix it would read `%20` as a space, which Spark does not.
             self._url, self._base = found["bucket"], found["prefix"]
         self._client, self._once = _clients(self._url, dict(options or {}))
+
+        self.is_never_reused = False
+        self.allowed: Sequence[str] | None = None
+        """The places outside of the root that the logs of its tables may name files in; None for any."""
+        self.elsewhere: Callable[[str], Store] | None = None
+        """Opens the folder of another storage that a log names files in; None where it may not."""
 
     def __repr__(self) -> str:
         return f"ObjectStore({self.root!r})"
@@ -130,9 +139,62 @@ class ObjectStore:
             return bytes(obstore.get(self._client, self._key(path)).bytes())
 
     def open_input(self, path: str) -> IO[bytes]:
+        """The end of the file, which a Parquet reader begins with, comes with its size, by one request."""
+        key = self._key(path)
         with _mapped("opening", self._named(path)):
-            found = obstore.head(self._client, self._key(path))
-        return io.BufferedReader(_Ranges(self._client, self._key(path), found), _BUFFER_BYTES)
+            found, end = self._end(key)
+        return io.BufferedReader(_Ranges(self._client, key, found, end), _BUFFER_BYTES)
+
+    def _end(self, key: str) -> tuple[Mapping[str, Any], bytes]:
+        if not self._url.startswith(_WITHOUT_SUFFIXES):
+            try:
+                answer = obstore.get(self._client, key, options={"range": {"suffix": _BUFFER_BYTES}})
+                return answer.meta, bytes(answer.bytes())
+            except exceptions.BaseError as error:
+                if isinstance(error, FileNotFoundError):
+                    raise
+        # An empty object has no end.
+        return obstore.head(self._client, key), b""
+
+    def fetch(self, path: str) -> tuple[FileStatus, bytes] | None:
+        """The file with its status, by one request; None if it is not there."""
+        try:
+            with _mapped("reading", self._named(path)):
+                answer = obstore.get(self._client, self._key(path))
+                return _status(path, answer.meta), bytes(answer.bytes())
+        except ObjectMissing:
+            return None
+
+    def files_below(self, folder: str) -> list[FileStatus]:
+        """The files in the folder and in those below it, sorted, by one request for each thousand of them."""
+        with _mapped("listing", self._named(folder)):
+            stream = obstore.list(self._client, self._key(folder) or None, chunk_size=1000)
+            found = [each for chunk in stream for each in chunk]
+        cut = len(f"{self._base}/") if self._base else 0
+        return sorted((_status(each["path"][cut:], each) for each in found), key=lambda status: status.path)
+
+    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Ranges that lie near one another are read by one request."""
+        starts, ends = [start for start, _ in ranges], [end for _, end in ranges]
+        if any(end <= start for start, end in ranges):
+            wanted = iter(self.read_ranges(path, [each for each in ranges if each[0] < each[1]]))
+            return [next(wanted) if start < end else b"" for start, end in ranges]
+        try:
+            with _mapped("reading", self._named(path)):
+                found = obstore.get_ranges(self._client, self._key(path), starts=starts, ends=ends)
+                return [bytes(each) for each in found]
+        except StorageError:
+            # A range behind the end is refused, in the words of each service.
+            size = self._required_status(path).size
+            if all(end <= size for end in ends):
+                raise
+        return self.read_ranges(path, [(start, min(end, size)) for start, end in ranges])
+
+    def _required_status(self, path: str) -> FileStatus:
+        found = self.status(path)
+        if found is None:
+            raise ObjectMissing(self._named(path))
+        return found
 
     def status(self, path: str) -> FileStatus | None:
         try:
@@ -217,22 +279,26 @@ class ObjectStore:
         return None
 
     def make_durable(self, paths: Sequence[str]) -> None:
-        """Checks that the objects exist: an object that exists is durable."""
-        with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:
-            for path, found in zip(paths, pool.map(self.status, paths), strict=True):
-                if found is None:
-                    raise ObjectMissing(self._named(path))
+        """Does nothing: an object is durable from the answer to its write on."""
 
     def check_writable(self) -> None:
         """Passes: what may be written shows when it is written."""
 
-    def pin(self, folder: str) -> PrefixFolder:
-        return PrefixFolder(self, folder)
+    def pin(self, folder: str) -> PrefixFolder | UniqueFolder:
+        return UniqueFolder(self, folder) if self.is_never_reused else PrefixFolder(self, folder)
+
+    def never_reused(self) -> ObjectStore:
+        """The same objects, of which the caller knows that no other table will ever have this root."""
+        same = self.child("")
+        same.is_never_reused = True
+        return same
 
     def child(self, folder: str) -> ObjectStore:
         child = ObjectStore.__new__(ObjectStore)
         child._url, child._base = self._url, self._key(folder)
         child._client, child._once = self._client, self._once
+        child.is_never_reused = self.is_never_reused
+        child.allowed, child.elsewhere = self.allowed, self.elsewhere
         return child
 
     def local_path(self, path: str) -> str:
@@ -265,10 +331,11 @@ class ObjectStore:
 
 
 class _Ranges(io.RawIOBase):
-    """An object that is read in ranges, all of them of the same content."""
+    """An object that is read in ranges, all of them of the same content, of which the last is known."""
 
-    def __init__(self, client: Any, key: str, found: Mapping[str, Any]) -> None:
+    def __init__(self, client: Any, key: str, found: Mapping[str, Any], last: bytes) -> None:
         self._client, self._key, self._size = client, key, found["size"]
+        self._last = last
         self._condition = {"if_match": found["e_tag"]} if found["e_tag"] else {}
         self._at = 0
 
@@ -290,12 +357,18 @@ class _Ranges(io.RawIOBase):
         end = min(self._at + len(buffer), self._size)
         if end <= self._at:
             return 0
-        options: Any = {"range": (self._at, end), **self._condition}
-        with _mapped("reading", self._key):
-            data = bytes(obstore.get(self._client, self._key, options=options).bytes())
+        data = self._read(self._at, end)
         buffer[: len(data)] = data
         self._at += len(data)
         return len(data)
+
+    def _read(self, start: int, end: int) -> bytes:
+        known = self._size - len(self._last)
+        if start >= known:
+            return self._last[start - known : end - known]
+        options: Any = {"range": (start, end), **self._condition}
+        with _mapped("reading", self._key):
+            return bytes(obstore.get(self._client, self._key, options=options).bytes())
 
 
 def _clients(url: str, options: dict[str, Any]) -> tuple[Any, Any]:

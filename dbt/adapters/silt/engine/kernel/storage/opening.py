@@ -11,11 +11,12 @@ from dbt.adapters.silt.engine.kernel.storage.credential_sources import Access, a
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings
-from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.storage.urls import is_url, parse_url
 
 
-def open_store(location: str, settings: StorageSettings | None = None, allowed: Sequence[str] | None = None) -> Store:
+def open_store(
+    location: str, settings: StorageSettings | None = None, allowed: Sequence[str] | None = None
+) -> LocalStore | ObjectStore:
     """The store of a location; nothing is asked of a service yet.
 
     Args:
@@ -30,7 +31,9 @@ def open_store(location: str, settings: StorageSettings | None = None, allowed: 
         return LocalStore(location, allowed)
     url = parse_url(location)
     bucket = _bucket(url.root, access(url, settings or StorageSettings()))
-    return bucket.child(url.prefix) if url.prefix else bucket
+    store = bucket.child(url.prefix)
+    store.allowed = allowed
+    return store
 
 
 @functools.lru_cache(maxsize=64)

@@ -1,0 +1,83 @@
+"""How many requests the log of a table costs, by the server's own count."""
+
+from __future__ import annotations
+
+import pytest
+from pyroaring import BitMap64
+
+from dbt.adapters.silt.engine.kernel.clock import SystemClock
+from dbt.adapters.silt.engine.kernel.files import deletion_vectors
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.few_requests import files_below
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
+from tests.cloud.servers import ObjectServer
+from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL, add
+
+
+@pytest.fixture
+def log(server: ObjectServer) -> DeltaLog:
+    """A table of three versions, at a place that no other table will have."""
+    made = DeltaLog(server.store().never_reused(), "t")
+    changes = Changes(Operation("CREATE TABLE"), (), (), METADATA, PROTOCOL)
+    commit(made, None, changes, ReadSet(), CommitSettings())
+    for name in ("f1", "f2"):
+        append(made, name)
+    return made
+
+
+def append(log: DeltaLog, name: str) -> None:
+    changes = Changes(Operation("WRITE"), (add(name),))
+    commit(log, log.snapshot(), changes, ReadSet(), CommitSettings())
+
+
+def test_a_table_that_is_open_is_read_again_by_one_request(server: ObjectServer, log: DeltaLog) -> None:
+    held = log.snapshot()
+    with server.counted() as counted:
+        assert log.snapshot() is held
+    assert counted.kinds == {"get": 1}, counted.listed()
+
+
+def test_an_append_to_a_table_that_is_open_is_five_requests_of_the_log(server: ObjectServer, log: DeltaLog) -> None:
+    log.snapshot()
+    with server.counted() as counted:
+        append(log, "f3")
+    # A look for later commits; the commit; whether the table is still there; the commit's time; its checksum.
+    assert counted.kinds == {"get": 2, "head": 1, "put": 2}, counted.listed()
+
+
+def test_another_writers_commits_are_one_request_each(server: ObjectServer, log: DeltaLog) -> None:
+    other = DeltaLog(log.store, "t")
+    log.snapshot()
+    for name in ("f3", "f4", "f5"):
+        append(other, name)
+    with server.counted() as counted:
+        assert log.snapshot().num_files == 5
+    assert counted.kinds["get"] <= 5 and len(counted) <= 7, counted.listed()
+
+
+def test_a_footer_is_one_range_of_a_large_file(server: ObjectServer) -> None:
+    store = server.store()
+    store.put("large", bytes(5 << 20))
+    with server.counted() as counted, store.open_input("large") as file:
+        file.seek(-8, 2)
+        assert file.read() == bytes(8)
+    assert counted.kinds == ({"get": 1} if server.name == "s3" else {"get": 1, "head": 1}), counted.listed()
+
+
+def test_deletion_vectors_are_ranges_of_their_file(server: ObjectServer) -> None:
+    store = server.store()
+    vectors = deletion_vectors.write(store, SystemClock(), [BitMap64(range(n, 90_000, 7)) for n in range(20)])
+    with server.counted() as counted:
+        found = deletion_vectors.read(store, vectors[3:5], "t")
+    assert [found[each.unique_id] for each in vectors[3:5]] == [BitMap64(range(n, 90_000, 7)) for n in (3, 4)]
+    assert counted.kinds == {"get": 1}, counted.listed()
+
+
+def test_files_in_many_folders_are_listed_by_one_request(server: ObjectServer) -> None:
+    store = server.store()
+    for number in range(30):
+        store.put(f"w/p={number % 7}/part-{number}", b"x")
+    with server.counted() as counted:
+        assert len(files_below(store, "w")) == 30
+    assert counted.kinds == {"list": 1}, counted.listed()
