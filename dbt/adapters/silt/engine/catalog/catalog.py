@@ -39,6 +39,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedStatementError,
 )
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.conditions import require_conditions
 from dbt.adapters.silt.engine.kernel.storage.opening import open_store
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectExists, ObjectMissing, PutResult, Store
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
@@ -108,9 +109,11 @@ class Catalog:
 
         Raises:
             RelationExistsError: there is such a schema, and `if_not_exists` is False.
+            ConditionsIgnoredError: its storage does not keep what commits rest on.
             StorageError: the warehouse cannot be made or written.
         """
         store, folder = self._store(database), check_identifier(schema, "schema")
+        require_conditions(store, self._clock.now_ms())
         if layout.make_schema(store, folder, self._clock) is PutResult.EXISTS and not if_not_exists:
             raise RelationExistsError(
                 "there is such a schema already", table=f"{database}.{folder}", remedy="Use `if not exists`"

@@ -89,6 +89,11 @@ class ObjectStore:
     def root(self) -> str:
         return joined(self._url, self._base)
 
+    @property
+    def bucket(self) -> str:
+        """The URL of the whole bucket."""
+        return self._url
+
     def list_from(self, folder: str, start: str = "") -> list[FileStatus]:
         key = self._key(folder)
         with _mapped("listing", self._named(folder)):
@@ -136,6 +141,15 @@ class ObjectStore:
             except exceptions.AlreadyExistsError as error:
                 return self._existing(path, error)
         return PutResult.CREATED
+
+    def replaces(self, path: str, data: bytes, etag: str) -> bool:
+        """Whether the object, which still had that etag, was replaced; sent once, as `put_if_absent` is."""
+        with _mapped("writing", self._named(path), is_write=True):
+            try:
+                obstore.put(self._once, self._key(path), data, mode={"e_tag": f'"{etag}"'})
+            except exceptions.PreconditionError:
+                return False
+        return True
 
     def put(self, path: str, data: bytes) -> None:
         with _mapped("writing", self._named(path)):
