@@ -31,7 +31,7 @@ try:
     import obstore
     from obstore import exceptions
     from obstore import store as obstores
-except ImportError:  # the extra `object-store` is not installed
+except ImportError:  # none of the extras s3, azure and gcs is installed
     obstore = None
 
 # Options of the HTTP client, which obstore keeps apart from those of the service.
@@ -325,7 +325,7 @@ def _clients(url: str, options: dict[str, Any]) -> tuple[Any, Any]:
     if obstore is None:
         raise InvalidSettingError(
             f"{url} is in an object store, and the package obstore is not installed",
-            remedy='Install it: pip install "dbt-silt[object-store]"',
+            remedy='Install it: pip install "dbt-silt[s3]" (or azure, gcs)',
         )
     retries, wait = options.pop("max_retries", None), options.pop("retry_timeout", None)
     client = {name: options.pop(name) for name in sorted(_CLIENT_OPTIONS & options.keys())}
