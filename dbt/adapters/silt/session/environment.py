@@ -47,15 +47,15 @@ class Environment:
     def __init__(self, credentials: SiltCredentials, locations: Mapping[str, str]) -> None:
         self._credentials = credentials
         self._locations = locations
-        self._storages = storages_of(locations, credentials.storage, credentials.databases)
+        self.storages = storages_of(locations, credentials.storage, credentials.databases)
         self._lock = threading.Lock()
         self._pool: SessionPool | None = None
         self._warehouse: Warehouse | None = None
         self._warm_up = WarmUp(self._started, self._session_settings())
         self.folders = [local_path(location) for location in locations.values()]
         allowed = allowed_folders(locations, credentials.external_paths)
-        stores = {name: open_location(location, self._storages, allowed) for name, location in locations.items()}
-        self._catalog = Catalog(stores, open_store=lambda path: open_location(path, self._storages, allowed))
+        stores = {name: open_location(location, self.storages, allowed) for name, location in locations.items()}
+        self._catalog = Catalog(stores, open_store=lambda path: open_location(path, self.storages, allowed))
 
     @property
     def locations(self) -> Mapping[str, str]:
@@ -109,13 +109,13 @@ class Environment:
         urls = [location for location in self._locations.values() if is_url(location)]
         hadoop: dict[str, str] = {}
         for url in urls:
-            hadoop.update(hadoop_settings(url, self._storages.of(url)))
+            hadoop.update(hadoop_settings(url, self.storages.of(url)))
         services = sorted({parse_url(url).service for url in urls}, key=lambda service: service.value)
         return SparkStorage(hadoop, tuple(services), self._credentials.storage_jars)
 
     def _place(self, name: str) -> Location:
         location = self._locations[name]
-        return Location(location, None if is_local(location) else self._storages.of(location))
+        return Location(location, None if is_local(location) else self.storages.of(location))
 
     def _open_warehouse(self, session: SparkSession) -> Warehouse:
         given = self._credentials
@@ -125,7 +125,7 @@ class Environment:
             database=given.database,
             schema=given.schema,
             databases={name: self._place(name) for name in self._locations if name != given.database},
-            storage=self._storages.default,
+            storage=self.storages.default,
             settings=WarehouseSettings(
                 isolation_level=IsolationLevel(given.isolation_level) if given.isolation_level else None,
                 max_commit_attempts=given.max_commit_attempts,
