@@ -31,7 +31,6 @@ from dbt.adapters.silt.session import class_archive
 from dbt.adapters.silt.session.handle import Runner, SiltHandle
 from dbt.adapters.silt.session.spark import SessionPool, SessionSettings
 from dbt.adapters.silt.session.storage.jars import SparkStorage
-from dbt.adapters.silt.session.warm_up import WarmUp
 
 _logger = logging.getLogger(__name__)
 
@@ -51,7 +50,6 @@ class Environment:
         self._lock = threading.Lock()
         self._pool: SessionPool | None = None
         self._warehouse: Warehouse | None = None
-        self._warm_up = WarmUp(self._started, self._session_settings())
         self.folders = [local_path(location) for location in locations.values()]
         allowed = allowed_folders(locations, credentials.external_paths)
         stores = {name: open_location(location, self.storages, allowed) for name, location in locations.items()}
@@ -73,15 +71,18 @@ class Environment:
         Raises:
             SiltError: Spark cannot be started, or the warehouse cannot be used.
         """
-        self._warm_up.stop()
         pool = self._started()
         session = pool.acquire()
         assert self._warehouse is not None
         return SiltHandle(pool, session, self._warehouse.for_session(session, one_cut=True), runner)
 
     def warm_up(self) -> None:
-        """Starts Spark, and runs typical statements until the first connection; for a thread of its own."""
-        self._warm_up.run()
+        """Starts Spark, where it does not run; for a thread of its own.
+
+        Raises:
+            SiltError: it cannot be started; the first connection meets the same error.
+        """
+        self._started()
 
     def _started(self) -> SessionPool:
         with self._lock:
