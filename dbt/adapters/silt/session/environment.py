@@ -12,14 +12,8 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.locations import (
-    Location,
-    allowed_folders,
-    check_locations,
-    is_local,
-    local_path,
-    open_location,
-)
+from dbt.adapters.silt.engine.catalog.locations import check_locations, local_path
+from dbt.adapters.silt.engine.catalog.open_databases import open_databases
 from dbt.adapters.silt.engine.commands.spark.hadoop_storage import hadoop_settings
 from dbt.adapters.silt.engine.kernel.storage.urls import is_url, parse_url
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
@@ -51,9 +45,7 @@ class Environment:
         self._pool: SessionPool | None = None
         self._warehouse: Warehouse | None = None
         self.folders = [local_path(location) for location in locations.values()]
-        allowed = allowed_folders(locations, credentials.external_paths)
-        stores = {name: open_location(location, self.storages, allowed) for name, location in locations.items()}
-        self._catalog = Catalog(stores, open_store=lambda path: open_location(path, self.storages, allowed))
+        self._databases = open_databases(locations, self.storages, credentials.external_paths)
 
     @property
     def locations(self) -> Mapping[str, str]:
@@ -62,8 +54,8 @@ class Environment:
 
     @property
     def catalog(self) -> Catalog:
-        """The relations of the warehouse; once Spark runs, with the caches that its statements use."""
-        return self._catalog if self._warehouse is None else self._warehouse.catalog
+        """The relations of the warehouse, with the caches that statements use."""
+        return self._databases.catalog
 
     def open(self, runner: Runner) -> SiltHandle:
         """Returns a handle on a session of its own; starts Spark if it does not run yet.
@@ -114,20 +106,13 @@ class Environment:
         services = sorted({parse_url(url).service for url in urls}, key=lambda service: service.value)
         return SparkStorage(hadoop, tuple(services), self._credentials.storage_jars)
 
-    def _place(self, name: str) -> Location:
-        location = self._locations[name]
-        return Location(location, None if is_local(location) else self.storages.of(location))
-
     def _open_warehouse(self, session: SparkSession) -> Warehouse:
         given = self._credentials
-        return Warehouse(
+        return Warehouse.over(
             session,
-            self._locations[given.database],
-            database=given.database,
-            schema=given.schema,
-            databases={name: self._place(name) for name in self._locations if name != given.database},
-            storage=self.storages.default,
-            settings=WarehouseSettings(
+            self._databases,
+            (given.database, given.schema),
+            WarehouseSettings(
                 isolation_level=IsolationLevel(given.isolation_level) if given.isolation_level else None,
                 max_commit_attempts=given.max_commit_attempts,
                 statement_attempts=given.statement_attempts,
