@@ -173,7 +173,7 @@ class Warehouse:
     @property
     def catalog(self) -> Catalog:
         """The relations of the warehouse, without Spark."""
-        return self._namespace.catalog
+        return self._catalog
 
     def sql(self, text: str, txn: tuple[str, int] | None = None, *, user_metadata: str | None = None) -> DataFrame:
         """Runs one statement; a query's rows, or one row that says what a change did.
@@ -258,7 +258,7 @@ class Warehouse:
             >>> warehouse.transaction_version("orders", "load")
             41
         """
-        return dataframe_write.recorded_version(self._namespace, self._read(table), app_id)
+        return dataframe_write.recorded_version(self._looking(), self._read(table), app_id)
 
     @errors.mapped()
     def query(self, text: str, parameters: dict[str, Any] | list[Any]) -> DataFrame:
@@ -346,7 +346,7 @@ class Warehouse:
             return None
         if is_path(name):
             return Written(None, statement.effect)
-        table = self._namespace.name_in_warehouse(name)
+        table = self._looking().name_in_warehouse(name)
         return None if table is None else Written(table, statement.effect)
 
     @errors.mapped()
@@ -381,14 +381,14 @@ class Warehouse:
         hadoop_storage.configure(namespace.spark, self._locations, self._storages)
         self._storage.check(namespace.spark)
         self.spark = namespace.spark
-        self._namespace = namespace
+        self._namespace, self._catalog = namespace, namespace.catalog
         self._snapshot_views = SnapshotViews(namespace.spark)
         self._read_history = read_history
 
     def _seen_by(self, spark: SparkSession, read_history: ReadHistory | None) -> Warehouse:
         """The same warehouse, seen by another session: names mean what they mean here."""
         here, other = self._namespace, copy(self)
-        other._open(Namespace(spark, here.catalog, here.database, here.schema), read_history)
+        other._open(Namespace(spark, self._catalog, here.database, here.schema), read_history)
         return other
 
     def _read(self, text: str) -> str:
@@ -423,11 +423,17 @@ class Warehouse:
         return None if isinstance(statement, Query) else self.spark.conf.get(_USER_METADATA, None)
 
     def _context(self, settings: WriteSettings) -> Context:
+        namespace = self._looking()
         time_zone = self.spark.conf.get("spark.sql.session.timeZone") or "UTC"
         resolver = Resolver(
-            self._namespace, self._snapshot_views, time_zone, self._read_history, self.settings.python_functions
+            namespace, self._snapshot_views, time_zone, self._read_history, self.settings.python_functions
         )
-        return Context(self.spark, self._namespace, resolver, settings)
+        return Context(self.spark, namespace, resolver, settings)
+
+    def _looking(self) -> Namespace:
+        """The namespace at the beginning of a statement, whose names are as they are now."""
+        self._namespace.catalog = self._catalog.for_statement()
+        return self._namespace
 
     def _run(self, statement: Statement, settings: WriteSettings) -> Result:
         retry = ConflictRetry(self.settings.statement_attempts, self.settings.clock, self._retry_queue)

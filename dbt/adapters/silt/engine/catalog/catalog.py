@@ -7,6 +7,7 @@ definite: a listing that fails is an error, never an empty answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from typing import cast
 
 from dbt.adapters.silt.engine.catalog.database import Database
@@ -51,6 +52,15 @@ class Catalog:
         self._tables = OpenTables(clock := clock or SystemClock())
         named = {check_identifier(name, "database"): store for name, store in databases.items()}
         self._databases = {name: _database(name, store, clock, self._tables) for name, store in named.items()}
+
+    def for_statement(self) -> Catalog:
+        """The same catalog for one statement: names in an object store are asked for once, by its first look.
+
+        They are at least as new as that look.
+        """
+        same = copy(self)
+        same._databases = {name: each.for_statement() for name, each in self._databases.items()}
+        return same
 
     def databases(self) -> list[str]:
         """The names of the databases, sorted."""

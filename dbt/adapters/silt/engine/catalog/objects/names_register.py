@@ -117,6 +117,30 @@ class NamesRegister:
         return seen
 
 
+class SeenOnce:
+    """The names for one statement: its first look is at the storage, the others at what this process has seen since.
+
+    Args:
+        register: reads and changes the names.
+    """
+
+    def __init__(self, register: NamesRegister) -> None:
+        self._register = register
+        self._has_looked = False
+
+    @property
+    def last_seen(self) -> Names:
+        return self._register.last_seen
+
+    def read(self) -> Names:
+        """The names as they were when the statement looked first, or later."""
+        if self._has_looked:
+            return self._register.last_seen
+        names = self._register.read()
+        self._has_looked = True
+        return names
+
+
 def _contended(root: str) -> StorageError:
     return StorageError(
         f"other writers have changed the names in {root} at each of {_ATTEMPTS} attempts",

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import replace
 from typing import Final
 
@@ -32,7 +33,7 @@ from dbt.adapters.silt.engine.catalog.log_end import End
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.objects.definitions import Definitions
 from dbt.adapters.silt.engine.catalog.objects.names_document import Entry, Names, SchemaNames, TableEntry, ViewEntry
-from dbt.adapters.silt.engine.catalog.objects.names_register import NamesRegister
+from dbt.adapters.silt.engine.catalog.objects.names_register import NamesRegister, SeenOnce
 from dbt.adapters.silt.engine.catalog.objects.table_ends import TableEnds
 from dbt.adapters.silt.engine.catalog.open_tables import OpenTables
 from dbt.adapters.silt.engine.catalog.relations import RelationEntry, RelationKind
@@ -67,6 +68,7 @@ class ObjectDatabase:
         self._store = store
         self._clock = clock
         self._register = NamesRegister(store, clock)
+        self._names: NamesRegister | SeenOnce = self._register
         self._definitions = Definitions(store, clock)
         self._ends = TableEnds(store, self._register, handles, clock)
 
@@ -74,11 +76,17 @@ class ObjectDatabase:
     def store(self) -> Store:
         return self._store
 
+    def for_statement(self) -> ObjectDatabase:
+        """The same database, whose names are asked for once."""
+        same = copy(self)
+        same._names = SeenOnce(self._register)
+        return same
+
     def schemas(self) -> list[str]:
-        return sorted(self._register.read().schemas)
+        return sorted(self._names.read().schemas)
 
     def has_schema(self, schema: str) -> bool:
-        return schema in self._register.read().schemas
+        return schema in self._names.read().schemas
 
     def create_schema(self, schema: str, if_not_exists: bool) -> None:
         now = self._clock.now_ms()
@@ -102,14 +110,14 @@ class ObjectDatabase:
             self._empty(schema)
 
     def relations(self, schema: str) -> list[RelationEntry]:
-        found = self._schema(self._register.read(), schema).relations
+        found = self._schema(self._names.read(), schema).relations
         names = [RelationName(self._name, schema, each) for each in found]
         with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:
             shown = list(pool.map(self._shown, names, found.values()))
         return sorted((each for each in shown if each is not None), key=lambda each: each.name)
 
     def find(self, name: RelationName) -> RelationEntry | None:
-        return self._shown(name, self._register.read().find(name))
+        return self._shown(name, self._names.read().find(name))
 
     def rename(self, name: RelationName, new_name: RelationName) -> None:
         """A table stays in its folder."""
@@ -118,7 +126,7 @@ class ObjectDatabase:
             self._ends.settle_if_ended(new_name)
 
     def table(self, name: RelationName) -> DeltaLog:
-        names = self._register.read()
+        names = self._names.read()
         self._schema(names, name.schema)
         entry = self._ends.current(name, names.find(name))
         if isinstance(entry, TableEntry):
@@ -135,8 +143,10 @@ class ObjectDatabase:
 
     def new_table(self, name: RelationName, replace_view: bool) -> DeltaLog:
         """The table is at a folder of its own, which nobody knows before `publish_table`."""
-        self._ends.settle_if_ended(name)
-        self._check_free(self._register.last_seen, name, replace_view)
+        names = self._names.read()
+        if self._ends.settle_if_ended(name):
+            names = self._register.last_seen
+        self._check_free(names, name, replace_view)
         self._sweep_creations(name)
         unique = self._clock.new_id().replace("-", "")[:12]
         location = f"{_folder(name)}/{self._clock.now_ms():012x}-{unique}"
@@ -148,7 +158,6 @@ class ObjectDatabase:
         known = self._register.last_seen.find(name)
         if isinstance(known, TableEntry) and known.location == entry.location:
             return
-        self._ends.settle_if_ended(name)
         replaced: list[Entry | None] = []
 
         def publish(names: Names) -> Names:
@@ -159,7 +168,7 @@ class ObjectDatabase:
             return names.with_relation(name, entry)
 
         try:
-            self._register.change(publish)
+            self._change(name, publish)
         except (RelationExistsError, SchemaNotFoundError):
             self._ends.delete(entry.location)
             raise
@@ -168,7 +177,6 @@ class ObjectDatabase:
     def drop_table(self, name: RelationName, if_exists: bool, version: int | None) -> None:
         """First the log ends, then the name goes, then the files are deleted."""
         while True:
-            self._ends.settle_if_ended(name)
             entry = self._marked_table(name, if_exists)
             if entry is None and if_exists:
                 return
@@ -176,6 +184,7 @@ class ObjectDatabase:
                 self._ends.settle(name, entry, None)
                 self._ends.delete(entry.location)
                 return
+            self._ends.settle_if_ended(name)
 
     def view(self, name: RelationName) -> View:
         def definition(names: Names) -> str | None:
@@ -192,13 +201,13 @@ class ObjectDatabase:
                 if self._ends.end(name, entry, End(replaced_by=definition)):
                     self._ends.settle(name, entry, ViewEntry(definition))
                     return
+                self._ends.settle_if_ended(name)
         except (RelationExistsError, SchemaNotFoundError):
             self._definitions.remove(definition)
             raise
         self._sweep_leftovers()
 
     def drop_view(self, name: RelationName, if_exists: bool) -> None:
-        self._ends.settle_if_ended(name)
         dropped: list[Entry | None] = []
 
         def drop(names: Names) -> Names:
@@ -210,16 +219,16 @@ class ObjectDatabase:
             dropped[:] = [entry]
             return names if entry is None else names.with_relation(name, None)
 
-        self._register.change(drop)
+        self._change(name, drop)
         self._remove_definitions(dropped)
         self._sweep_leftovers()
 
     def functions(self, schema: str) -> list[RelationName]:
-        found = self._schema(self._register.read(), schema).functions
+        found = self._schema(self._names.read(), schema).functions
         return sorted(RelationName(self._name, schema, each) for each in found)
 
     def has_function(self, name: RelationName) -> bool:
-        schema = self._register.read().schemas.get(name.schema)
+        schema = self._names.read().schemas.get(name.schema)
         return schema is not None and name.identifier in schema.functions
 
     def function(self, name: RelationName) -> Function:
@@ -273,6 +282,15 @@ class ObjectDatabase:
             return None
         return RelationEntry(name, RelationKind.TABLE if isinstance(current, TableEntry) else RelationKind.VIEW)
 
+    def _change(self, name: RelationName, edit: Callable[[Names], Names]) -> Names:
+        """Changes what a name is; where it is refused, because a table has the name that has ended, once more."""
+        while True:
+            try:
+                return self._register.change(edit)
+            except (RelationExistsError, RelationNotFoundError):
+                if not self._ends.settle_if_ended(name):
+                    raise
+
     def _check_free(self, names: Names, name: RelationName, replace_view: bool) -> None:
         entry = self._schema(names, name.schema).relations.get(name.identifier)
         if isinstance(entry, TableEntry):
@@ -300,7 +318,6 @@ class ObjectDatabase:
 
     def _put_or_marked(self, name: RelationName, definition: str, replace: bool, and_table: bool) -> TableEntry | None:
         """Gives a view its name; where a table has it that is to be replaced, the entry of the table, which may end."""
-        self._ends.settle_if_ended(name)
         replaced: list[Entry | None] = []
 
         def put(names: Names) -> Names:
@@ -315,7 +332,7 @@ class ObjectDatabase:
             replaced[:] = [None if entry == ViewEntry(definition) else entry]
             return names.with_relation(name, ViewEntry(definition))
 
-        found = self._register.change(put).find(name)
+        found = self._change(name, put).find(name)
         if replaced:
             self._remove_definitions(replaced)
             return None
@@ -380,15 +397,15 @@ class ObjectDatabase:
 
     def _definition(self, name: RelationName, kind: str, find: Callable[[Names], str | None]) -> bytes:
         """The definition of a view or function; one that is replaced meanwhile is looked for again."""
-        while True:
-            path = find(self._register.read())
-            if path is None:
-                raise name_errors.nothing(name, kind)
+        path = find(self._names.read())
+        while path is not None:
             try:
                 return self._definitions.read(path)
             except ObjectMissing as error:
-                if find(self._register.read()) == path:
+                lost, path = path, find(self._register.read())
+                if path == lost:
                     raise _definition_lost(name, kind, path) from error
+        raise name_errors.nothing(name, kind)
 
     def _remove_definitions(self, entries: list[Entry | None]) -> None:
         for entry in entries:

@@ -101,11 +101,17 @@ class TableEnds:
         self.register.change(settled)
         self.handles.forget(self.store.child(entry.location))
 
-    def settle_if_ended(self, name: RelationName) -> None:
-        """Brings a name up to date whose table has ended, by a writer that was cut off or is still at it."""
-        entry = self.register.read().find(name)
-        if isinstance(entry, TableEntry) and entry.mark is not None and self._has_ended(name, entry):
-            self.settle(name, entry, self._successor(name, entry))
+    def settle_if_ended(self, name: RelationName) -> bool:
+        """Brings a name up to date whose table has ended, by a writer that was cut off or is still at it.
+
+        Returns:
+            Whether it was not up to date, as far as this process has seen.
+        """
+        entry = self.register.last_seen.find(name)
+        if not isinstance(entry, TableEntry) or entry.mark is None or not self._has_ended(name, entry):
+            return False
+        self.settle(name, entry, self._successor(name, entry))
+        return True
 
     def stop(self, name: RelationName, entry: TableEntry) -> TableEntry | None:
         """Stops the writers that may end a table, so that it can be renamed.

@@ -1,0 +1,216 @@
+"""Names in an object store: what only they have. What names have in common is tried in the folder above."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from typing import TypeVar
+
+import pytest
+
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.documents import View
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.clock import FixedClock
+from dbt.adapters.silt.engine.kernel.errors import (
+    RelationExistsError,
+    RelationNotFoundError,
+    SchemaNotFoundError,
+    StorageError,
+    TableDamagedError,
+    UnsupportedFeatureError,
+)
+from dbt.adapters.silt.engine.kernel.storage.faulty_store import Fault, FaultKind, FaultyStore
+from dbt.adapters.silt.engine.kernel.storage.memory_object_store import MemoryObjectStore
+from dbt.adapters.silt.engine.kernel.storage.store import Store
+from tests.unit.engine.catalog.conftest import commit_first, make_table, named
+
+T = TypeVar("T")
+ORDERS = named("orders")
+DOCUMENT = "_catalog.json"
+_DAY_MS = 24 * 60 * 60 * 1000
+
+
+class CountingStore(FaultyStore):
+    """Counts the operations on a store, by name and by the last part of the path."""
+
+    def __init__(self, inner: Store) -> None:
+        super().__init__(inner)
+        self.counts: Counter[str] = Counter()
+
+    def around(self, operation: str, path: str, run: Callable[[], T]) -> T:
+        self.counts[f"{operation} {path.rpartition('/')[2]}"] += 1
+        return super().around(operation, path, run)
+
+
+@pytest.fixture
+def bucket() -> MemoryObjectStore:
+    return MemoryObjectStore()
+
+
+def of(store: Store, clock: FixedClock | None = None) -> Catalog:
+    """A process of its own, with the schema `main`."""
+    catalog = Catalog({"silt": store}, clock or FixedClock())
+    catalog.create_schema("silt", "main", if_not_exists=True)
+    return catalog
+
+
+def folders(bucket: MemoryObjectStore, name: RelationName = ORDERS) -> list[str]:
+    """The folders that tables of a name have had, and that are not deleted."""
+    parents = bucket.list_folders(name.schema) if name.schema in bucket.list_folders("") else []
+    return bucket.list_folders(f"{name.schema}/{name.identifier}") if name.identifier in parents else []
+
+
+def test_a_table_that_is_made_again_gets_another_folder(bucket: MemoryObjectStore) -> None:
+    catalog = of(bucket)
+    make_table(catalog, ORDERS)
+    (first,) = folders(bucket)
+    catalog.drop_table(ORDERS)
+    assert folders(bucket) == []
+    make_table(catalog, ORDERS)
+    assert first not in folders(bucket)
+
+
+def test_a_table_is_not_there_before_it_has_its_name(bucket: MemoryObjectStore) -> None:
+    catalog = of(bucket)
+    log = catalog.new_table(ORDERS)
+    commit_first(log)
+    assert of(bucket).find(ORDERS) is None
+    catalog.publish_table(ORDERS, log)
+    assert of(bucket).table(ORDERS).snapshot().version == 0
+
+
+def test_of_two_creators_one_gets_the_name_and_the_other_leaves_nothing(bucket: MemoryObjectStore) -> None:
+    first, second = of(bucket), of(bucket, FixedClock(seed=2))
+    logs = [catalog.new_table(ORDERS) for catalog in (first, second)]
+    for number, log in enumerate(logs):
+        commit_first(log, str(number))
+    second.publish_table(ORDERS, logs[1])
+    with pytest.raises(RelationExistsError):
+        first.publish_table(ORDERS, logs[0])
+    assert first.table(ORDERS).snapshot().metadata.id == "1"
+    assert len(folders(bucket)) == 1
+
+
+def test_a_table_of_a_schema_that_was_dropped_meanwhile_gets_no_name(bucket: MemoryObjectStore) -> None:
+    catalog = of(bucket)
+    log = catalog.new_table(ORDERS)
+    commit_first(log)
+    of(bucket).drop_schema("silt", "main")
+    with pytest.raises(SchemaNotFoundError):
+        catalog.publish_table(ORDERS, log)
+
+
+def test_a_listing_is_one_request_and_a_statement_asks_once(bucket: MemoryObjectStore) -> None:
+    catalog = of(bucket)
+    for number in range(20):
+        make_table(catalog, named(f"t{number}"))
+    counting = CountingStore(bucket)
+    reader = of(counting)
+    counting.counts.clear()
+    assert len(reader.relations("silt", "main")) == 20
+    assert counting.counts == {f"read_if_changed {DOCUMENT}": 1}
+    statement = reader.for_statement()
+    counting.counts.clear()
+    assert statement.has_schema("silt", "main")
+    assert statement.find(named("t3")) is not None
+    assert statement.find(named("other")) is None
+    assert counting.counts == {f"read_if_changed {DOCUMENT}": 1}
+
+
+def test_a_statement_sees_what_was_made_before_it_began(bucket: MemoryObjectStore) -> None:
+    reader, writer = of(bucket), of(bucket, FixedClock(seed=2))
+    assert reader.for_statement().find(ORDERS) is None
+    make_table(writer, ORDERS)
+    assert reader.for_statement().find(ORDERS) is not None
+
+
+def test_a_rename_leaves_the_table_where_it_is(bucket: MemoryObjectStore) -> None:
+    catalog = of(bucket)
+    log = make_table(catalog, ORDERS)
+    catalog.rename(ORDERS, named("sales"))
+    assert catalog.table(named("sales")).store.root == log.store.root
+    assert catalog.table_of_file(f"{log.store.root}/part-0.parquet") == named("sales")
+    make_table(catalog, ORDERS, "another")
+    assert of(bucket).table(named("sales")).snapshot().metadata.id == "first"
+
+
+def test_the_folder_of_a_creation_that_was_cut_off_goes_after_a_week(bucket: MemoryObjectStore) -> None:
+    clock = FixedClock()
+    commit_first(of(bucket, clock).new_table(ORDERS))
+    later = FixedClock(clock.now_ms() + 6 * _DAY_MS, seed=2)
+    of(bucket, later).new_table(ORDERS)
+    assert len(folders(bucket)) == 1
+    of(bucket, FixedClock(clock.now_ms() + 8 * _DAY_MS, seed=3)).new_table(ORDERS)
+    assert folders(bucket) == []
+
+
+def test_the_files_under_a_view_stay_for_a_day(bucket: MemoryObjectStore) -> None:
+    clock = FixedClock()
+    catalog = of(bucket, clock)
+    make_table(catalog, ORDERS)
+    catalog.put_view(View(ORDERS, "select 1"), replace=True, replace_table=True)
+    catalog.put_view(View(named("other"), "select 1"))
+    assert len(folders(bucket)) == 1
+    later = of(bucket, FixedClock(clock.now_ms() + 2 * _DAY_MS, seed=2))
+    later.put_view(View(ORDERS, "select 2"), replace=True)
+    assert folders(bucket) == []
+    assert json.loads(bucket.read(DOCUMENT))["leftovers"] == {}
+
+
+def test_the_definition_of_a_view_that_is_replaced_goes(bucket: MemoryObjectStore) -> None:
+    catalog = of(bucket)
+    for number in range(3):
+        catalog.put_view(View(ORDERS, f"select {number}"), replace=True)
+    with pytest.raises(RelationExistsError):
+        catalog.put_view(View(ORDERS, "select 3"))
+    assert len(bucket.list_from("_definitions")) == 1
+    catalog.drop_view(ORDERS)
+    assert [status.name for status in bucket.list_from("")] == [DOCUMENT]
+
+
+def test_a_reader_finds_the_view_that_has_replaced_the_one_it_looked_up(bucket: MemoryObjectStore) -> None:
+    reader, writer = of(bucket), of(bucket, FixedClock(seed=2))
+    writer.put_view(View(ORDERS, "select 1"))
+    statement = reader.for_statement()
+    assert statement.find(ORDERS) is not None
+    writer.put_view(View(ORDERS, "select 2"), replace=True)
+    assert statement.view(ORDERS).text == "select 2"
+    writer.drop_view(ORDERS)
+    with pytest.raises(RelationNotFoundError):
+        reader.for_statement().view(ORDERS)
+
+
+@pytest.mark.parametrize("kind", [FaultKind.FAIL_AFTER, FaultKind.TWICE, FaultKind.FAIL_BEFORE])
+def test_a_change_whose_answer_is_lost_is_made_once(bucket: MemoryObjectStore, kind: FaultKind) -> None:
+    of(bucket)
+    catalog = of(FaultyStore(bucket, [Fault("swap_if_unchanged", kind, times=1)]))
+    make_table(catalog, ORDERS)
+    assert of(bucket).table(ORDERS).snapshot().version == 0
+    assert len(json.loads(bucket.read(DOCUMENT))["changes"]) == 2
+
+
+def test_a_storage_that_never_answers_a_change_is_an_error_and_the_change_may_come(bucket: MemoryObjectStore) -> None:
+    of(bucket)
+    catalog = of(FaultyStore(bucket, [Fault("swap_if_unchanged", FaultKind.FAIL_BEFORE)]))
+    with pytest.raises(StorageError):
+        make_table(catalog, ORDERS)
+    assert of(bucket).find(ORDERS) is None
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"format": 1, "kind": "names"}'])
+def test_a_damaged_document_is_an_error_and_never_an_empty_warehouse(bucket: MemoryObjectStore, text: bytes) -> None:
+    of(bucket)
+    bucket.put(DOCUMENT, text)
+    with pytest.raises(TableDamagedError, match=r"_catalog\.json"):
+        Catalog({"silt": bucket}).find(ORDERS)
+    with pytest.raises(TableDamagedError):
+        Catalog({"silt": bucket}).create_schema("silt", "main")
+    assert bucket.read(DOCUMENT) == text
+
+
+def test_a_document_of_a_later_version_is_left_as_it_is(bucket: MemoryObjectStore) -> None:
+    bucket.put(DOCUMENT, b'{"format": 2, "kind": "names"}')
+    with pytest.raises(UnsupportedFeatureError, match="format 2"):
+        Catalog({"silt": bucket}).schemas("silt")
