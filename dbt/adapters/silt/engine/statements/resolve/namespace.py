@@ -15,7 +15,6 @@ from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.relations import RelationKind
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidNameError,
-    NotATableError,
     RelationNotFoundError,
     SchemaNotFoundError,
 )
@@ -230,9 +229,6 @@ class Namespace:
         return identifier.lower() in self.temporary or self.catalog.find(full) is not None
 
     def _find(self, full: RelationName) -> WarehouseTable | WarehouseView | SparkRelation:
-        # Most names are tables', and the names of an object store are asked for by a request each time.
-        with contextlib.suppress(RelationNotFoundError, SchemaNotFoundError, NotATableError):
-            return WarehouseTable(self.catalog.table(full), full)
         while (entry := self.catalog.find(full)) is not None:
             # Between the two lookups a table may have replaced a view, or a view a table.
             with contextlib.suppress(RelationNotFoundError):
