@@ -200,7 +200,7 @@ def running_azure(folder: Path) -> Iterator[ObjectServer]:
             },
             hadoop=_abfs(port),
             log=log,
-            settings=StorageSettings(endpoint=endpoint, account_key=_ACCOUNT_KEY),
+            settings=StorageSettings(endpoint=f"http://{_HOST}:{port}", account_key=_ACCOUNT_KEY),
             make_bucket=make_bucket,
             _parse=_azure_request,
         )

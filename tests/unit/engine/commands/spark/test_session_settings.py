@@ -47,3 +47,19 @@ def test_another_value_is_refused_where_a_session_is_taken_and_before_files_are_
     with pytest.raises(InvalidSettingError, match="`TIMESTAMP_MILLIS`"):
         warehouse.sql("create table t as select 1 as id")
     assert not [path for path in tmp_path.glob("main/t/**/*") if path.is_file()]
+
+
+CLOUDS = {
+    "spark.sql.parquet.output.committer.class": "org.apache.spark.internal.io.cloud.BindingParquetOutputCommitter",
+    "spark.sql.sources.commitProtocolClass": "org.apache.spark.internal.io.cloud.PathOutputCommitProtocol",
+}
+
+
+def test_the_committers_that_sparks_module_for_clouds_brings_are_not_refused() -> None:
+    required_settings.check(CLOUDS)
+
+
+@pytest.mark.parametrize("name", CLOUDS)
+def test_any_other_committer_is_refused(name: str) -> None:
+    with pytest.raises(InvalidSettingError, match="files of failed tasks could become visible"):
+        required_settings.check({name: "org.example.DirectCommitter"})

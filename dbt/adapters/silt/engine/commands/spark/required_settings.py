@@ -13,13 +13,23 @@ from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 
 @dataclass(frozen=True)
 class _Required:
-    """A value that must hold, Spark's own default, and why."""
+    """A value that must hold, Spark's own default, and why; and others that are as good, where they are chosen."""
 
     value: str
     default: str
     why: str
+    also: tuple[str, ...] = ()
+
+    def allows(self, value: str) -> bool:
+        return value.strip().lower() in (self.value.lower(), *(each.lower() for each in self.also))
 
 
+_OF_CLOUDS = (
+    # Spark sets them by itself where it has its module for clouds (spark-hadoop-cloud). They finish a file in the place
+    # that it was written for, and only if its task and its job did.
+    "org.apache.spark.internal.io.cloud.BindingParquetOutputCommitter",
+    "org.apache.spark.internal.io.cloud.PathOutputCommitProtocol",
+)
 _REQUIRED: Mapping[str, _Required] = {
     "spark.sql.parquet.outputTimestampType": _Required(
         "TIMESTAMP_MICROS", "INT96", "timestamps of any other kind have no statistics"
@@ -45,11 +55,13 @@ _REQUIRED: Mapping[str, _Required] = {
         "org.apache.parquet.hadoop.ParquetOutputCommitter",
         "org.apache.parquet.hadoop.ParquetOutputCommitter",
         "files of failed tasks could become visible",
+        _OF_CLOUDS[:1],
     ),
     "spark.sql.sources.commitProtocolClass": _Required(
         "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol",
         "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol",
         "files of failed tasks could become visible",
+        _OF_CLOUDS[1:],
     ),
 }
 
@@ -71,9 +83,9 @@ def configure(spark: SparkSession) -> None:
     given = session_settings.given(spark, required())
     for key, setting in _REQUIRED.items():
         found = given.get(key) or setting.default
-        if found.lower() not in (setting.value.lower(), setting.default.lower()):
+        if not setting.allows(found) and found.lower() != setting.default.lower():
             raise _conflict(key, found, setting)
-        if found.lower() != setting.value.lower():
+        if not setting.allows(found):
             spark.conf.set(key, setting.value)
     if given.get(_LISTING_THRESHOLD) != _LISTING_FILES:
         spark.conf.set(_LISTING_THRESHOLD, _LISTING_FILES)
@@ -92,7 +104,7 @@ def check(settings: Mapping[str, str]) -> None:
     """
     for key, value in settings.items():
         setting = _REQUIRED.get(key)
-        if setting is not None and str(value).strip().lower() != setting.value.lower():
+        if setting is not None and not setting.allows(str(value)):
             raise _conflict(key, str(value), setting)
 
 
