@@ -82,6 +82,7 @@ ERRORS = [
     "SparkUnavailableError",
     "StatementSyntaxError",
     "StorageError",
+    "StorageRefusedError",
     "TableDamagedError",
     "TypeMismatchError",
     "UnavailableError",
