@@ -41,6 +41,7 @@ test-long: $(SHARED) ## versions and the wheel, each in an environment of its ow
 	@export $(WITH_JAVA); ended=0; \
 	$(if $(LANE),,$(BIN)/python -m pytest -m long -n $(WORKERS) --dist loadscope --no-loadscope-reorder || ended=1;) \
 	$(if $(LANE),,$(BIN)/python -m pytest --kept -m "stays or connect" || ended=1;) \
+	$(if $(LANE),,$(BIN)/python -m pytest --kept --silt-dbt -m stays tests/functional || ended=1;) \
 	$(BIN)/python -m tests.lanes --workers $(WORKERS) $(LANE) || ended=1; \
 	exit $$ended
 

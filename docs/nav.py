@@ -21,7 +21,16 @@ FIRST: Mapping[str, Sequence[str]] = {
         *("index", "table", "view", "incremental", "append", "merge", "delete-insert", "insert-overwrite"),
         *("replace-where", "microbatch", "own-strategy", "snapshot", "seed", "python", "external", "function"),
     ),
-    "running": ("exactly-once", "orchestrators", "keep-alive", "silt-dbt", "operations", "silt-command", "tools"),
+    "running": (
+        "exactly-once",
+        "orchestrators",
+        "object-stores",
+        "keep-alive",
+        "silt-dbt",
+        "operations",
+        "silt-command",
+        "tools",
+    ),
     "engine": ("python", "other-engines"),
     "reference": ("profile", "configs", "errors", "statements", "table-properties", "table-features"),
 }

@@ -32,7 +32,6 @@ BESIDE = (
     ("Java starts", "Java is started", "Java answers"),
     ("Spark starts in it", "Java answers", "Spark runs"),
     ("session and warehouse", "Spark runs", "the warehouse is open"),
-    ("rehearsal", "the warehouse is open", "the rehearsal ended"),
 )
 """What the adapter does in the background meanwhile."""
 

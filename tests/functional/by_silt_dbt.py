@@ -1,32 +1,42 @@
 """Runs the commands of dbt's suite as `silt dbt`, in the place of its `dbtRunner`.
 
 What a command gives is what its process leaves: the exit code, what it printed, and the artifacts of this command in
-`target`. The nodes of results are those of the manifest that it kept. What is only in dbt's own process (the type of an
-exception, the rows of `show`, callbacks) is not there.
+`target`. The nodes of results are those of the manifest that it kept. Events for callbacks, and the rows of `show`, are
+read from a log that the command writes. What is patched in the test's own process does not reach it: such a test is
+marked `own_process`.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+import agate
 import pytest
+from dbt.adapters.events import adapter_types_pb2
 from dbt.adapters.factory import get_adapter_by_type
 from dbt.artifacts.schemas.catalog import CatalogArtifact
-from dbt.artifacts.schemas.run import RunExecutionResult, RunResult, RunResultOutput, RunResultsArtifact
+from dbt.artifacts.schemas.run import RunExecutionResult, RunResult, RunResultOutput, RunResultsArtifact, RunStatus
 from dbt.cli.main import dbtRunnerResult
 from dbt.contracts.graph.manifest import Manifest
-from dbt.exceptions import DbtInternalError
+from dbt.events import core_types_pb2
 from dbt.tests import util
+from dbt_common.events import types_pb2
+from dbt_common.events.base_types import EventMsg
 from dbt_common.events.functions import get_capture_stream
+from dbt_common.exceptions import DbtRuntimeError
+from google.protobuf import json_format
 
 from dbt.adapters.silt.command_server import control
 
+_KINDS: Final = (adapter_types_pb2, core_types_pb2, types_pb2)
 _SILT = str(Path(sys.executable).with_name("silt"))
 _LONGEST_SECONDS = 300
 _LOG_LINE = re.compile(r"\d\d:\d\d:\d\d ")
@@ -47,14 +57,39 @@ def stop() -> None:
 class SiltDbt:
     """As `dbtRunner`, of what `run_dbt` needs."""
 
-    def __init__(self, manifest: Manifest | None = None, callbacks: list[Callable[..., None]] | None = None) -> None:
-        assert manifest is None and not callbacks, "they would be in another process"
+    def __init__(
+        self, manifest: Manifest | None = None, callbacks: list[Callable[[EventMsg], None]] | None = None
+    ) -> None:
+        assert manifest is None, "it would be in another process"
+        self._callbacks = callbacks or []
 
     def invoke(self, arguments: list[str]) -> dbtRunnerResult:
         target = Path(_after("--project-dir", arguments) or os.getcwd(), _after("--target-path", arguments) or "target")
         before = _times(target)
+        code, output, events = _run(arguments, logged=bool(self._callbacks) or "show" in arguments)
+        print(output)
+        captured = get_capture_stream()
+        if captured is not None:
+            captured.write(output)
+        for event in events:
+            for callback in self._callbacks:
+                callback(event)
+        get_adapter_by_type("silt").cache.clear()  # another process has changed what there is
+        if code == _NOTHING_RAN or code < 0:
+            return dbtRunnerResult(False, exception=DbtRuntimeError(output))
+        if "show" in arguments:
+            return dbtRunnerResult(code == 0, result=_shown(events))
+        written = {name for name, when in _times(target).items() if before.get(name) != when}
+        return dbtRunnerResult(code == 0, result=_result(arguments, target, written, output))
+
+
+def _run(arguments: list[str], *, logged: bool) -> tuple[int, str, list[EventMsg]]:
+    """The exit code, what was printed, and the events of a log, if one is to be written."""
+    with tempfile.TemporaryDirectory(prefix="silt-dbt-log-") as folder:
+        log = ["--log-path", folder, "--log-format-file", "json", "--log-level-file", "debug"] if logged else []
+        shown = ["--output", "json"] if "show" in arguments else []
         ended = subprocess.run(
-            [_SILT, "dbt", "--no-use-colors", *arguments],
+            [_SILT, "dbt", "--no-use-colors", *log, *arguments, *shown],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -62,16 +97,27 @@ class SiltDbt:
             timeout=_LONGEST_SECONDS,
             check=False,
         )
-        print(ended.stdout)
-        captured = get_capture_stream()
-        if captured is not None:
-            captured.write(ended.stdout)
-        get_adapter_by_type("silt").cache.clear()  # another process has changed what there is
-        written = {name for name, when in _times(target).items() if before.get(name) != when}
-        success = ended.returncode == 0
-        if ended.returncode == _NOTHING_RAN or ended.returncode < 0:
-            return dbtRunnerResult(success, exception=DbtInternalError(ended.stdout))
-        return dbtRunnerResult(success, result=_result(arguments, target, written, ended.stdout))
+        return ended.returncode, ended.stdout, list(_events(Path(folder, "dbt.log"))) if logged else []
+
+
+def _events(log: Path) -> Iterator[EventMsg]:
+    """The events of a log, as callbacks are given them."""
+    for line in log.read_text().splitlines():
+        noted = json.loads(line)
+        name = f"{noted['info']['name']}Msg"
+        kind = next(getattr(each, name) for each in _KINDS if hasattr(each, name))
+        yield json_format.ParseDict(noted, kind(), ignore_unknown_fields=True)
+
+
+def _shown(events: list[EventMsg]) -> RunExecutionResult:
+    """The rows of `show`, which are in no artifact."""
+    tables = [agate.Table.from_object(json.loads(each.data.preview)) for each in events if each.info.name == "ShowNode"]
+    return RunExecutionResult([_of_rows(table) for table in tables], elapsed_time=0)
+
+
+def _of_rows(table: agate.Table) -> RunResult:
+    node: Any = None
+    return RunResult(RunStatus.Success, [], "", 0, {}, None, None, node, agate_table=table)
 
 
 def _after(option: str, arguments: list[str]) -> str | None:

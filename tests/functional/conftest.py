@@ -19,12 +19,15 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.import_plugin("dbt.tests.fixtures.project")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Ignores warnings: those of dbt's and its dependencies' deprecations are not this project's to mend."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.filterwarnings("ignore"))
+        patched = item.get_closest_marker("own_process")
+        if patched is not None and config.getoption("--silt-dbt"):
+            item.add_marker(pytest.mark.skip(f"in the test's own process alone: {patched.args[0]}"))
 
 
 @pytest.fixture(scope="class", autouse=True)

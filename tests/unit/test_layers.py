@@ -39,7 +39,7 @@ FLOORS = (
     ),
     ("engine/catalog/database", "engine/catalog/folders", "engine/catalog/objects"),
     ("engine/catalog/catalog",),
-    ("engine/catalog/rollback_plan",),
+    ("engine/catalog/open_databases", "engine/catalog/rollback_plan"),
     ("engine/catalog/rollback",),
     ("engine/commands/writing",),
     ("engine/commands/reading",),

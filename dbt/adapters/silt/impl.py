@@ -333,7 +333,8 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
         """Logs versions and databases for `dbt debug`; fails where nothing can be written."""
         with self.connections.exception_handler("look at the connection"):
             session, place = self.connections.handle.session, self.connections.environment
-            for name, text in diagnosis.diagnose(session, place.catalog, self._own_database, place.locations):
+            own = self._own_database
+            for name, text in diagnosis.diagnose(session, place.catalog, own, place.locations, place.storages):
                 logger.info(f"{name}: {text}")
 
     def run_sql_for_tests(self, sql: str, fetch: str, conn: Any) -> Any:

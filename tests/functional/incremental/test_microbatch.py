@@ -134,6 +134,7 @@ class TestABatchThatFails:
             " where at >= timestamp'2026-03-07 00:00:00Z' and at < timestamp'2026-03-08 00:00:00Z' {% endif %}",
         }
 
+    @pytest.mark.own_process("which batches there are by now is patched")
     def test_the_other_batches_land_and_a_retry_runs_that_one_alone(self, project: Any) -> None:
         run("--select", "events", "plain", "partly", "--vars", "broken: true", expect_pass=False)
         assert ids(project, "partly") == [*range(6), *range(8, 16)]

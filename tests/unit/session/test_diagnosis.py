@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.kernel.errors import StorageError
+from dbt.adapters.silt.engine.kernel.storage.settings import Storages
 from dbt.adapters.silt.engine.warehouse import Warehouse
 from dbt.adapters.silt.session import class_archive
 from dbt.adapters.silt.session.diagnosis import check_writable, diagnose
@@ -15,7 +16,7 @@ from dbt.adapters.silt.session.diagnosis import check_writable, diagnose
 
 def test_versions_and_databases_are_described(spark: SparkSession, warehouse: Path) -> None:
     catalog = Warehouse(spark, str(warehouse), databases={"raw": "/proc/self"}).catalog
-    described = dict(diagnose(spark, catalog, "silt", {"silt": str(warehouse), "raw": "/proc/self"}))
+    described = dict(diagnose(spark, catalog, "silt", {"silt": str(warehouse), "raw": "/proc/self"}, Storages()))
     assert described["spark"].startswith(f"{spark.version} on Java ")
     assert described["class-data archive"] == class_archive.state()
     assert described["time zone"] == "America/Los_Angeles"

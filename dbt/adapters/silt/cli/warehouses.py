@@ -14,13 +14,13 @@ from dbt.adapters.silt.cli import profile
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.catalog.locations import (
+    check_locations,
     is_local,
     local_path,
-    open_location,
-    open_stores,
     table_location,
 )
 from dbt.adapters.silt.engine.catalog.names import RelationName, name_parts
+from dbt.adapters.silt.engine.catalog.open_databases import open_databases
 from dbt.adapters.silt.engine.catalog.relations import RelationKind
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, InvalidStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -91,10 +91,8 @@ def open_warehouse(arguments: Namespace) -> OpenWarehouse:
     project = profile.find_project(arguments)
     if project is not None:
         found = profile.warehouse_of(project, arguments)
-        catalog = Catalog(
-            open_stores(found.locations, found.storages, found.external_paths),
-            open_store=lambda path: open_location(path, found.storages),
-        )
+        check_locations(found.locations)
+        catalog = open_databases(found.locations, found.storages, found.external_paths).catalog
         _check_exists(found.locations[found.database])
         return OpenWarehouse(catalog, found.locations, found.database, found.schema, project.target_path)
     for folder in (Path.cwd() / profile_locations.WAREHOUSE, Path.cwd()):
@@ -202,7 +200,7 @@ def _at(place: str, arguments: Namespace) -> OpenWarehouse:
     database, schema = profile_locations.DATABASE, profile_locations.SCHEMA
     locations = {database: location}
     target_path = None if arguments.target_path is None else Path(arguments.target_path)
-    return OpenWarehouse(Catalog(open_stores(locations, Storages())), locations, database, schema, target_path)
+    return OpenWarehouse(open_databases(locations, Storages()).catalog, locations, database, schema, target_path)
 
 
 def _check_exists(location: str) -> None:

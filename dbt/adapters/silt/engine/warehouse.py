@@ -38,8 +38,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.locations import Location, allowed_folders, open_location, open_stores
+from dbt.adapters.silt.engine.catalog.locations import Location, check_locations
 from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.open_databases import OpenDatabases, open_databases
 from dbt.adapters.silt.engine.commands.spark import errors, frame_source, hadoop_storage
 from dbt.adapters.silt.engine.commands.spark.required_settings import configure
 from dbt.adapters.silt.engine.commands.spark.session_quotes import quotes_for
@@ -143,19 +144,39 @@ class Warehouse:
         settings: WarehouseSettings | None = None,
         storage: StorageSettings | None = None,
     ) -> None:
-        self.settings = settings or WarehouseSettings()
+        settings = settings or WarehouseSettings()
         places = {database: location, **(databases or {})}
         locations = {name: each.url if isinstance(each, Location) else each for name, each in places.items()}
         own = {name: each.storage for name, each in places.items() if isinstance(each, Location) and each.storage}
         used = storages(locations, storage, own)
-        stores = open_stores(locations, used, self.settings.external_paths)
-        allowed = allowed_folders(locations, self.settings.external_paths)
-        catalog = Catalog(stores, self.settings.clock, lambda path: open_location(path, used, allowed))
-        catalog.open_schema(database, schema)
-        self._locations, self._storages = locations, used
-        self._storage = SharedStorage(tuple(stores.values()))
+        opened = open_databases(locations, used, settings.external_paths, settings.clock)
+        self._set_up(spark, opened, (database, schema), settings)
+
+    @classmethod
+    def over(
+        cls, spark: SparkSession, databases: OpenDatabases, current: tuple[str, str], settings: WarehouseSettings
+    ) -> Warehouse:
+        """A warehouse of databases that this process has opened already, whose caches it shares.
+
+        Args:
+            current: the database and the schema of names without them.
+
+        Raises:
+            InvalidSettingError, StorageError: as the constructor does.
+        """
+        made = cls.__new__(cls)
+        made._set_up(spark, databases, current, settings)
+        return made
+
+    def _set_up(
+        self, spark: SparkSession, databases: OpenDatabases, current: tuple[str, str], settings: WarehouseSettings
+    ) -> None:
+        self.settings, self._databases = settings, databases
+        check_locations(databases.locations)
+        databases.catalog.open_schema(*current)
+        self._storage = SharedStorage(tuple(databases.stores.values()))
         self._retry_queue = RetryQueue()
-        self._open(Namespace(spark, catalog, database, schema), None)
+        self._open(Namespace(spark, databases.catalog, *current), None)
 
     def for_session(self, spark: SparkSession, one_cut: bool = False) -> Warehouse:
         """The same warehouse, with its caches, seen by another session, such as that of a stream's micro-batch.
@@ -173,7 +194,7 @@ class Warehouse:
     @property
     def catalog(self) -> Catalog:
         """The relations of the warehouse, without Spark."""
-        return self._catalog
+        return self._databases.catalog
 
     def sql(self, text: str, txn: tuple[str, int] | None = None, *, user_metadata: str | None = None) -> DataFrame:
         """Runs one statement; a query's rows, or one row that says what a change did.
@@ -378,17 +399,17 @@ class Warehouse:
     def _open(self, namespace: Namespace, read_history: ReadHistory | None) -> None:
         """Sets what belongs to one session: what its names mean, its views, and what it has read."""
         configure(namespace.spark)
-        hadoop_storage.configure(namespace.spark, self._locations, self._storages)
+        hadoop_storage.configure(namespace.spark, self._databases.locations, self._databases.storages)
         self._storage.check(namespace.spark)
         self.spark = namespace.spark
-        self._namespace, self._catalog = namespace, namespace.catalog
+        self._namespace = namespace
         self._snapshot_views = SnapshotViews(namespace.spark)
         self._read_history = read_history
 
     def _seen_by(self, spark: SparkSession, read_history: ReadHistory | None) -> Warehouse:
         """The same warehouse, seen by another session: names mean what they mean here."""
         here, other = self._namespace, copy(self)
-        other._open(Namespace(spark, self._catalog, here.database, here.schema), read_history)
+        other._open(Namespace(spark, self.catalog, here.database, here.schema), read_history)
         return other
 
     def _read(self, text: str) -> str:
@@ -432,7 +453,7 @@ class Warehouse:
 
     def _looking(self) -> Namespace:
         """The namespace at the beginning of a statement, whose names are as they are now."""
-        self._namespace.catalog = self._catalog.for_statement()
+        self._namespace.catalog = self.catalog.for_statement()
         return self._namespace
 
     def _run(self, statement: Statement, settings: WriteSettings) -> Result:

@@ -21,7 +21,7 @@ from typing import Final
 
 from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
 from dbt.adapters.silt.session.java import Java, archive_path, find_java
-from dbt.adapters.silt.session.rehearsal import FIRST, REST, rehearse
+from dbt.adapters.silt.session.rehearsal import rehearse
 from dbt.adapters.silt.session.spark import SessionSettings, note_launch, open_session, stop_spark
 
 
@@ -43,7 +43,7 @@ def write_archive(path: Path, java: Java) -> bool:
         settings = SessionSettings(master="local[2]", spark_conf={"spark.driver.extraJavaOptions": " ".join(options)})
         session = open_session(settings)
         note_launch(path, options)
-        rehearse(session, folder, FIRST + REST)
+        rehearse(session, folder)
         stop_spark()
         check = [java.path, f"-XX:SharedArchiveFile={unfinished}", "-version"]
         if not unfinished.exists() or subprocess.run(check, capture_output=True, check=False).returncode != 0:

@@ -10,23 +10,27 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.locations import is_local, local_path
-from dbt.adapters.silt.engine.kernel.errors import StorageError
+from dbt.adapters.silt.engine.kernel.errors import ConditionsIgnoredError, StorageError
+from dbt.adapters.silt.engine.kernel.storage.settings import Storages
 from dbt.adapters.silt.session import class_archive
+from dbt.adapters.silt.session.storage import trial
 
 _JAVA = "select java_method('java.lang.System', 'getProperty', 'java.version')"
 
 
 def diagnose(
-    session: SparkSession, catalog: Catalog, database: str, locations: Mapping[str, str]
+    session: SparkSession, catalog: Catalog, database: str, locations: Mapping[str, str], storages: Storages
 ) -> Iterator[tuple[str, str]]:
     """Yields the versions in use and the state of each database, as names and texts.
 
     Args:
         database: the profile's own, which must be writable; others may be for reading only.
-        locations: the folders of the databases by name, absolute.
+        locations: the places of the databases by name, absolute.
+        storages: how those in object stores are reached.
 
     Raises:
         StorageError: nothing can be written to the profile's own database.
+        ConditionsIgnoredError: its storage cannot hold a warehouse.
     """
     [java] = session.sql(_JAVA).collect()[0]
     yield "spark", f"{session.version} on Java {java}"
@@ -34,15 +38,25 @@ def diagnose(
         yield "class-data archive", class_archive.state()
     yield "time zone", str(session.conf.get("spark.sql.session.timeZone"))
     for name, location in locations.items():
+        state = "writable"
         try:
             if is_local(location):
                 check_writable(local_path(location))
-            state = "writable"
-        except StorageError as error:
+            else:
+                yield from ((f"{name}: {what}", came) for what, came in trial.tried(session, location, storages))
+        except (StorageError, ConditionsIgnoredError) as error:
             if name == database:
                 raise
-            state = f"for reading only: {error.details['reason']}"
-        yield f"database {name}", f"{location} ({state}; schemas: {', '.join(catalog.schemas(name)) or 'none'})"
+            state = f"for reading only: {error.details.get('reason') or error.problem}"
+        yield f"database {name}", f"{location} ({state}; schemas: {_schemas(catalog, name)})"
+
+
+def _schemas(catalog: Catalog, database: str) -> str:
+    """The names of its schemas; or why they cannot be listed."""
+    try:
+        return ", ".join(catalog.schemas(database)) or "none"
+    except StorageError as error:
+        return f"not known, {error.problem}"
 
 
 def check_writable(folder: str) -> None:

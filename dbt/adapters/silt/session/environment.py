@@ -12,14 +12,8 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.locations import (
-    Location,
-    allowed_folders,
-    check_locations,
-    is_local,
-    local_path,
-    open_location,
-)
+from dbt.adapters.silt.engine.catalog.locations import check_locations, local_path
+from dbt.adapters.silt.engine.catalog.open_databases import open_databases
 from dbt.adapters.silt.engine.commands.spark.hadoop_storage import hadoop_settings
 from dbt.adapters.silt.engine.kernel.storage.urls import is_url, parse_url
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
@@ -31,7 +25,6 @@ from dbt.adapters.silt.session import class_archive
 from dbt.adapters.silt.session.handle import Runner, SiltHandle
 from dbt.adapters.silt.session.spark import SessionPool, SessionSettings
 from dbt.adapters.silt.session.storage.jars import SparkStorage
-from dbt.adapters.silt.session.warm_up import WarmUp
 
 _logger = logging.getLogger(__name__)
 
@@ -47,15 +40,12 @@ class Environment:
     def __init__(self, credentials: SiltCredentials, locations: Mapping[str, str]) -> None:
         self._credentials = credentials
         self._locations = locations
-        self._storages = storages_of(locations, credentials.storage, credentials.databases)
+        self.storages = storages_of(locations, credentials.storage, credentials.databases)
         self._lock = threading.Lock()
         self._pool: SessionPool | None = None
         self._warehouse: Warehouse | None = None
-        self._warm_up = WarmUp(self._started, self._session_settings())
         self.folders = [local_path(location) for location in locations.values()]
-        allowed = allowed_folders(locations, credentials.external_paths)
-        stores = {name: open_location(location, self._storages, allowed) for name, location in locations.items()}
-        self._catalog = Catalog(stores, open_store=lambda path: open_location(path, self._storages, allowed))
+        self._databases = open_databases(locations, self.storages, credentials.external_paths)
 
     @property
     def locations(self) -> Mapping[str, str]:
@@ -64,8 +54,8 @@ class Environment:
 
     @property
     def catalog(self) -> Catalog:
-        """The relations of the warehouse; once Spark runs, with the caches that its statements use."""
-        return self._catalog if self._warehouse is None else self._warehouse.catalog
+        """The relations of the warehouse, with the caches that statements use."""
+        return self._databases.catalog
 
     def open(self, runner: Runner) -> SiltHandle:
         """Returns a handle on a session of its own; starts Spark if it does not run yet.
@@ -73,15 +63,18 @@ class Environment:
         Raises:
             SiltError: Spark cannot be started, or the warehouse cannot be used.
         """
-        self._warm_up.stop()
         pool = self._started()
         session = pool.acquire()
         assert self._warehouse is not None
         return SiltHandle(pool, session, self._warehouse.for_session(session, one_cut=True), runner)
 
     def warm_up(self) -> None:
-        """Starts Spark, and runs typical statements until the first connection; for a thread of its own."""
-        self._warm_up.run()
+        """Starts Spark, where it does not run; for a thread of its own.
+
+        Raises:
+            SiltError: it cannot be started; the first connection meets the same error.
+        """
+        self._started()
 
     def _started(self) -> SessionPool:
         with self._lock:
@@ -109,24 +102,17 @@ class Environment:
         urls = [location for location in self._locations.values() if is_url(location)]
         hadoop: dict[str, str] = {}
         for url in urls:
-            hadoop.update(hadoop_settings(url, self._storages.of(url)))
+            hadoop.update(hadoop_settings(url, self.storages.of(url)))
         services = sorted({parse_url(url).service for url in urls}, key=lambda service: service.value)
         return SparkStorage(hadoop, tuple(services), self._credentials.storage_jars)
 
-    def _place(self, name: str) -> Location:
-        location = self._locations[name]
-        return Location(location, None if is_local(location) else self._storages.of(location))
-
     def _open_warehouse(self, session: SparkSession) -> Warehouse:
         given = self._credentials
-        return Warehouse(
+        return Warehouse.over(
             session,
-            self._locations[given.database],
-            database=given.database,
-            schema=given.schema,
-            databases={name: self._place(name) for name in self._locations if name != given.database},
-            storage=self._storages.default,
-            settings=WarehouseSettings(
+            self._databases,
+            (given.database, given.schema),
+            WarehouseSettings(
                 isolation_level=IsolationLevel(given.isolation_level) if given.isolation_level else None,
                 max_commit_attempts=given.max_commit_attempts,
                 statement_attempts=given.statement_attempts,

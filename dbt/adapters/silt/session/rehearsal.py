@@ -1,12 +1,10 @@
-"""Runs the statements of a typical project in a warehouse that is then thrown away, so that Java has seen their code.
+"""Runs the statements of a typical project in a warehouse that is thrown away, so that Java has loaded their classes.
 
-Java loads the classes that a statement needs when the first one comes, and interprets them for a while: the first merge
-of a process takes many times the tenth. What is run here is found loaded by the models that come after.
+From these the class-data archive is made (`class_archive`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -19,16 +17,7 @@ from dbt.adapters.silt.session.fetch import fetchable
 WAREHOUSE: Final = "rehearsal"
 """The name of the warehouse, in the folder that is given."""
 
-_MERGE: Final = """
-    merge into main.orders as DBT_INTERNAL_DEST
-    using (
-        select id + 5 as id, customer, amount, at, false as is_open from main.orders where id < 10
-    ) as DBT_INTERNAL_SOURCE
-    on DBT_INTERNAL_SOURCE.id = DBT_INTERNAL_DEST.id
-    when matched then update set * when not matched then insert *
-"""
-
-FIRST: Final = (
+STATEMENTS: Final = (
     """
     create or replace table main.orders as
     select id, concat('customer ', id % 7) as customer, cast(id as decimal(12, 2)) as amount,
@@ -36,11 +25,14 @@ FIRST: Final = (
     from range(20)
     """,
     "select count(*) as failures, count(*) != 0 as should_warn from (select id from main.orders where id is null) t",
-    _MERGE,
-)
-"""What nearly every project begins with: a table, a test, a merge."""
-
-REST: Final = (
+    """
+    merge into main.orders as DBT_INTERNAL_DEST
+    using (
+        select id + 5 as id, customer, amount, at, false as is_open from main.orders where id < 10
+    ) as DBT_INTERNAL_SOURCE
+    on DBT_INTERNAL_SOURCE.id = DBT_INTERNAL_DEST.id
+    when matched then update set * when not matched then insert *
+    """,
     """
     create or replace table main.days partitioned by (day) as
     with ranked as (
@@ -91,30 +83,23 @@ REST: Final = (
     "drop view main.joined",
     "drop table main.seed",
 )
-"""The other statements that materializations, snapshots, tests and hooks write."""
+"""What materializations, snapshots, tests and hooks write."""
 
 
-def rehearse(
-    spark: SparkSession, folder: str, texts: tuple[str, ...], goes_on: Callable[[], bool] = lambda: True
-) -> None:
+def rehearse(spark: SparkSession, folder: str) -> None:
     """Runs the statements in turn, and fetches the rows of the queries among them.
 
     Args:
         spark: a session of its own.
         folder: where the warehouse may be made; who gives it deletes it.
-        texts: `FIRST`, or `FIRST` and then `REST`.
-        goes_on: whether to go on with the next one.
 
     Raises:
         SiltError: a statement failed.
     """
     warehouse = Warehouse(spark, str(Path(folder, WAREHOUSE)))
-    if texts != FIRST:
-        rows = spark.createDataFrame(pa.table({"id": ["1", "2"], "name": ["one", None]}))
-        rows.createOrReplaceTempView("seed_rows")
-    for text in texts:
-        if not goes_on():
-            return
+    rows = spark.createDataFrame(pa.table({"id": ["1", "2"], "name": ["one", None]}))
+    rows.createOrReplaceTempView("seed_rows")
+    for text in STATEMENTS:
         frame = warehouse.execute(text).dataframe
         if frame is not None:
             fetchable(frame).toArrow()

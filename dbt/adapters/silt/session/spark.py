@@ -101,12 +101,6 @@ def stop_spark() -> None:
             running.stop()
 
 
-def own_folder() -> str | None:
-    """The folder of the Spark that this module has started, if it has: it goes when this process ends."""
-    running = _running
-    return None if running is None else running.temporary
-
-
 def note_launch(archive: Path, asked: Sequence[str]) -> None:
     """Notes next to an archive how Java was started, so that it can be started so again (`java_launch`).
 

@@ -22,6 +22,7 @@ class TestMergeExcludeColumns(BaseMergeExcludeColumns):
 
 
 @pytest.mark.stays
+@pytest.mark.own_process("which batches there are by now is patched")
 class TestMicrobatch(BaseMicrobatch):
     pass
 

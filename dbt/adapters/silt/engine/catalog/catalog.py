@@ -98,6 +98,7 @@ class Catalog:
 
         Raises:
             RelationExistsError: there is such a schema, and `if_not_exists` is False.
+            ConditionsIgnoredError: its storage does not keep what commits rest on.
             StorageError: the warehouse cannot be made or written.
         """
         self._database(database).create_schema(check_identifier(schema, "schema"), if_not_exists)

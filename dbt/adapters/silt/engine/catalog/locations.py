@@ -12,7 +12,6 @@ from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 from dbt.adapters.silt.engine.kernel.storage.opening import open_store
 from dbt.adapters.silt.engine.kernel.storage.settings import Storages, StorageSettings
-from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.storage.urls import is_url, parse_url
 
 
@@ -83,25 +82,14 @@ def table_location(path: str) -> str:
         raise InvalidNameError(error.problem, table=path, remedy=error.action) from error
 
 
-def open_stores(locations: Mapping[str, str], storages: Storages, external_paths: bool = False) -> dict[str, Store]:
-    """The store of each database, from its location.
-
-    Args:
-        storages: how their services are reached.
-        external_paths: whether logs may name files outside of all of them.
-
-    Raises:
-        InvalidSettingError: a location is a file, or in a storage that is not supported or cannot be reached so.
-    """
-    check_locations(locations)
-    allowed = allowed_folders(locations, external_paths)
-    return {name: open_location(location, storages, allowed) for name, location in locations.items()}
-
-
 def open_location(
     location: str, storages: Storages, allowed: tuple[str, ...] | None = None
 ) -> LocalStore | ObjectStore:
-    """The store of one location; raises as `open_stores` does."""
+    """The store of one location; nothing is asked of a service yet.
+
+    Raises:
+        InvalidSettingError: it is in a storage that is not supported or cannot be reached so.
+    """
     is_folder = is_local(location)
     url = local_path(location) if is_folder else location
     store = open_store(url, None if is_folder else storages.of(location), allowed)

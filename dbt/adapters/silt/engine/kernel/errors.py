@@ -59,6 +59,7 @@
           KeptSparkInUseError
         SparkFailedError
         InvalidSettingError
+          ConditionsIgnoredError
         ExternalPathError
       InternalError                    report a bug
 
@@ -520,6 +521,13 @@ class InvalidSettingError(UnavailableError):
 
     code = "SILT_INVALID_SETTING"
     remedy = "Correct the setting"
+
+
+class ConditionsIgnoredError(InvalidSettingError):
+    """The storage ignores the conditions of conditional writes, so that commits of others would be overwritten."""
+
+    code = "SILT_CONDITIONS_IGNORED"
+    remedy = "Use another storage, or update the server: it must know `If-None-Match: *` and `If-Match` on PUT"
 
 
 class ExternalPathError(UnavailableError):

@@ -72,6 +72,7 @@ _EXCLUDED: Final = (
     *("io.netty:* org.apache.httpcomponents:* commons-codec:* commons-logging:* org.slf4j:*".split()),
     *("com.microsoft.azure:* org.eclipse.jetty:* com.fasterxml.jackson.core:* org.codehaus.jackson:*".split()),
     "org.apache.hadoop.thirdparty:*",
+    "org.wildfly.openssl:*",  # for TLS by the system's OpenSSL; Java's own does
 )
 
 
@@ -81,20 +82,18 @@ class _Release:
 
     Attributes:
         sdk: the version of AWS's SDK.
-        wildfly: of the library that Hadoop's connectors open TLS with.
         more: coordinates of what only some releases need.
     """
 
     sdk: str
-    wildfly: str
     more: tuple[str, ...] = ()
 
 
 _RELEASES: Final = {
-    "3.4.1": _Release("2.29.52", "1.1.3.Final"),
-    "3.4.2": _Release("2.29.52", "2.1.4.Final", (f"{_ACCELERATOR}:1.2.1",)),
-    "3.4.3": _Release("2.35.4", "2.1.4.Final", (f"{_ACCELERATOR}:1.3.1", f"{_SDK}:utils-lite:2.35.4")),
-    "3.5.0": _Release("2.35.4", "2.2.5.Final", (f"{_ACCELERATOR}:1.3.1", f"{_SDK}:utils-lite:2.35.4")),
+    "3.4.1": _Release("2.29.52"),
+    "3.4.2": _Release("2.29.52", (f"{_ACCELERATOR}:1.2.1",)),
+    "3.4.3": _Release("2.35.4", (f"{_ACCELERATOR}:1.3.1", f"{_SDK}:utils-lite:2.35.4")),
+    "3.5.0": _Release("2.35.4", (f"{_ACCELERATOR}:1.3.1", f"{_SDK}:utils-lite:2.35.4")),
 }
 
 
@@ -148,12 +147,11 @@ def all_coordinates(service: Service, release: str) -> list[str]:
         return []
     if service is Service.GOOGLE:
         return [*coordinates(service, release), "org.hdrhistogram:HdrHistogram:2.1.12"]
-    wildfly = [f"org.wildfly.openssl:wildfly-openssl:{known.wildfly}"]
     if service is Service.AZURE:
-        return [*coordinates(service, release), *wildfly]
+        return coordinates(service, release)
     others = ["org.reactivestreams:reactive-streams:1.0.4", "software.amazon.eventstream:eventstream:1.0.1"]
     modules = [f"{_SDK}:{module}:{known.sdk}" for module in _SDK_MODULES if module not in _SDK_ASKED_FOR]
-    return [*coordinates(service, release), *modules, *wildfly, *others]
+    return [*coordinates(service, release), *modules, *others]
 
 
 def hadoop_release(spark_home: Path) -> str:

@@ -66,7 +66,7 @@ def test_without_obstore_the_module_loads_and_the_error_says_what_to_install() -
         "ObjectStore('s3://bucket')"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
-    assert "InvalidSettingError" in run.stderr and 'pip install "dbt-silt[object-store]"' in run.stderr
+    assert "InvalidSettingError" in run.stderr and 'pip install "dbt-silt[s3]"' in run.stderr
 
 
 def test_a_path_that_no_object_can_have_is_surely_not_written(s3: S3) -> None:

@@ -112,8 +112,7 @@ def test_the_signature_in_an_address_of_azure_is_not_shown() -> None:
 
 def test_a_request_that_azure_refuses_shows_no_signature_and_no_cause_that_does() -> None:
     with answering(403, "AuthorizationFailure") as port:
-        sas = StorageSettings(endpoint=f"http://127.0.0.1:{port}", sas_token="sv=1&sig=planted", timeout=1)
+        sas = StorageSettings(endpoint=f"http://127.0.0.1:{port}", sas_token="sv=1&sig=the-signature", timeout=1)
         with pytest.raises(StorageRefusedError, match="the credentials lack the right") as refused:
             open_store(AZURE, sas).list_folders("")
-    assert "planted" not in str(refused.value)
-    assert "planted" not in str(refused.value.__cause__)
+    assert "the-signature" not in f"{refused.value} {refused.value.__cause__}"

@@ -7,7 +7,6 @@ import threading
 import pytest
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, NotNullViolationError, RelationExistsError
 from tests.unit.engine.house import House, side_by_side
 
@@ -30,7 +29,7 @@ def test_a_rerun_after_a_crash_behind_the_commit_applies_nothing_twice_and_tidie
     house.sql("create view main.orders as select 1 as id")
     table = "create or replace table main.orders as select id + 1 as id from main.orders"
 
-    def crash(catalog: Catalog, name: RelationName) -> None:
+    def crash(catalog: Catalog, *publication: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as crashing:

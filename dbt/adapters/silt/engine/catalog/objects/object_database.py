@@ -45,6 +45,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     TableDamagedError,
 )
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.conditions import require_conditions
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PrefixStore, Store
 
 _REQUESTS_AT_ONCE: Final = 16
@@ -89,7 +90,9 @@ class ObjectDatabase:
         return schema in self._names.read().schemas
 
     def create_schema(self, schema: str, if_not_exists: bool) -> None:
+        """Looks first, once a process, whether the storage keeps conditions."""
         now = self._clock.now_ms()
+        require_conditions(self._store, now)
 
         def create(names: Names) -> Names:
             if schema not in names.schemas:

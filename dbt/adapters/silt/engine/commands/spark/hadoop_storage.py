@@ -103,6 +103,8 @@ def _azure(url: ObjectUrl, used: Access) -> dict[str, str]:
             f"fs.azure.abfs.endpoint.{host}": urlsplit(settings.endpoint).netloc,
             f"fs.azure.account.hns.enabled.{host}": "false",
             f"fs.azure.fns.account.service.type.{host}": "BLOB",
+            # Hadoop's other library asks for TLS where there is none.
+            f"fs.azure.networking.library.{host}": "JDK_HTTP_URL_CONNECTION",
             "fs.azure.always.use.https": str(settings.endpoint.startswith("https://")).lower(),
         }
         if settings.account_key:

@@ -40,7 +40,7 @@ try:
     import obstore
     from obstore import exceptions
     from obstore import store as obstores
-except ImportError:  # the extra `object-store` is not installed
+except ImportError:  # none of the extras s3, azure and gcs is installed
     obstore = None
 
 # Options of the HTTP client, which obstore keeps apart from those of the service.
@@ -109,6 +109,11 @@ class ObjectStore:
     @property
     def has_folders(self) -> bool:
         return False
+
+    @property
+    def bucket(self) -> str:
+        """The URL of the whole bucket."""
+        return self._url
 
     def list_from(self, folder: str, start: str = "") -> list[FileStatus]:
         key = self._key(folder)
@@ -376,7 +381,7 @@ def _clients(url: str, options: dict[str, Any]) -> tuple[Any, Any]:
     if obstore is None:
         raise InvalidSettingError(
             f"{url} is in an object store, and the package obstore is not installed",
-            remedy='Install it: pip install "dbt-silt[object-store]"',
+            remedy='Install it: pip install "dbt-silt[s3]" (or azure, gcs)',
         )
     retries, wait = options.pop("max_retries", None), options.pop("retry_timeout", None)
     client = {name: options.pop(name) for name in sorted(_CLIENT_OPTIONS & options.keys())}

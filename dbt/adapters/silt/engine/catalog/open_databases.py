@@ -1,0 +1,47 @@
+"""Opens the databases of a warehouse: their stores, and the catalog over them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.locations import allowed_folders, open_location
+from dbt.adapters.silt.engine.kernel.clock import Clock
+from dbt.adapters.silt.engine.kernel.storage.settings import Storages
+from dbt.adapters.silt.engine.kernel.storage.store import Store
+
+
+@dataclass(frozen=True)
+class OpenDatabases:
+    """The databases of a warehouse, opened once in a process, so that all who use them share their caches.
+
+    Attributes:
+        locations: of each database, by its name.
+        storages: how their services are reached.
+        stores: of each database, by its name.
+        catalog: their names.
+    """
+
+    locations: Mapping[str, str]
+    storages: Storages
+    stores: Mapping[str, Store]
+    catalog: Catalog
+
+
+def open_databases(
+    locations: Mapping[str, str], storages: Storages, external_paths: bool = False, clock: Clock | None = None
+) -> OpenDatabases:
+    """Opens databases; nothing is looked at or made yet.
+
+    Args:
+        external_paths: whether logs may name files outside of all of them.
+        clock: of the catalog.
+
+    Raises:
+        InvalidSettingError: a location is in a storage that is not supported or cannot be reached so.
+    """
+    allowed = allowed_folders(locations, external_paths)
+    stores = {name: open_location(location, storages, allowed) for name, location in locations.items()}
+    catalog = Catalog(stores, clock, lambda path: open_location(path, storages, allowed))
+    return OpenDatabases(locations, storages, stores, catalog)

@@ -1,0 +1,94 @@
+"""Tries whether a storage keeps the conditions of conditional writes, on which every commit rests.
+
+An old server of one's own may ignore `If-None-Match` and `If-Match`: then of two writers both hear that they wrote, and
+one commit is lost without a word. So four writes to one object, which is deleted again, are tried before anything is
+written there: one of an absent object, one that must be refused, one of an unchanged object, one that must be refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import uuid
+from dataclasses import dataclass
+
+from dbt.adapters.silt.engine.kernel.errors import ConditionsIgnoredError, SiltError
+from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
+from dbt.adapters.silt.engine.kernel.storage.store import PutResult, Store
+from dbt.adapters.silt.engine.kernel.storage.urls import SCHEMES
+
+_PREFIX = "_silt_probe_"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a storage was found to do; each is a text for people.
+
+    Attributes:
+        created: of create-if-absent.
+        swapped: of swap-if-unchanged.
+        clock_ms: by how much the storage's clock is ahead of this machine's; None where it does not say.
+    """
+
+    created: str
+    swapped: str
+    clock_ms: int | None
+
+
+def try_conditions(store: ObjectStore, now_ms: int) -> Kept:
+    """Writes an object under conditions, and deletes it.
+
+    Args:
+        now_ms: this machine's time, milliseconds since 1970-01-01 UTC.
+
+    Raises:
+        ConditionsIgnoredError: a condition was ignored.
+        StorageError: the storage cannot be reached, or not written.
+    """
+    name = f"{_PREFIX}{uuid.uuid4().hex}"
+    try:
+        created = store.put_if_absent(name, b"first")
+        again = store.put_if_absent(name, b"second")
+        if created is not PutResult.CREATED or again is not PutResult.EXISTS or store.read(name) != b"first":
+            raise _ignored(store, "create-if-absent")
+        seen = store.status(name)
+        if not _swaps(store, name):
+            raise _ignored(store, "swap-if-unchanged")
+    finally:
+        with contextlib.suppress(SiltError):
+            store.delete(name)
+    return Kept("kept", "kept", None if seen is None else seen.modified_ms - now_ms)
+
+
+def _swaps(store: ObjectStore, name: str) -> bool:
+    """Whether an object is replaced while it is unchanged, and not after."""
+    found = store.read_if_changed(name, None)
+    if found is None or store.swap_if_unchanged(name, b"third", found.tag) is None:
+        return False
+    return store.swap_if_unchanged(name, b"fourth", found.tag) is None and store.read(name) == b"third"
+
+
+def _ignored(store: ObjectStore, what: str) -> ConditionsIgnoredError:
+    return ConditionsIgnoredError(
+        f"the storage of {store.root} ignores conditions ({what}): two writers would both take the same version",
+        details={"storage": store.root, "condition": what},
+    )
+
+
+_WITH_SERVICE = tuple(f"{scheme}://" for scheme in SCHEMES)
+_kept: set[str] = set()
+_lock = threading.Lock()
+
+
+def require_conditions(store: Store, now_ms: int) -> None:
+    """Passes where the storage keeps them; it is tried once for each bucket in a process. A folder needs no trial.
+
+    Raises:
+        ConditionsIgnoredError, StorageError: as `try_conditions` does.
+    """
+    if not isinstance(store, ObjectStore) or not store.bucket.startswith(_WITH_SERVICE):
+        return
+    with _lock:
+        if store.bucket not in _kept:
+            try_conditions(store, now_ms)
+            _kept.add(store.bucket)

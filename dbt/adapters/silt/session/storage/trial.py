@@ -1,0 +1,74 @@
+"""Tries a storage for `dbt debug`: each thing that a run needs of it, with a plain answer."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import uuid
+from collections.abc import Iterator
+
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.engine.catalog.locations import open_location
+from dbt.adapters.silt.engine.commands.spark import errors
+from dbt.adapters.silt.engine.commands.spark.locations import spark_path
+from dbt.adapters.silt.engine.kernel.errors import SiltError, StorageError
+from dbt.adapters.silt.engine.kernel.storage.conditions import try_conditions
+from dbt.adapters.silt.engine.kernel.storage.credential_sources import access
+from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
+from dbt.adapters.silt.engine.kernel.storage.settings import Storages
+from dbt.adapters.silt.engine.kernel.storage.urls import parse_url
+from dbt.adapters.silt.engine.kernel.table.paths import encode_path
+
+_ROWS = 3
+_MUCH_MS = 60_000
+
+
+def tried(spark: SparkSession, location: str, storages: Storages) -> Iterator[tuple[str, str]]:
+    """Yields what was tried and what came of it; nothing stays behind.
+
+    Args:
+        location: the URL of a database.
+
+    Raises:
+        ConditionsIgnoredError: the storage cannot hold a warehouse.
+        StorageError: it cannot be reached, read or written, by the log's client or by Spark.
+    """
+    yield "credentials", access(parse_url(location), storages.of(location)).source
+    store = open_location(location, storages)
+    assert isinstance(store, ObjectStore)
+    began = time.monotonic()
+    store.list_folders("")
+    yield "list", f"works ({1000 * (time.monotonic() - began):.0f} ms)"
+    kept = try_conditions(store, time.time_ns() // 1_000_000)
+    yield "create-if-absent", kept.created
+    yield "swap-if-unchanged", kept.swapped
+    yield "clock", _clock(kept.clock_ms)
+    _try_spark(spark, store)
+    yield "spark", "writes and reads the same files"
+
+
+def _clock(ahead_ms: int | None) -> str:
+    """The storage tells whole seconds, so that a second of difference is none."""
+    if ahead_ms is None:
+        return "not told by the storage"
+    seconds = f"{abs(ahead_ms) / 1000:.0f} s {'ahead of' if ahead_ms > 0 else 'behind'} this machine's"
+    return f"{seconds}: set the clock, requests may be refused" if abs(ahead_ms) > _MUCH_MS else seconds
+
+
+def _try_spark(spark: SparkSession, store: ObjectStore) -> None:
+    folder = f"_silt_probe_{uuid.uuid4().hex}"
+    path = spark_path(store.root, encode_path(folder))
+    try:
+        with errors.mapped():
+            spark.range(_ROWS).write.parquet(f"{store.root}/{folder}")
+            seen = spark.read.parquet(path).count()
+        here = [each for each in store.list_from(folder) if each.size]
+        if seen != _ROWS or not here:
+            raise StorageError(
+                f"Spark and this process see different files in {store.root}",
+                remedy="Give both the same `endpoint`; a server of Spark Connect has settings of its own",
+            )
+    finally:
+        with contextlib.suppress(SiltError):
+            store.delete_folder(folder)

@@ -1,0 +1,14 @@
+"""The statements that a class-data archive is made from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.session.rehearsal import WAREHOUSE, rehearse
+
+
+def test_every_statement_that_is_rehearsed_works(spark: SparkSession, tmp_path: Path) -> None:
+    rehearse(spark.newSession(), str(tmp_path))
+    assert [each.name for each in tmp_path.iterdir()] == [WAREHOUSE]
