@@ -12,12 +12,16 @@ from datetime import timedelta
 from pathlib import Path
 
 import hypothesis
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
+from dbt.adapters.silt.engine.kernel.storage.urls import parse_url
 from dbt.adapters.silt.session import hadoop_defaults, kept
+from dbt.adapters.silt.session.storage import jars
+from dbt.adapters.silt.session.storage.jars import SparkStorage
 from tests import kept_sparks
-from tests.cloud import install, jars
+from tests.cloud import install
 from tests.cloud.servers import ObjectServer, running_azure, running_s3
 from tests.connect_server import running
 
@@ -96,7 +100,10 @@ def cloud(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture(scope="session")
 def cloud_settings(cloud: ObjectServer | None) -> dict[str, str]:
     """How Spark reaches the object store of `--cloud`."""
-    return {} if cloud is None else {**jars.SPARK_SETTINGS, **cloud.hadoop}
+    if cloud is None:
+        return {}
+    lacking = SparkStorage({}, (parse_url(cloud.base).service,))
+    return {**jars.settings(lacking, {}, Path(pyspark.__file__).parent), **cloud.hadoop}
 
 
 @pytest.fixture(scope="session")

@@ -91,6 +91,7 @@ class ObjectServer:
         hadoop: the settings by which Spark reaches it.
         log: the requests that it answered.
         settings: the same for a warehouse.
+        delta_rs: the same for delta-rs.
         files: the folder in which each object of the bucket is a file; None where there is none.
     """
 
@@ -101,6 +102,7 @@ class ObjectServer:
     hadoop: Mapping[str, str]
     log: Path
     settings: StorageSettings
+    delta_rs: Mapping[str, str]
     make_bucket: Callable[[str], None]
     _parse: Callable[[str], Request | None]
     files: Path | None = None
@@ -168,6 +170,14 @@ def running_s3(folder: Path) -> Iterator[ObjectServer]:
             settings=StorageSettings(
                 endpoint=endpoint, region="us-east-1", access_key_id=_S3_KEY, secret_access_key=_S3_SECRET
             ),
+            delta_rs={
+                "aws_endpoint_url": endpoint,
+                "aws_region": "us-east-1",
+                "aws_access_key_id": _S3_KEY,
+                "aws_secret_access_key": _S3_SECRET,
+                "aws_allow_http": "true",
+                "conditional_put": "etag",
+            },
             files=data / BUCKET,
             make_bucket=lambda name: (data / name).mkdir(exist_ok=True),
             _parse=_s3_request,
@@ -201,6 +211,12 @@ def running_azure(folder: Path) -> Iterator[ObjectServer]:
             hadoop=_abfs(port),
             log=log,
             settings=StorageSettings(endpoint=f"http://{_HOST}:{port}", account_key=_ACCOUNT_KEY),
+            delta_rs={
+                "azure_storage_account_name": _ACCOUNT,
+                "azure_storage_account_key": _ACCOUNT_KEY,
+                "azure_storage_endpoint": endpoint,
+                "azure_allow_http": "true",
+            },
             make_bucket=make_bucket,
             _parse=_azure_request,
         )
@@ -227,6 +243,8 @@ def _abfs(port: int) -> Mapping[str, str]:
         "account.hns.enabled": "false",
         "fns.account.service.type": "BLOB",
         "account.auth.type": "SharedKey",
+        # The other client wants a library for TLS, though nothing here is encrypted.
+        "networking.library": "JDK_HTTP_URL_CONNECTION",
         f"account.key.{_ACCOUNT}.dfs.core.windows.net": _ACCOUNT_KEY,
         f"account.key.{_ACCOUNT}.blob.core.windows.net": _ACCOUNT_KEY,
     }

@@ -8,6 +8,7 @@ from pyroaring import BitMap64
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.maintenance.vacuum import Needed, untracked
 from dbt.adapters.silt.engine.kernel.storage.few_requests import files_below
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
@@ -81,3 +82,21 @@ def test_files_in_many_folders_are_listed_by_one_request(server: ObjectServer) -
     with server.counted() as counted:
         assert len(files_below(store, "w")) == 30
     assert counted.kinds == {"list": 1}, counted.listed()
+
+
+def test_the_commits_of_a_table_that_is_opened_are_one_request_each(server: ObjectServer, log: DeltaLog) -> None:
+    for number in range(5):
+        append(log, f"more {number}")
+    with server.counted() as counted:
+        assert DeltaLog(log.store, "t").snapshot().version == 7
+    assert len(counted) == 8 + 5, counted.listed()
+
+
+def test_a_vacuum_lists_the_folders_of_a_table_at_once(server: ObjectServer, log: DeltaLog) -> None:
+    for number in range(20):
+        log.store.put(f"folder-{number}/p=1/part-{number}", b"x")
+    snapshot = log.snapshot()
+    with server.counted() as counted:
+        found = untracked(log.store, snapshot, Needed(frozenset(), frozenset()), 1 << 60)
+    assert len(found.files) == 20
+    assert counted.kinds["list"] <= 4, counted.listed()

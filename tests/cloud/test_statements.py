@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import deltalake
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -72,6 +74,10 @@ def houses(server: ObjectServer, spark: SparkSession, tmp_path: Path) -> list[Ho
     ]
 
 
+def in_order(table: pa.Table) -> list[tuple[object, ...]]:
+    return sorted((tuple(row.values()) for row in table.to_pylist()), key=repr)
+
+
 def statements(history: str) -> Iterator[str]:
     """A statement begins at the left; what is indented goes on."""
     lines = [line.removeprefix(" " * 8) for line in history.strip("\n").splitlines()]
@@ -126,6 +132,37 @@ def test_tables_are_copied_between_storages_and_read_by_their_paths(houses: list
         house.sql(f"insert into delta.`{detail.location}` values (200, 2)")
         assert len(house.rows(f"select * from other.main.deep_of_{own}")) == len(expected) + 1
         house.sql(f"vacuum other.main.deep_of_{own}")
+
+
+def test_delta_rs_and_this_engine_read_and_write_one_table_by_its_url(
+    houses: list[House], server: ObjectServer
+) -> None:
+    stored, options = houses[1], dict(server.delta_rs)
+    stored.sql("create table ours as select id, concat('n ', id) as v from range(0, 6, 1, 2)")
+    stored.sql("delete from ours where id = 2")
+    detail = stored.sql("describe detail ours").first()
+    assert detail is not None
+    ours = deltalake.DeltaTable(detail.location, storage_options=options)
+    assert in_order(ours.to_pyarrow_table()) == stored.rows("select * from ours")
+    deltalake.write_deltalake(ours, pa.table({"id": [100], "v": ["theirs"]}), mode="append")
+    assert (100, "theirs") in stored.rows("select * from ours")
+    theirs = f"{server.base}/{houses[0].root.parent.name}/of delta-rs"
+    rows = pa.table({"id": [1, 2], "p": ["a", "b c"]})
+    deltalake.write_deltalake(theirs, rows, partition_by="p", storage_options=options)
+    stored.sql(f"insert into delta.`{theirs}` values (3, 'b c')")
+    stored.sql(f"update delta.`{theirs}` set id = 20 where id = 2")
+    found = deltalake.DeltaTable(theirs, storage_options=options).to_pyarrow_table().select(["id", "p"])
+    assert in_order(found) == stored.rows(f"select * from delta.`{theirs}`") == [(1, "a"), (20, "b c"), (3, "b c")]
+
+
+def test_parquet_files_are_converted_where_they_are(houses: list[House], server: ObjectServer) -> None:
+    stored, url = houses[1], f"{server.base}/{houses[0].root.parent.name}/raw é"
+    rows = stored.warehouse.spark.range(0, 10, 1, 2).selectExpr("id", "cast(id % 2 as int) as p")
+    rows.write.partitionBy("p").parquet(url)
+    stored.sql(f"convert to delta parquet.`{url}` partitioned by (p int)")
+    stored.sql(f"delete from delta.`{url}` where id = 4")
+    expected = sorted(((id_, id_ % 2) for id_ in range(10) if id_ != 4), key=repr)
+    assert stored.rows(f"select id, p from delta.`{url}`") == expected
 
 
 def test_a_query_on_files_asks_for_each_once_before_it_reads(houses: list[House], server: ObjectServer) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.engine.kernel.storage.faulty_store import FaultyStore
-from dbt.adapters.silt.engine.kernel.storage.few_requests import fetch, files_below, read_ranges
+from dbt.adapters.silt.engine.kernel.storage.few_requests import fetch, files_below, read_ranges, tree
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.memory_object_store import MemoryObjectStore
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
@@ -322,6 +322,19 @@ def test_the_files_of_all_folders_below_one_are_found(store: Store) -> None:
     assert {file.path: file for file in files_below(child, "w")} == {
         path: child.status(path) for path in ("w/a", "w/x=1/b", "w/x=1/y é/c")
     }
+
+
+def test_the_tree_of_folders_is_as_each_of_them_is_listed(store: Store) -> None:
+    child = store.child("t")
+    child.make_folder("")
+    for path in ("a", "x/b", "x/y é/c", "z/w/d", "z2/e"):
+        child.make_folder(path.rpartition("/")[0])
+        child.put(path, b"x")
+    found = tree(child)
+    for folder in ("", "x", "x/y é", "z", "z/w", "z2"):
+        assert found.content(folder) == (child.list_from(folder), child.list_folders(folder))
+    with pytest.raises(ObjectMissing):
+        found.content("none")
 
 
 def test_where_a_file_stands_in_place_of_a_folder_there_is_no_folder(store: Store) -> None:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Final
 
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
 from dbt.adapters.silt.engine.kernel.log.log_segment import missing_version
+from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store, read_whole
 from dbt.adapters.silt.engine.kernel.table.actions import Action, AddFile, Metadata, Protocol, RemoveFile, parse
 from dbt.adapters.silt.engine.kernel.table.active_files import KEY_SEPARATOR, file_key
 from dbt.adapters.silt.engine.kernel.table.paths import commit_name, commit_path
+
+_FEW: Final = 3
+_READERS: Final = 16
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,28 @@ def _contradiction(actions: Sequence[Action]) -> str | None:
 
 def corrupt_commit(version: int, what: str, table: str) -> CorruptLogError:
     return CorruptLogError(f"{commit_name(version)}: {what}", table=table, version=version)
+
+
+def read_commits(store: Store, first: int, seen: Sequence[FileStatus], table: str) -> Iterator[CommitFile]:
+    """Reads consecutive commits, of an object store many at a time.
+
+    Args:
+        first: the version of the first.
+        seen: their files as a listing showed them.
+
+    Raises:
+        As `read_commit`.
+    """
+    versions = range(first, first + len(seen))
+    if len(seen) < _FEW or not isinstance(store, ObjectStore):
+        yield from (read_commit(store, version, table, file) for version, file in zip(versions, seen, strict=True))
+        return
+    with ThreadPoolExecutor(min(_READERS, len(seen))) as pool:
+        yield from pool.map(functools.partial(_read_in, store, table), versions, seen)
+
+
+def _read_in(store: Store, table: str, version: int, seen: FileStatus) -> CommitFile:
+    return read_commit(store, version, table, seen)
 
 
 def read_commit(store: Store, version: int, table: str, seen: FileStatus | None = None) -> CommitFile:

@@ -20,7 +20,7 @@ from dbt.adapters.silt.engine.kernel.log.checkpoint_read import (
     read_header,
     read_tombstones,
 )
-from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile, corrupt_commit, read_commit
+from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile, corrupt_commit, read_commit, read_commits
 from dbt.adapters.silt.engine.kernel.log.compaction import read_compaction
 from dbt.adapters.silt.engine.kernel.log.log_segment import LogSegment
 from dbt.adapters.silt.engine.kernel.storage.store import Store
@@ -90,9 +90,8 @@ def tombstones(store: Store, segment: LogSegment, table: str) -> pa.Table:
         header = read_header(store, segment.checkpoint, table)
         base = read_tombstones(store, segment.checkpoint, header, table)
     changes = _Changes()
-    for version in range(segment.first_commit, segment.version + 1):
-        commit = read_commit(store, version, table, segment.commits[version - segment.first_commit])
-        changes.apply(commit.actions(table), version, table)
+    for commit in read_commits(store, segment.first_commit, segment.commits, table):
+        changes.apply(commit.actions(table), commit.version, table)
     kept = active_files.without(base, changes.files.keys())
     removed = [action for action in changes.files.values() if isinstance(action, RemoveFile)]
     return active_files.appended(kept, active_files.tombstones_table(removed))
@@ -100,6 +99,8 @@ def tombstones(store: Store, segment: LogSegment, table: str) -> pa.Table:
 
 def _read_commits(store: Store, segment: LogSegment, header: CheckpointHeader | None, table: str) -> list[CommitFile]:
     """The commits after the segment's checkpoint, and the compactions that replace some of them."""
+    if not segment.compactions:
+        return list(read_commits(store, segment.first_commit, segment.commits, table))
     compactions = {compaction.first: compaction for compaction in segment.compactions}
     found: list[CommitFile] = []
     version = segment.first_commit

@@ -32,6 +32,7 @@ from dbt.adapters.silt.engine.kernel.errors import SiltError, UnsupportedStateme
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.storage.few_requests import tree
 from dbt.adapters.silt.engine.kernel.storage.local_store import is_temporary_name
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddCDCFile, DeletionVector, RemoveFile
@@ -251,6 +252,7 @@ class _Search:
         self.folders: list[str] = []
         self.folders_seen = 0
         self._store = store
+        self._tree = tree(store)
         self._partitions = tuple(f"{name}=" for name in partition_names)
         self._keep = keep
         self._cutoff_ms = cutoff_ms
@@ -263,7 +265,7 @@ class _Search:
         """
         modified_ms = self._store.folder_modified_ms(folder)
         try:
-            files, names = self._store.list_from(folder), self._store.list_folders(folder)
+            files, names = self._tree.content(folder)
         except ObjectMissing:
             return True  # another process has deleted it
         if folder and LOG_FOLDER in names:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import IO
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, Protocol
 
 from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store, joined, read_whole
@@ -41,6 +43,54 @@ def fetch(store: Store, path: str) -> tuple[FileStatus, bytes] | None:
         return store.fetch(path)
     status = store.status(path)
     return None if status is None else (status, read_whole(store, path, status))
+
+
+class Tree(Protocol):
+    """The folders of a store."""
+
+    def content(self, folder: str) -> tuple[list[FileStatus], list[str]]:
+        """The files directly in the folder, and the names of the folders in it, both sorted.
+
+        Raises:
+            ObjectMissing: there is no such folder.
+        """
+        ...
+
+
+def tree(store: Store) -> Tree:
+    """The folders of a store, which an object store lists all at once, as they are now.
+
+    Raises:
+        StorageError: it cannot be listed.
+    """
+    return _ListedTree(store.files_below("")) if isinstance(store, ObjectStore) else _Folders(store)
+
+
+@dataclass(frozen=True)
+class _Folders:
+    store: Store
+
+    def content(self, folder: str) -> tuple[list[FileStatus], list[str]]:
+        return self.store.list_from(folder), self.store.list_folders(folder)
+
+
+class _ListedTree:
+    def __init__(self, files: Iterable[FileStatus]) -> None:
+        self._files: dict[str, list[FileStatus]] = {"": []}
+        self._folders: dict[str, set[str]] = defaultdict(set)
+        for file in files:
+            folder = file.path.rpartition("/")[0]
+            self._files.setdefault(folder, []).append(file)
+            while folder:
+                above, _, name = folder.rpartition("/")
+                self._folders[above].add(name)
+                folder = above
+
+    def content(self, folder: str) -> tuple[list[FileStatus], list[str]]:
+        if folder not in self._files and folder not in self._folders:
+            raise ObjectMissing(folder)
+        files = sorted(self._files.get(folder, ()), key=lambda file: file.name)
+        return files, sorted(self._folders.get(folder, ()))
 
 
 def _part(file: IO[bytes], start: int, end: int) -> bytes:
