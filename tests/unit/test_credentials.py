@@ -145,6 +145,16 @@ def test_a_place_or_a_setting_of_a_storage_that_cannot_be_is_refused_without_its
     assert "abc" not in str(refused.value)
 
 
+KEY = {"spark.hadoop.fs.s3a.access.key": "abc"}
+
+
+def test_credentials_that_only_spark_would_have_are_refused_where_a_database_is_in_that_storage() -> None:
+    assert credentials_of(spark_conf=KEY).spark_conf == KEY
+    assert credentials_of(spark_conf=KEY, warehouse="gs://bucket/raw").spark_conf == KEY
+    with pytest.raises(ValidationError, match=r"`spark_conf` sets spark\.hadoop\.fs\.s3a\.access\.key.*`storage`"):
+        credentials_of(spark_conf=KEY, databases={"raw": "s3://bucket/raw"})
+
+
 @pytest.mark.parametrize("off", [None, False, "off", "never", ""])
 def test_spark_ends_with_its_command_by_default(off: object) -> None:
     assert credentials_of(keep_alive=off).stays is None

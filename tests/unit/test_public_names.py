@@ -11,7 +11,7 @@ from dbt.adapters.silt import engine
 from dbt.adapters.silt.engine import warehouse
 from dbt.adapters.silt.engine.kernel import errors
 
-ENGINE = ["Outcome", "Result", "SiltError", "Warehouse", "WarehouseSettings"]
+ENGINE = ["Location", "Outcome", "Result", "SiltError", "StorageSettings", "Warehouse", "WarehouseSettings"]
 WAREHOUSE = ["Result", "Warehouse", "WarehouseSettings"]
 WAREHOUSE_METHODS = [
     "execute",

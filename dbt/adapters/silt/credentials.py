@@ -17,6 +17,7 @@ from dbt.adapters.silt.engine.catalog.names import check_identifier
 from dbt.adapters.silt.engine.commands.spark import shown_settings
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, InvalidSettingError
 from dbt.adapters.silt.engine.kernel.storage.settings import storage_settings
+from dbt.adapters.silt.engine.kernel.storage.urls import Service, is_url, parse_url
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records import locations
@@ -244,6 +245,21 @@ def check_storage(credentials: SiltCredentials) -> None:
         locations.storages_of(places, given.storage, given.databases)
     except InvalidSettingError as error:
         raise ValidationError(f"{error.problem}. {error.action}") from error
+    services = {parse_url(place).service for place in places.values() if is_url(place)}
+    for name in given.spark_conf:
+        if any(service in services and pattern.search(name) for service, pattern in _OF_STORAGE.items()):
+            raise ValidationError(
+                f"`spark_conf` sets {name}, which the client of the log would not have: give it to both by `storage`"
+            )
+
+
+_OF_STORAGE = {
+    Service.S3: re.compile(
+        r"\bfs\.s3a\.(bucket\.[^.]+\.)?(access\.key|secret\.key|session\.token|endpoint|aws\.credentials\.provider)"
+    ),
+    Service.AZURE: re.compile(r"\bfs\.azure\.(account\.(key|auth|oauth)|sas\.|abfs\.endpoint)"),
+    Service.GOOGLE: re.compile(r"\bfs\.gs\.auth\."),
+}
 
 
 def check_keep_alive(credentials: SiltCredentials) -> None:

@@ -12,18 +12,22 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dbt.adapters.silt.engine.catalog.locations import Location as Location
     from dbt.adapters.silt.engine.commands.target import Outcome as Outcome
     from dbt.adapters.silt.engine.kernel.errors import SiltError as SiltError
+    from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings as StorageSettings
     from dbt.adapters.silt.engine.warehouse import Result as Result
     from dbt.adapters.silt.engine.warehouse import Warehouse as Warehouse
     from dbt.adapters.silt.engine.warehouse import WarehouseSettings as WarehouseSettings
 
-__all__ = ["Outcome", "Result", "SiltError", "Warehouse", "WarehouseSettings"]
+__all__ = ["Location", "Outcome", "Result", "SiltError", "StorageSettings", "Warehouse", "WarehouseSettings"]
 
 _HOMES = {
+    "Location": "catalog.locations",
     "Outcome": "commands.target",
     "Result": "warehouse",
     "SiltError": "kernel.errors",
+    "StorageSettings": "kernel.storage.settings",
     "Warehouse": "warehouse",
     "WarehouseSettings": "warehouse",
 }

@@ -206,7 +206,7 @@ def _start(settings: SessionSettings) -> _Running:
         failure = _did_not_start(settings.master, error, log)
         if started is not None:
             _end_java(started.proc)
-        if _UNRESOLVED in failure.problem:
+        if _UNRESOLVED in str(failure.details["log"]):
             raise not_brought(settings.storage, spark_home(), "they could not be brought") from error
         raise failure from error
 

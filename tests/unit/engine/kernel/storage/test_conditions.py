@@ -45,7 +45,7 @@ class Counting(ObjectStore):
 
 
 def at(kind: type[ObjectStore], s3: S3, name: str) -> ObjectStore:
-    return kind(f"s3://warehouse/{name}", s3.options)
+    return kind(s3.store(name).root, s3.options)
 
 
 def test_a_storage_that_keeps_conditions_passes_with_nothing_left_behind(s3: S3) -> None:

@@ -86,6 +86,12 @@ def test_a_refusal_says_what_to_do_to_readers_and_to_writers(status: int, code: 
     assert isinstance(unwritten.value, ReadOnlyStorageError) == (code == "AccessDenied")
 
 
+@pytest.mark.parametrize(("status", "said"), [(400, "have run out, or the bucket"), (403, "are wrong, or")])
+def test_a_look_at_one_object_that_is_refused_says_what_it_may_be(status: int, said: str) -> None:
+    with answering(status, "NotSeenByHead") as port, pytest.raises(StorageRefusedError, match=f"{said}.*dbt debug"):
+        open_store(f"s3://head-{status}/t", settings(port)).status("f")
+
+
 def test_an_object_that_is_not_there_is_no_refusal() -> None:
     with answering(404, "NoSuchKey") as port:
         assert open_store("s3://some/t", settings(port)).status("f") is None

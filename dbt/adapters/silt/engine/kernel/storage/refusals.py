@@ -70,7 +70,7 @@ _REFUSALS: Final = (
         "Set the clock",
     ),
     _Refusal(
-        ("NotImplemented", "UnsupportedHeader", "ConditionHeadersNotSupported"),
+        ("NotImplemented", "UnsupportedHeader", "ConditionHeadersNotSupported", "HTTP 501"),
         "the service does not know conditional writes, by which commits are decided",
         "Use a storage that knows `If-None-Match` and `If-Match`; an old server of one's own can be updated",
     ),
@@ -83,6 +83,18 @@ _REFUSALS: Final = (
         "Give them the rights to list, read, write and delete there",
         is_right=True,
     ),
+    # An answer to a HEAD request has no code.
+    _Refusal(
+        ("HTTP 403",),
+        "the credentials are wrong, or lack the right",
+        "Correct them, or give them the rights to list, read, write and delete there; `dbt debug` tries them",
+        is_right=True,
+    ),
+    _Refusal(
+        ("HTTP 400", "HTTP 401"),
+        "the credentials are wrong or have run out, or the bucket is in another region",
+        "Correct `storage` in the profile, or the credentials of the environment; `dbt debug` tries them",
+    ),
 )
 _BY_CODE: Final[Mapping[str, _Refusal]] = {code: each for each in _REFUSALS for code in each.codes}
 _CODE: Final = re.compile(r"<Code>(\w+)</Code>")
@@ -91,7 +103,6 @@ _REGION: Final = re.compile(r"<Region>([\w-]+)</Region>")
 _WORD: Final = re.compile(r"\w+")
 _ADDRESS: Final = re.compile(r"https?://[^/\s?]+")
 _QUERY: Final = re.compile(r"\?[^\s)\"]*")
-_BY_STATUS: Final[Mapping[str, str]] = {"401": "AuthenticationFailed", "403": "AccessDenied", "501": "NotImplemented"}
 
 
 def refusal(error: Exception, doing: str, name: str, is_write: bool) -> StorageError | None:
@@ -106,7 +117,7 @@ def refusal(error: Exception, doing: str, name: str, is_write: bool) -> StorageE
     text = str(error)
     found = _CODE.search(text)
     status = _STATUS.search(text)
-    code = found[1] if found else _BY_STATUS.get(status[1], "") if status else ""
+    code = found[1] if found else f"HTTP {status[1]}" if status else ""
     known = _BY_CODE.get(code)
     if known is None:
         return None
