@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from dbt.adapters.silt.engine.kernel.storage.settings import SECRETS, StorageSettings
 from tests.cloud.servers import ObjectServer
@@ -69,12 +66,6 @@ except Exception as error:
 (folder / "said.json").write_text(json.dumps(said))
 handle.close()
 """
-
-
-@pytest.fixture
-def server(cloud: ObjectServer | None) -> Iterator[ObjectServer]:
-    assert cloud is not None, "tests/cloud is collected with --cloud only"
-    yield cloud
 
 
 def storage_of(server: ObjectServer) -> dict[str, Any]:

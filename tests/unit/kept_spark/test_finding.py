@@ -63,6 +63,8 @@ def test_the_files_of_a_spark_that_was_killed_are_not_believed(tmp_path: Path, s
     second = attach(tmp_path, use(), starts)
     assert second.is_new
     assert second.record.port == 40002
+    assert second.is_alive()
+    assert not first.is_alive(), "another runs in its folder: who waits for the first would wait for ever"
     starts.kill()
 
 

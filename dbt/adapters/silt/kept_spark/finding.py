@@ -33,7 +33,8 @@ class Attached:
     is_new: bool
 
     def is_alive(self) -> bool:
-        return is_held(self.folder / ALIVE)
+        """Whether it is this one that runs: another may have been started in its folder since it ended."""
+        return running(self.folder) == self.record
 
 
 Start = Callable[[Path, Lock], None]

@@ -130,7 +130,8 @@ def test_a_zorder_lets_queries_skip_files_by_each_of_its_columns(tables: Tables)
         "d": "cast(rand(5) * 100 as decimal(10, 2))",
     }
     query = ", ".join(f"{text} as {name}" for name, text in columns.items())
-    log = tables.made(f"select /*+ coalesce(1) */ id, {query} from range(20000)")
+    # So few that the sample by which Spark cuts the order into files holds every row: the cuts are the same each time.
+    log = tables.made(f"select /*+ coalesce(1) */ id, {query} from range(4000)")
     size = log.snapshot().size_in_bytes
     put_properties(tables, log, size // 16)
     before = tables.read(log).selectExpr("sum(hash(*))").collect()
@@ -140,7 +141,7 @@ def test_a_zorder_lets_queries_skip_files_by_each_of_its_columns(tables: Tables)
     few = range_of("a", 5000, 5100), range_of("b", "https://silt.dev/05000", "https://silt.dev/05100")
     for predicate in few:
         assert skipping.prune(snapshot, predicate).num_rows <= snapshot.num_files * 0.6
-    assert skipping.prune(snapshot, And(few)).num_rows <= 4, "the two halves of each column, where it is cut"
+    assert skipping.prune(snapshot, And(few)).num_rows == 2
     optimized(tables, log, None, "c", "d")
     snapshot = log.snapshot()
     nulls = [json.loads(add.stats or "")["nullCount"]["c"] for add in snapshot.add_files()]

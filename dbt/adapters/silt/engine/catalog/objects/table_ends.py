@@ -24,7 +24,7 @@ from dbt.adapters.silt.engine.catalog.objects.names_document import Entry, Mark,
 from dbt.adapters.silt.engine.catalog.objects.names_register import NamesRegister
 from dbt.adapters.silt.engine.catalog.open_tables import OpenTables
 from dbt.adapters.silt.engine.kernel.clock import Clock
-from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, NotATableError, StorageError
+from dbt.adapters.silt.engine.kernel.errors import NotATableError, StorageError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResult, Store
@@ -35,7 +35,7 @@ _logger = logging.getLogger(__name__)
 _RENAME_OPERATION = "RENAME TABLE"
 
 
-class _MarkGone(ConcurrentModificationError):
+class _MarkGone(Exception):
     """The mark that a writer has set is not there any more: a rename has stopped it, or another writer was faster."""
 
 
@@ -81,7 +81,7 @@ class TableEnds:
 
         def check() -> None:
             if self.register.read().find(name) != entry:
-                raise _MarkGone("its name has changed meanwhile", table=str(name))
+                raise _MarkGone
 
         try:
             return end_log(self.log(name, entry), self.clock, replace(end, check=check)) is EndResult.ENDED

@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 from dbt.adapters.silt.engine.commands.spark import java_process
 from dbt.adapters.silt.engine.commands.spark.causes import Cause, causes
 from dbt.adapters.silt.engine.commands.spark.file_formats import format_of
+from dbt.adapters.silt.engine.commands.spark.storage_errors import of_object_store
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
     DataFileMissingError,
@@ -63,7 +64,9 @@ def mapped(table: str | None = None, version: int | None = None) -> Iterator[Non
         DataFileMissingError: a data file is not there.
         TableDamagedError: a data file cannot be read.
         InvalidStatementError: a name in the statement is unknown.
-        StorageError: a file cannot be read or written; NoSpaceError: for want of space.
+        StorageError: a file cannot be read or written; NoSpaceError: for want of space; StorageRefusedError: an object
+            store refused it.
+        SparkUnavailableError: Spark has no connector for an object store.
         SparkEndedError: Spark's Java process ended.
         SparkFailedError: Spark failed for a reason that PySpark has no class for.
         PySparkException: any other failure.
@@ -85,6 +88,9 @@ def of_spark(error: Exception, table: str | None = None, version: int | None = N
     if ended is not None:
         return ended
     found = causes(error)
+    stored = of_object_store(found, table, version) if found else None
+    if stored is not None:
+        return stored
     for cause in found:
         named = _of_condition(cause, found[-1], table, version)
         if named is not None:

@@ -24,7 +24,7 @@ _REDACTED_OPTIONS: Final = "spark.sql.redaction.options.regex"
 _S3A: Final = "org.apache.hadoop.fs.s3a."
 _ABFS: Final = "org.apache.hadoop.fs.azurebfs.oauth2."
 _CONNECT_MS: Final = 5000
-_MORE_TRIES: Final = 2
+_ATTEMPTS: Final = 3
 
 _has_them: set[str] = set()
 
@@ -73,8 +73,8 @@ def _s3(url: ObjectUrl, used: Access) -> dict[str, str]:
         "aws.credentials.provider": _s3_provider(used),
         "connection.establish.timeout": str(_CONNECT_MS),
         "connection.timeout": str(settings.timeout * 1000),
-        "attempts.maximum": str(1 + _MORE_TRIES),
-        "retry.limit": str(_MORE_TRIES),
+        "attempts.maximum": str(_ATTEMPTS),
+        "retry.limit": "1",  # of all attempts together, each of which takes Hadoop's own least of 15 seconds
     }
     if used.kind is Kind.GIVEN:
         keys = (settings.access_key_id, settings.secret_access_key, settings.session_token)

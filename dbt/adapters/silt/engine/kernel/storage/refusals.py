@@ -77,7 +77,7 @@ _REFUSALS: Final = (
     _Refusal(
         (
             *("AccessDenied", "AuthorizationFailure", "AuthorizationPermissionMismatch", "AllAccessDisabled"),
-            *("InsufficientAccountPermissions", "AccountProblem", "UnauthorizedAccess", "Forbidden"),
+            *("InsufficientAccountPermissions", "AccountProblem", "UnauthorizedAccess"),
         ),
         "the credentials lack the right",
         "Give them the rights to list, read, write and delete there",
@@ -88,6 +88,7 @@ _BY_CODE: Final[Mapping[str, _Refusal]] = {code: each for each in _REFUSALS for 
 _CODE: Final = re.compile(r"<Code>(\w+)</Code>")
 _STATUS: Final = re.compile(r"status code: (\d{3})")
 _REGION: Final = re.compile(r"<Region>([\w-]+)</Region>")
+_WORD: Final = re.compile(r"\w+")
 _ADDRESS: Final = re.compile(r"https?://[^/\s?]+")
 _QUERY: Final = re.compile(r"\?[^\s)\"]*")
 _BY_STATUS: Final[Mapping[str, str]] = {"401": "AuthenticationFailed", "403": "AccessDenied", "501": "NotImplemented"}
@@ -117,6 +118,12 @@ def refusal(error: Exception, doing: str, name: str, is_write: bool) -> StorageE
     return kind(
         f"{doing} {name} was refused: {known.said}{where} ({code})", remedy=known.remedy, details={"code": code}
     )
+
+
+def named_in(text: str) -> tuple[str, str] | None:
+    """What a code that a text names means, and what to do; None where it names none that is known here."""
+    known = next((_BY_CODE[word] for word in _WORD.findall(text) if word in _BY_CODE), None)
+    return None if known is None else (known.said, known.remedy)
 
 
 def no_answer(error: Exception, doing: str, name: str) -> StorageError | None:

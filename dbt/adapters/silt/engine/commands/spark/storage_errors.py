@@ -1,0 +1,68 @@
+"""Finds in a failure of Spark's what an object store refused, and the connector that Spark lacks.
+
+Hadoop's connectors raise Java's own errors for files, and the services' SDKs one class for all refusals; the service's
+error code is in the text of one of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from dbt.adapters.silt.engine.commands.spark.causes import Cause
+from dbt.adapters.silt.engine.kernel.errors import SiltError, SparkUnavailableError, StorageError, StorageRefusedError
+from dbt.adapters.silt.engine.kernel.storage.refusals import named_in
+
+_NO_CONNECTOR: Final = (
+    "org.apache.hadoop.fs.UnsupportedFileSystemException",
+    "java.lang.ClassNotFoundException: Class org.apache.hadoop.fs.",
+)
+_OF_STORES: Final = ("software.amazon.awssdk.", "org.apache.hadoop.fs.s3a.", "org.apache.hadoop.fs.azurebfs.")
+_OF_GOOGLE: Final = ("org.apache.hadoop.fs.gs.", "com.google.cloud.")
+_UNANSWERED: Final = (
+    "java.net.ConnectException",
+    "java.net.NoRouteToHostException",
+    "java.net.SocketTimeoutException",
+    "java.net.UnknownHostException",
+    "org.apache.http.conn.",
+    "org.apache.hadoop.net.ConnectTimeoutException",
+    "software.amazon.awssdk.core.exception.ApiCall",
+)
+_REFUSED: Final = re.compile(r"Status Code: 40[013]\b")
+
+
+def of_object_store(found: Sequence[Cause], table: str | None, version: int | None) -> SiltError | None:
+    """The error for the causes of a failure; None where no object store has to do with it.
+
+    Args:
+        found: the causes, the last one at the end.
+    """
+    root = found[-1].text
+    if root.startswith(_NO_CONNECTOR):
+        return SparkUnavailableError(
+            f"Spark has no connector for the storage ({root})",
+            remedy="Start that Spark with the connector of its own Hadoop (hadoop-aws, hadoop-azure or hadoop-gcp)",
+            table=table,
+            version=version,
+        )
+    if not any(mark in cause.text for cause in found for mark in (*_OF_STORES, *_OF_GOOGLE)):
+        return None
+    refused = next((known for cause in reversed(found) if (known := named_in(cause.text)) is not None), None)
+    if refused is not None:
+        said, remedy = refused
+        problem = f"Spark failed: {said} ({root})"
+        return StorageRefusedError(problem, remedy=remedy, table=table, version=version)
+    if _REFUSED.search(root):
+        # An answer to HEAD has no code.
+        said = f"Spark failed: the service of the storage refused the request ({root})"
+        remedy = "The credentials are wrong or have run out, lack a right, or are of another region: try `dbt debug`"
+        return StorageRefusedError(said, remedy=remedy, table=table, version=version)
+    if root.startswith(_UNANSWERED):
+        return StorageError(
+            f"Spark failed: the service of the storage does not answer ({root})",
+            remedy="Check `endpoint` in `storage`, and the network, then run it again",
+            table=table,
+            version=version,
+        )
+    return None
