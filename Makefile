@@ -69,6 +69,7 @@ test-cloud: $(SHARED) ## the tests on object stores: an S3 (versitygw) and an Az
 	@export $(WITH_JAVA); $(BIN)/python -m tests.cloud.install; ended=0; \
 	for cloud in s3 azure; do \
 		$(BIN)/python -m pytest --cloud $$cloud tests/cloud tests/unit/engine/kernel/storage tests/unit/engine/kernel/log || ended=1; \
+		$(BIN)/python -m tests.cloud.race $$cloud || ended=1; \
 	done; exit $$ended
 
 bench: $(SHARED) ## the benchmarks, against bare Spark

@@ -34,6 +34,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.files import statistics
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.few_requests import Tree, tree
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table import parquet_schema
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
@@ -109,7 +110,7 @@ def convert(
 
 def _data_files(log: DeltaLog) -> list[_Found]:
     try:
-        found = list(_listed(log.store, "", ()))
+        found = list(_listed(tree(log.store), "", ()))
     except ObjectMissing as error:
         raise NotATableError("there is no such folder", remedy="Check the path", table=log.name) from error
     if not found:
@@ -117,19 +118,20 @@ def _data_files(log: DeltaLog) -> list[_Found]:
     return found
 
 
-def _listed(store: Store, folder: str, values: tuple[tuple[str, str | None], ...]) -> Iterator[_Found]:
+def _listed(folders: Tree, folder: str, values: tuple[tuple[str, str | None], ...]) -> Iterator[_Found]:
     """The files below a folder that are not hidden: neither they nor a folder above begins with `_` or `.`."""
-    for status in store.list_from(folder):
+    files, names = folders.content(folder)
+    for status in files:
         if not status.name.startswith(_HIDDEN):
             yield _Found(status, values)
-    for name in store.list_folders(folder):
+    for name in names:
         column, sign, value = name.partition("=")
         below = f"{folder}/{name}" if folder else name
         if sign:
             text = None if value == partitions.SPARK_NULL else unquote(value)
-            yield from _listed(store, below, (*values, (unquote(column), text)))
+            yield from _listed(folders, below, (*values, (unquote(column), text)))
         elif not name.startswith(_HIDDEN):
-            yield from _listed(store, below, values)
+            yield from _listed(folders, below, values)
 
 
 def _check_partitioning(found: Sequence[_Found], partitioning: Sequence[StructField], table: str) -> None:

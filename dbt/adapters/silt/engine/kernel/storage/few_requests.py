@@ -60,10 +60,14 @@ class Tree(Protocol):
 def tree(store: Store) -> Tree:
     """The folders of a store, which an object store lists all at once, as they are now.
 
+    Empty objects are left out there: by them Hadoop marks folders.
+
     Raises:
         StorageError: it cannot be listed.
     """
-    return _ListedTree(store.files_below("")) if isinstance(store, ObjectStore) else _Folders(store)
+    if isinstance(store, ObjectStore):
+        return _ListedTree(file for file in store.files_below("") if file.size)
+    return _Folders(store)
 
 
 @dataclass(frozen=True)

@@ -66,8 +66,7 @@ _IN_BUCKET: Final = re.compile(r"(?P<bucket>[^:/]+://[^/]+)/(?P<prefix>.+)", re.
 _WITHOUT_NETWORK: Final = ("memory", "local")
 _REQUESTS_AT_ONCE: Final = 16
 _BUFFER_BYTES: Final = 1 << 16
-_WITHOUT_SUFFIXES: Final = ("abfs://", "abfss://", "az://")
-"""Where a range cannot be counted from the end of an object."""
+_AZURE: Final = ("abfs://", "abfss://", "az://")
 
 
 class ObjectStore:
@@ -151,7 +150,7 @@ class ObjectStore:
         return io.BufferedReader(_Ranges(self._client, key, found, end), _BUFFER_BYTES)
 
     def _end(self, key: str) -> tuple[Mapping[str, Any], bytes]:
-        if not self._url.startswith(_WITHOUT_SUFFIXES):
+        if not self._url.startswith(_AZURE):  # it counts no range from the end
             try:
                 answer = obstore.get(self._client, key, options={"range": {"suffix": _BUFFER_BYTES}})
                 return answer.meta, bytes(answer.bytes())
@@ -275,6 +274,8 @@ class ObjectStore:
             with _mapped("deleting the folder", self._named(folder)):
                 obstore.delete(self._client, sorted(each["path"] for each in found))
             empty.update(each["path"] for each in found if not each["size"])
+        if folder and self._url.startswith(_AZURE):
+            self.delete(folder)  # its mark, which has the folder's own name there
 
     def delete_empty_folder(self, folder: str) -> bool:
         """Does nothing: an empty folder does not exist."""
