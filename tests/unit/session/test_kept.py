@@ -232,4 +232,9 @@ class TestEnding:
             os.kill(after.record.java, signal.SIGKILL)
             with pytest.raises(RuntimeError, match=r"SparkEndedError.*killed"):
                 client.run("session.range(4).count()")
+            assert client.run("open().range(4).count()") == 4
+            with pytest.raises(RuntimeError, match=r"SparkEndedError.*killed"):  # also now that another runs there
+                client.run("session.range(4).count()")
+            [last] = sparks(cache)
+            os.kill(last.record.java, signal.SIGKILL)
         assert session_command.answer([], (), 0.0).document == {"sparks": [], "command_servers": []}

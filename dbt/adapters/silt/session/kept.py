@@ -24,6 +24,9 @@ CLIENT = "dbt.adapters.silt.session.kept_client"
 """The module that connects. A process that forks may import it before; what it does is for after the fork."""
 
 _attached: dict[Path, Attached] = {}
+_ends: dict[str, End] = {}
+"""How a Spark ended that this process used, by its token, once it has another: the next forgets its folder's last."""
+
 _lock = threading.Lock()
 
 
@@ -40,7 +43,7 @@ def session(
         SparkUnavailableError: it cannot be started or reached.
     """
     attached = attach(master, spark_conf, keep_alive, storage)
-    connected: SparkSession = importlib.import_module(CLIENT).connect(attached)
+    connected: SparkSession = importlib.import_module(CLIENT).connect(attached, lambda: _end_of(attached))
     return connected
 
 
@@ -57,11 +60,13 @@ def attach(
         known = _attached.get(folder)
         if known is not None and known.is_alive():
             return known
+        if known is not None:
+            _ends[known.record.token] = _how_it_ended(folder)
         use = Use(os.getpid(), _command(), keep_alive, time.time())
         _attached[folder] = finding.attach(folder, use, starting.keeper_of({**settings, "keep_alive": keep_alive}))
         if known is not None:
             known.lease.release()
-        java_process.tell_end(lambda: _end_of(folder))
+        java_process.tell_end(lambda: _end_of_last(folder))
         shared_storage.trust(_attached[folder].record.application)  # same user, same machine, same mounts
         hadoop_storage.trust(_attached[folder].record.application)  # the keeper gave it the settings
         return _attached[folder]
@@ -83,10 +88,19 @@ def _command() -> str:
     return " ".join([name, *(word for word in sys.argv[1:2] if not word.startswith("-"))])
 
 
-def _end_of(folder: Path) -> End | None:
-    """How the Spark of a folder ended; None where it lives."""
+def _end_of_last(folder: Path) -> End | None:
+    """How the Spark of a folder ended to which this process attached last; None where it lives."""
     attached = _attached.get(folder)
-    if attached is None or attached.is_alive():
+    return None if attached is None else _end_of(attached)
+
+
+def _end_of(attached: Attached) -> End | None:
+    """How a Spark ended; None where it lives."""
+    if attached.is_alive():
         return None
+    return _ends.get(attached.record.token) or _how_it_ended(attached.folder)
+
+
+def _how_it_ended(folder: Path) -> End:
     reason, code = how_it_ended(folder)
     return End(code, None if reason is None or reason is Reason.DIED else reason.value)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import grpc
 from pyspark.sql.connect.client import DefaultChannelBuilder
 from pyspark.sql.connect.client.retries import DefaultPolicy
 from pyspark.sql.connect.session import SparkSession
 
+from dbt.adapters.silt.engine.commands.spark.java_process import End, SparkGone
 from dbt.adapters.silt.kept_spark.finding import Attached
 
 _OPTIONS = (
@@ -35,17 +37,31 @@ class _Channel(DefaultChannelBuilder):
 class _WhileItLives(DefaultPolicy):
     """Tries again only as long as there is a server: nobody waits for minutes for one that is gone."""
 
-    def __init__(self, attached: Attached) -> None:
+    def __init__(self, ended: Callable[[], End | None]) -> None:
         super().__init__()
-        self._attached = attached
+        self._ended = ended
 
     def can_retry(self, e: BaseException) -> bool:
-        return super().can_retry(e) and self._attached.is_alive()
+        """Whether to try again after an error.
+
+        Raises:
+            SparkGone: in its place, where it is that there is no server any more: only here it is known which one.
+        """
+        if not super().can_retry(e):
+            return False
+        end = self._ended()
+        if end is not None:
+            raise SparkGone(end) from e
+        return True
 
 
-def connect(attached: Attached) -> SparkSession:
-    """A new session of that Spark."""
+def connect(attached: Attached, ended: Callable[[], End | None]) -> SparkSession:
+    """A new session of that Spark.
+
+    Args:
+        ended: how it has ended; None while it lives.
+    """
     os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"  # by this PySpark's functions know whose columns they make
     session = SparkSession.builder.channelBuilder(_Channel(attached)).create()
-    session.client.set_retry_policies([_WhileItLives(attached)])
+    session.client.set_retry_policies([_WhileItLives(ended)])
     return session

@@ -84,6 +84,8 @@ def of_spark(error: Exception, table: str | None = None, version: int | None = N
     """The engine's error for a failure of Spark's; PySpark's own where there is none; any other error as it is."""
     if isinstance(error, SiltError) or not isinstance(error, SPARKS):
         return error
+    if isinstance(error, java_process.SparkGone):
+        return java_process.of_end(error.end, table, version)
     ended = java_process.ended(not isinstance(error, (PySparkException, Py4JJavaError)), table, version)
     if ended is not None:
         return ended

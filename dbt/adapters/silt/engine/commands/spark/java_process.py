@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark import SparkContext
+from pyspark.errors import PySparkException
 
 from dbt.adapters.silt.engine.kernel.errors import SparkEndedError
 
@@ -35,6 +36,14 @@ class End:
 
     code: int | None = None
     reason: str | None = None
+
+
+class SparkGone(PySparkException):
+    """A request to a Spark that is not this process's child, and has ended."""
+
+    def __init__(self, end: End) -> None:
+        super().__init__("Spark's Java process ended")
+        self.end = end
 
 
 _told: list[Callable[[], End | None]] = []
@@ -70,8 +79,11 @@ def ended(is_silent: bool, table: str | None = None, version: int | None = None)
 
 def _ended_elsewhere(table: str | None, version: int | None) -> SparkEndedError | None:
     end = _told[0]() if _told else None
-    if end is None:
-        return None
+    return None if end is None else of_end(end, table, version)
+
+
+def of_end(end: End, table: str | None = None, version: int | None = None) -> SparkEndedError:
+    """The error that says how a Spark that is not this process's child ended."""
     how, remedy = _explained(end.code) if end.code is not None else ("ended", None)
     if end.reason is not None:
         how, remedy = f"was ended: {end.reason}", "Run it again: it starts another"
