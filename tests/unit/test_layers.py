@@ -29,7 +29,13 @@ FLOORS = (
     ("engine/kernel/log", "engine/sql/conditions"),
     ("engine/kernel/scan", "engine/kernel/maintenance"),
     ("engine/kernel/transaction",),
-    ("engine/catalog/names", "engine/catalog/locations", "engine/commands", "engine/commands/spark"),
+    (
+        "engine/catalog/names",
+        "engine/catalog/locations",
+        "engine/commands",
+        "engine/commands/spark",
+        "engine/commands/spark/storage",
+    ),
     (
         "engine/catalog/documents",
         "engine/catalog/log_end",

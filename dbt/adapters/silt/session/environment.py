@@ -14,7 +14,7 @@ from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.locations import check_locations, local_path
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases
-from dbt.adapters.silt.engine.commands.spark.hadoop_storage import hadoop_settings
+from dbt.adapters.silt.engine.commands.spark.storage.hadoop_storage import hadoop_settings
 from dbt.adapters.silt.engine.kernel.storage.urls import is_url, parse_url
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.catalog.locations import open_location
 from dbt.adapters.silt.engine.commands.spark import errors
-from dbt.adapters.silt.engine.commands.spark.locations import spark_path
+from dbt.adapters.silt.engine.commands.spark.storage.locations import spark_path
 from dbt.adapters.silt.engine.kernel.errors import SiltError, StorageError
 from dbt.adapters.silt.engine.kernel.storage.conditions import try_conditions
 from dbt.adapters.silt.engine.kernel.storage.credential_sources import access

@@ -25,7 +25,7 @@ from dbt.adapters.silt.engine.commands.reading import file_list, scan_vectors
 from dbt.adapters.silt.engine.commands.reading.file_list import ListedFile
 from dbt.adapters.silt.engine.commands.reading.scan_vectors import WORDS, RowFilter
 from dbt.adapters.silt.engine.commands.spark import errors, partitions, stored_columns
-from dbt.adapters.silt.engine.commands.spark.locations import reported_path, spark_path
+from dbt.adapters.silt.engine.commands.spark.storage.locations import reported_path, spark_path
 from dbt.adapters.silt.engine.commands.spark.types import spark_schema
 from dbt.adapters.silt.engine.commands.writing.row_ids import ROW_ID, ROW_VERSION
 from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError, DataFileMissingError

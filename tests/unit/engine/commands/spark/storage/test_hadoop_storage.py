@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from dbt.adapters.silt.engine.commands.spark.hadoop_storage import REDACTED, hadoop_settings
+from dbt.adapters.silt.engine.commands.spark.storage.hadoop_storage import REDACTED, hadoop_settings
 from dbt.adapters.silt.engine.kernel.storage.settings import SECRETS, StorageSettings
 
 ABFSS = "abfss://c@acc.dfs.core.windows.net/p"
