@@ -215,9 +215,7 @@ def _store(folder: Path) -> Store:
     if not (folder / _PLACE).exists():
         return LocalStore(folder / "accounts")
     url, options, plain_puts = json.loads((folder / _PLACE).read_text())
-    store = (_PlainPuts if plain_puts else ObjectStore)(url, options)
-    store.is_never_reused = True
-    return store
+    return (_PlainPuts if plain_puts else ObjectStore)(url, options).never_reused()
 
 
 class _PlainPuts(ObjectStore):

@@ -14,8 +14,8 @@ from dbt.adapters.silt.engine.catalog.log_end import EndResult, end_log
 from dbt.adapters.silt.engine.catalog.objects.names_document import Mark, Names, TableEntry
 from dbt.adapters.silt.engine.catalog.objects.table_ends import TableEnds
 from dbt.adapters.silt.engine.kernel.storage.memory_object_store import MemoryObjectStore
-from dbt.adapters.silt.engine.kernel.storage.prefix_folder import PrefixFolder
 from dbt.adapters.silt.engine.kernel.storage.store import PutResult, Tag
+from dbt.adapters.silt.engine.kernel.storage.unique_folder import UniqueFolder
 from tests.simulation import catalog_simulation, simulation
 from tests.simulation.linearizability import Operation, order_of
 from tests.simulation.oracle import Violation
@@ -119,7 +119,7 @@ class TestBugs:
         finds(Names, "with_change", lambda self, id_: self, 40)
 
     def test_a_drop_that_comes_late_into_an_emptied_folder_is_found(self) -> None:
-        finds(PrefixFolder, "is_current", lambda self: True)
+        finds(UniqueFolder, "_is_there", lambda self: True)
 
 
 def _takes(value: str) -> Any:

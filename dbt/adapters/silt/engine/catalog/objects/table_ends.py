@@ -26,8 +26,7 @@ from dbt.adapters.silt.engine.catalog.open_tables import OpenTables
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, StorageError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
-from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResult, Store
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PrefixStore, PutResult
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
 
 _logger = logging.getLogger(__name__)
@@ -50,15 +49,14 @@ class TableEnds:
         clock: gives the time and new ids.
     """
 
-    store: Store
+    store: PrefixStore
     register: NamesRegister
     handles: OpenTables
     clock: Clock
 
     def log(self, name: RelationName, entry: TableEntry) -> DeltaLog:
         """The handle of a table."""
-        place = self.store.child(entry.location)
-        return self.handles.log(place.never_reused() if isinstance(place, ObjectStore) else place, str(name))
+        return self.handles.log(self.store.child(entry.location).never_reused(), str(name))
 
     def current(self, name: RelationName, entry: Entry | None) -> Entry | None:
         """What the name is, given its entry: of a table that is marked, the log is asked."""

@@ -8,7 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import pyarrow as pa
 
@@ -44,8 +44,7 @@ from dbt.adapters.silt.engine.kernel.log.log_segment import (
 from dbt.adapters.silt.engine.kernel.log.replay import TableState, advance, replay, tombstones
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.few_requests import fetch
-from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
-from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, PinnedFolder, Store
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, PinnedFolder, PrefixStore, Store
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 
@@ -348,7 +347,7 @@ class DeltaLog:
     @property
     def _is_only_one(self) -> bool:
         """Whether no other table was or will be at this place."""
-        return isinstance(self.store, ObjectStore) and self.store.is_never_reused
+        return not self.store.has_folders and cast(PrefixStore, self.store).is_never_reused
 
     def _check_not_older(self, snapshot: Snapshot) -> None:
         """Raises where the storage shows an older newest version than before."""

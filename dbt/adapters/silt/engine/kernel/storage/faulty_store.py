@@ -25,6 +25,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import (
     Tag,
     TaggedObject,
 )
+from dbt.adapters.silt.engine.kernel.storage.unique_folder import UniqueFolder
 
 T = TypeVar("T")
 
@@ -169,6 +170,15 @@ class FaultyStore:
     def has_folders(self) -> bool:
         return self.inner.has_folders
 
+    @property
+    def is_never_reused(self) -> bool:
+        return not self.has_folders and cast(PrefixStore, self.inner).is_never_reused
+
+    def never_reused(self) -> FaultyStore:
+        same = copy.copy(self)
+        same.inner = cast(PrefixStore, self.inner).never_reused()
+        return same
+
     def read_if_changed(self, path: str, known: Tag | None) -> TaggedObject | None:
         inner = cast(PrefixStore, self.inner)
         return self.around("read_if_changed", path, lambda: inner.read_if_changed(path, known))
@@ -205,7 +215,7 @@ class FaultyStore:
     def pin(self, folder: str) -> PinnedFolder:
         """A folder that is only a prefix is this store's, so that faults hit each of its requests."""
         if not self.has_folders:
-            return PrefixFolder(self, folder)
+            return UniqueFolder(self, folder) if self.is_never_reused else PrefixFolder(self, folder)
         inner = self.around("pin", folder, lambda: self.inner.pin(folder))
         return _FaultyFolder(inner, folder, self)
 

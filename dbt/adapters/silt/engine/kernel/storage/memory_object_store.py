@@ -14,11 +14,13 @@ from dbt.adapters.silt.engine.kernel.storage.store import (
     FileStatus,
     ObjectExists,
     ObjectMissing,
+    PinnedFolder,
     PutResult,
     Tag,
     TaggedObject,
     joined,
 )
+from dbt.adapters.silt.engine.kernel.storage.unique_folder import UniqueFolder
 
 
 @dataclass
@@ -51,6 +53,7 @@ class MemoryObjectStore:
     def __init__(self, clock: Clock | None = None) -> None:
         self._bucket = _Bucket(clock or FixedClock())
         self._base = ""
+        self._is_never_reused = False
 
     @property
     def root(self) -> str:
@@ -59,6 +62,10 @@ class MemoryObjectStore:
     @property
     def has_folders(self) -> bool:
         return False
+
+    @property
+    def is_never_reused(self) -> bool:
+        return self._is_never_reused
 
     def list_from(self, folder: str, start: str = "") -> list[FileStatus]:
         with self._bucket.lock:
@@ -140,12 +147,18 @@ class MemoryObjectStore:
     def check_writable(self) -> None:
         """Passes: memory can be written."""
 
-    def pin(self, folder: str) -> PrefixFolder:
-        return PrefixFolder(self, folder)
+    def pin(self, folder: str) -> PinnedFolder:
+        return UniqueFolder(self, folder) if self.is_never_reused else PrefixFolder(self, folder)
+
+    def never_reused(self) -> MemoryObjectStore:
+        same = self.child("")
+        same._is_never_reused = True
+        return same
 
     def child(self, folder: str) -> MemoryObjectStore:
         child = MemoryObjectStore()
         child._bucket, child._base = self._bucket, self._key(folder)
+        child._is_never_reused = self._is_never_reused
         return child
 
     def local_path(self, path: str) -> str | None:

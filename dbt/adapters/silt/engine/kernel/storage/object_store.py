@@ -92,7 +92,7 @@ class ObjectStore:
             self._url, self._base = found["bucket"], found["prefix"]
         self._client, self._once = _clients(self._url, dict(options or {}))
 
-        self.is_never_reused = False
+        self._is_never_reused = False
         self.allowed: Sequence[str] | None = None
         """The places outside of the root that the logs of its tables may name files in; None for any."""
         self.elsewhere: Callable[[str], Store] | None = None
@@ -108,6 +108,10 @@ class ObjectStore:
     @property
     def has_folders(self) -> bool:
         return False
+
+    @property
+    def is_never_reused(self) -> bool:
+        return self._is_never_reused
 
     @property
     def bucket(self) -> str:
@@ -294,16 +298,15 @@ class ObjectStore:
         return UniqueFolder(self, folder) if self.is_never_reused else PrefixFolder(self, folder)
 
     def never_reused(self) -> ObjectStore:
-        """The same objects, of which the caller knows that no other table will ever have this root."""
         same = self.child("")
-        same.is_never_reused = True
+        same._is_never_reused = True
         return same
 
     def child(self, folder: str) -> ObjectStore:
-        child = ObjectStore.__new__(ObjectStore)
+        child = type(self).__new__(type(self))
         child._url, child._base = self._url, self._key(folder)
         child._client, child._once = self._client, self._once
-        child.is_never_reused = self.is_never_reused
+        child._is_never_reused = self._is_never_reused
         child.allowed, child.elsewhere = self.allowed, self.elsewhere
         return child
 

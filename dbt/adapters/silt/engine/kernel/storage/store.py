@@ -254,6 +254,17 @@ class Store(Protocol):
 class PrefixStore(Store, Protocol):
     """A store whose folders are only prefixes, such as an object store: its objects can be swapped."""
 
+    @property
+    def is_never_reused(self) -> bool:
+        """Whether no other table has had or will have this root."""
+        ...
+
+    def never_reused(self) -> PrefixStore:
+        """The same objects, of which the caller knows that."""
+        ...
+
+    def child(self, folder: str) -> PrefixStore: ...
+
     def read_if_changed(self, path: str, known: Tag | None) -> TaggedObject | None:
         """The object's content and tag; None where it still has the tag that is known.
 
