@@ -99,20 +99,24 @@ def test_spark_is_killed(empty: Workplace, undisturbed: State, phase: str) -> No
 @pytest.mark.parametrize("of_spark", [False, True], ids=["the run", "Spark"])
 def test_it_is_killed_while_spark_writes(empty: Workplace, undisturbed: State, of_spark: bool) -> None:
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(run, empty)
-        wait_until_spark_writes(empty.warehouse / "main" / "slow")
-        if of_spark:
-            kept_sparks.kill()
-        else:
-            registry = json.loads((empty.project / "target" / "silt_runs.json").read_text())
-            os.killpg(registry["runs"][-1]["process"], signal.SIGKILL)
-        killed = running.result()
+        killing = pool.submit(kill_while_spark_writes, empty, of_spark)
+        killed = run(empty)  # here: a thread that ends would leave the process that dbt is forked from
+        killing.result()
     assert killed.killed != of_spark
     assert not list((empty.warehouse / "main" / "slow" / "_delta_log").glob("*.json"))
     if of_spark:
         assert killed.code == 1
         assert_it_said_so(killed)
     assert_a_rerun_ends_it(empty, undisturbed)
+
+
+def kill_while_spark_writes(place: Workplace, of_spark: bool) -> None:
+    wait_until_spark_writes(place.warehouse / "main" / "slow")
+    if of_spark:
+        kept_sparks.kill()
+        return
+    registry = json.loads((place.project / "target" / "silt_runs.json").read_text())
+    os.killpg(registry["runs"][-1]["process"], signal.SIGKILL)
 
 
 def wait_until_spark_writes(table: Path) -> None:

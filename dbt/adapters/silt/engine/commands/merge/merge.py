@@ -249,12 +249,12 @@ def _rewrite(found: _Found, metadata: Metadata, joined: DataFrame, total: int) -
     metrics = [column.alias(name) for name, column in counted.items()]
     kept = joined.observe(observation, *metrics).filter(f"{ACTION} not in ({gone})")
     result, _ = _write(kept, clauses, found, metadata)
-    if result.changes.written is not None and result.changes.written.rows == 0:
-        # Where no row is left, adaptive execution may have dropped the part of the plan that was observed.
+    # Where no row is left, adaptive execution may have dropped the part of the plan that was observed.
+    is_written = result.changes.written is None or result.changes.written.rows > 0
+    observed = observation.get if is_written else {}
+    if not observed:  # nor does Spark Connect 4.0 tell of it, where the rows are observed again further on
         first = joined.agg(*metrics).first()
         observed = {} if first is None else first.asDict()
-    else:
-        observed = observation.get
     counts = result.counts | {number: int(observed[str(number)]) for number in clauses.deletions}
     if not clauses.plan.deletes_every_match:
         return replace(result, counts=counts), int(observed[_PAIRS])
