@@ -34,6 +34,7 @@ from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.objects.definitions import Definitions
 from dbt.adapters.silt.engine.catalog.objects.names_document import Entry, Names, SchemaNames, TableEntry, ViewEntry
 from dbt.adapters.silt.engine.catalog.objects.names_register import NamesRegister, SeenOnce
+from dbt.adapters.silt.engine.catalog.objects.sweeps import Sweeps, new_location
 from dbt.adapters.silt.engine.catalog.objects.table_ends import TableEnds
 from dbt.adapters.silt.engine.catalog.open_tables import OpenTables
 from dbt.adapters.silt.engine.catalog.relations import RelationEntry, RelationKind
@@ -49,9 +50,6 @@ from dbt.adapters.silt.engine.kernel.storage.conditions import require_condition
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PrefixStore, Store
 
 _REQUESTS_AT_ONCE: Final = 16
-_DAY_MS: Final = 24 * 60 * 60 * 1000
-_READERS_MS: Final = _DAY_MS
-_CREATION_MS: Final = 7 * _DAY_MS
 
 
 class ObjectDatabase:
@@ -72,6 +70,7 @@ class ObjectDatabase:
         self._names: NamesRegister | SeenOnce = self._register
         self._definitions = Definitions(store, clock)
         self._ends = TableEnds(store, self._register, handles, clock)
+        self._sweeps = Sweeps(store, self._register, self._ends, clock)
 
     @property
     def store(self) -> Store:
@@ -150,10 +149,8 @@ class ObjectDatabase:
         if self._ends.settle_if_ended(name):
             names = self._register.last_seen
         self._check_free(names, name, replace_view)
-        self._sweep_creations(name)
-        unique = self._clock.new_id().replace("-", "")[:12]
-        location = f"{_folder(name)}/{self._clock.now_ms():012x}-{unique}"
-        return self._ends.log(name, TableEntry(location))
+        self._sweeps.creations(name)
+        return self._ends.log(name, TableEntry(new_location(name, self._clock)))
 
     def publish_table(self, name: RelationName, log: DeltaLog, replace_view: bool) -> None:
         """The table gets its name in the document; where that is refused, its folder is deleted."""
@@ -208,7 +205,7 @@ class ObjectDatabase:
         except (RelationExistsError, SchemaNotFoundError):
             self._definitions.remove(definition)
             raise
-        self._sweep_leftovers()
+        self._sweeps.leftovers()
 
     def drop_view(self, name: RelationName, if_exists: bool) -> None:
         dropped: list[Entry | None] = []
@@ -224,7 +221,7 @@ class ObjectDatabase:
 
         self._change(name, drop)
         self._remove_definitions(dropped)
-        self._sweep_leftovers()
+        self._sweeps.leftovers()
 
     def functions(self, schema: str) -> list[RelationName]:
         found = self._schema(self._names.read(), schema).functions
@@ -414,30 +411,6 @@ class ObjectDatabase:
         for entry in entries:
             if isinstance(entry, ViewEntry):
                 self._definitions.remove(entry.definition)
-
-    def _sweep_leftovers(self) -> None:
-        """Deletes the files of tables that have ended long ago, which nothing reads any more."""
-        before = self._clock.now_ms() - _READERS_MS
-        for location, since_ms in self._register.last_seen.leftovers.items():
-            if since_ms < before:
-                self._ends.delete(location)
-
-    def _sweep_creations(self, name: RelationName) -> None:
-        """Deletes the folders of tables of that name that were never published, by creations that were cut off."""
-        before = self._clock.now_ms() - _CREATION_MS
-        try:
-            folders = self._store.list_folders(_folder(name))
-        except ObjectMissing:
-            return
-        for folder in folders:
-            made_ms, _, unique = folder.partition("-")
-            location = f"{_folder(name)}/{folder}"
-            if unique and int(made_ms, 16) < before and not self._register.last_seen.refers_to(location):
-                self._ends.delete(location)
-
-
-def _folder(name: RelationName) -> str:
-    return f"{name.schema}/{name.identifier}"
 
 
 def _definition_lost(name: RelationName, kind: str, path: str) -> TableDamagedError:

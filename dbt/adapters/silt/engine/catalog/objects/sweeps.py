@@ -1,0 +1,73 @@
+"""The folders of tables in an object store: their names, and the deletion of those that no name refers to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.objects.names_register import NamesRegister
+from dbt.adapters.silt.engine.catalog.objects.table_ends import TableEnds
+from dbt.adapters.silt.engine.kernel.clock import Clock
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
+
+_DAY_MS: Final = 24 * 60 * 60 * 1000
+_READERS_MS: Final = _DAY_MS
+_CREATION_MS: Final = 7 * _DAY_MS
+_ID_LENGTH: Final = 12
+
+
+def new_location(name: RelationName, clock: Clock) -> str:
+    """A folder for a table of that name which nothing else ever gets: of the time and of chance."""
+    unique = clock.new_id().replace("-", "")[:_ID_LENGTH]
+    return f"{_folder(name)}/{clock.now_ms():012x}-{unique}"
+
+
+@dataclass(frozen=True)
+class Sweeps:
+    """Deletes what statements have left behind that were cut off, or that others were still reading from.
+
+    Attributes:
+        store: of the database.
+        register: its names.
+        ends: deletes folders.
+        clock: gives the time.
+    """
+
+    store: Store
+    register: NamesRegister
+    ends: TableEnds
+    clock: Clock
+
+    def leftovers(self) -> None:
+        """Deletes the files of tables that have ended long ago, which nothing reads any more."""
+        before = self.clock.now_ms() - _READERS_MS
+        for location, since_ms in self.register.last_seen.leftovers.items():
+            if since_ms < before:
+                self.ends.delete(location)
+
+    def creations(self, name: RelationName) -> None:
+        """Deletes the folders of tables of that name that were never published, by creations that were cut off."""
+        before = self.clock.now_ms() - _CREATION_MS
+        try:
+            folders = self.store.list_folders(_folder(name))
+        except ObjectMissing:
+            return
+        for folder in folders:
+            made_ms = _made_ms(folder)
+            location = f"{_folder(name)}/{folder}"
+            if made_ms is not None and made_ms < before and not self.register.last_seen.refers_to(location):
+                self.ends.delete(location)
+
+
+def _made_ms(folder: str) -> int | None:
+    """When a folder was named by `new_location`; None where another program has named it."""
+    time, _, unique = folder.partition("-")
+    try:
+        return int(time, 16) if len(unique) == _ID_LENGTH else None
+    except ValueError:
+        return None
+
+
+def _folder(name: RelationName) -> str:
+    return f"{name.schema}/{name.identifier}"
