@@ -56,6 +56,8 @@ OF_THE_ENGINE = frozenset(
         "commands.spark.shown_settings",
         "kernel.errors",
         "kernel.identifiers",
+        "kernel.storage.settings",
+        "kernel.storage.urls",
         "kernel.table.property_values",
         "sql.tokens",
     )

@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, InvalidSettingError
-from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
-from dbt.adapters.silt.engine.kernel.storage.opening import open_store
-from dbt.adapters.silt.engine.kernel.storage.settings import Storages, StorageSettings
+from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings
 from dbt.adapters.silt.engine.kernel.storage.urls import is_url, parse_url
 
 
@@ -80,21 +77,6 @@ def table_location(path: str) -> str:
         return _absolute(path)
     except InvalidSettingError as error:
         raise InvalidNameError(error.problem, table=path, remedy=error.action) from error
-
-
-def open_location(
-    location: str, storages: Storages, allowed: tuple[str, ...] | None = None
-) -> LocalStore | ObjectStore:
-    """The store of one location; nothing is asked of a service yet.
-
-    Raises:
-        InvalidSettingError: it is in a storage that is not supported or cannot be reached so.
-    """
-    is_folder = is_local(location)
-    url = local_path(location) if is_folder else location
-    store = open_store(url, None if is_folder else storages.of(location), allowed)
-    store.elsewhere = lambda folder: open_location(folder, storages, allowed)
-    return store
 
 
 def _absolute(location: str) -> str:

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.locations import allowed_folders, open_location
+from dbt.adapters.silt.engine.catalog.locations import allowed_folders, is_local, local_path
 from dbt.adapters.silt.engine.kernel.clock import Clock
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
+from dbt.adapters.silt.engine.kernel.storage.opening import open_store
 from dbt.adapters.silt.engine.kernel.storage.settings import Storages
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 
@@ -45,3 +48,18 @@ def open_databases(
     stores = {name: open_location(location, storages, allowed) for name, location in locations.items()}
     catalog = Catalog(stores, clock, lambda path: open_location(path, storages, allowed))
     return OpenDatabases(locations, storages, stores, catalog)
+
+
+def open_location(
+    location: str, storages: Storages, allowed: tuple[str, ...] | None = None
+) -> LocalStore | ObjectStore:
+    """The store of one location; nothing is asked of a service yet.
+
+    Raises:
+        InvalidSettingError: it is in a storage that is not supported or cannot be reached so.
+    """
+    is_folder = is_local(location)
+    url = local_path(location) if is_folder else location
+    store = open_store(url, None if is_folder else storages.of(location), allowed)
+    store.elsewhere = lambda folder: open_location(folder, storages, allowed)
+    return store

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.catalog.locations import open_location
+from dbt.adapters.silt.engine.catalog.open_databases import open_location
 from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.commands.spark.storage.locations import spark_path
 from dbt.adapters.silt.engine.kernel.errors import SiltError, StorageError
