@@ -34,9 +34,9 @@ FLOORS = (
         "engine/catalog/locations",
         "engine/commands",
         "engine/commands/spark",
-        "engine/commands/spark/storage",
     ),
     (
+        "engine/commands/spark/storage",
         "engine/catalog/documents",
         "engine/catalog/log_end",
         "engine/catalog/name_errors",

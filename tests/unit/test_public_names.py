@@ -49,6 +49,7 @@ ERRORS = [
     "DataFileChangedError",
     "DataFileMissingError",
     "DataRejectedError",
+    "ExecutorLostError",
     "ExternalPathError",
     "FilesNotFoundError",
     "InternalError",

@@ -14,6 +14,7 @@
           ConcurrentDropError
         CommitAttemptsExhaustedError
         CommitStateUnknownError
+        ExecutorLostError
       InvalidStatementError            correct the statement, the model or its configuration
         StatementSyntaxError
         UnsupportedStatementError
@@ -198,6 +199,16 @@ class CommitStateUnknownError(RunAgainError):
 
     code = "SILT_COMMIT_STATE_UNKNOWN"
     remedy = "Run it again with the same run id: what was committed is skipped"
+
+
+class ExecutorLostError(RunAgainError):
+    """An executor was lost with rows that it had computed for the statement."""
+
+    code = "SILT_EXECUTOR_LOST"
+    remedy = (
+        "Nothing was applied: run it again; where executors are lost often, give them more memory, or machines that "
+        "are not taken away"
+    )
 
 
 class InvalidStatementError(SiltError):

@@ -1,4 +1,4 @@
-"""Runs a statement, and runs it again from a fresh snapshot where another writer won."""
+"""Runs a statement, and again from a fresh snapshot where another writer won, or what Spark had computed was lost."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentCreateError,
     ConcurrentDropError,
     ConcurrentModificationError,
+    ExecutorLostError,
     SiltError,
 )
 from dbt.adapters.silt.engine.sql.ast import Statement
@@ -30,7 +31,7 @@ _LONGEST_WAIT_SECONDS: Final = 5.0
 
 @dataclass(frozen=True)
 class ConflictRetry:
-    """Runs statements again that lost a conflict.
+    """Runs statements again that lost a conflict, or rows with an executor.
 
     Attributes:
         attempts: how often a statement is run at most, the first time included.
@@ -76,6 +77,8 @@ class ConflictRetry:
                     return _with_attempts(result, attempt)
 
     def _may_run_again(self, error: SiltError, statement: Statement, context: Context, attempt: int) -> bool:
+        if isinstance(error, ExecutorLostError):
+            return attempt < self.attempts
         if not isinstance(error, ConcurrentModificationError) or isinstance(error, ConcurrentDropError):
             return False
         if isinstance(error, ConcurrentCreateError) and not statement.accepts_existing_table:

@@ -222,7 +222,7 @@ def _rewrite(spark: SparkSession, target: Target, layout: Layout, chosen: pa.Tab
         arranged = zorder.arranged(df, snapshot.schema, layout.zorder_by, rows, count)
     else:
         arranged = df.coalesce(1)
-    written = files.write(arranged, target.log, snapshot.metadata, keep_partitioning=True)
+    written = files.write_as_arranged(arranged, target.log, snapshot.metadata)
     with discarded_on_error(target.log, (written,)):
         if written.rows != rows:
             raise file_rows.miscounted(target, chosen, f"{written.rows} rows were written of files that hold {rows}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
@@ -24,6 +24,8 @@ from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.sql.ast import MatchKind, RowVerb
 
 _ONCE: Final = "__silt_once"
+SOURCE_ROW: Final = "__silt_source_row"
+"""The number of a row of the source."""
 _EXAMPLE: Final = "__silt_example"
 
 
@@ -44,6 +46,11 @@ class Source:
     @property
     def marked(self) -> DataFrame:
         return self.frame.withColumn(IN_SOURCE, F.lit(True))
+
+    @property
+    def numbered(self) -> Source:
+        """With `SOURCE_ROW`, which is the same whenever a stable source is read."""
+        return replace(self, frame=self.frame.withColumn(SOURCE_ROW, F.monotonically_increasing_id()))
 
 
 @dataclass(frozen=True)
@@ -86,8 +93,10 @@ def joined(sides: Sides, limits: Limits, once: bool = False) -> DataFrame:
     """All rows of the target, and all of the source if there is an INSERT, in pairs where they match, with `ACTION`.
 
     Args:
-        once: whether a row of the target that several rows of the source match is there once only.
+        once: whether a row of the target that several rows of the source match is there once only; then the source must
+            be stable.
     """
+    sides = replace(sides, source=sides.source.numbered) if once else sides
     target, source = sides.target_rows(with_position=once), sides.source_rows()
     if active_files.size(sides.chosen) <= limits.single_task:
         # Two sides of one partition each are joined where they are; otherwise both are shuffled first. By a hash of the
@@ -98,7 +107,8 @@ def joined(sides: Sides, limits: Limits, once: bool = False) -> DataFrame:
     pairs = target.join(source, F.expr(sides.on()), how).withColumn(ACTION, merge_clauses.action(sides.clauses))
     if not once:
         return pairs
-    key = f"case when {IN_TARGET} and {IN_SOURCE} then concat({scan.FILE}, ':', {scan.ROW}) else uuid() end"
+    # By what is the same in every run of a task: an executor that is lost has its tasks run again.
+    key = f"case when {IN_TARGET} then concat({scan.FILE}, ':', {scan.ROW}) else cast({SOURCE_ROW} as string) end"
     return pairs.withColumn(_ONCE, F.expr(key)).dropDuplicates([_ONCE])
 
 

@@ -24,7 +24,7 @@ from dbt.adapters.silt.engine.commands.commit import discarded_on_error
 from dbt.adapters.silt.engine.commands.merge import clauses as merge_clauses
 from dbt.adapters.silt.engine.commands.merge import join, source
 from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IGNORE, IN_SOURCE, IN_TARGET, Clauses
-from dbt.adapters.silt.engine.commands.merge.join import Sides, Source
+from dbt.adapters.silt.engine.commands.merge.join import SOURCE_ROW, Sides, Source
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows, marking
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges
@@ -39,9 +39,8 @@ from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.sql.ast import MatchKind, RowVerb
 
-_SOURCE_ROW: Final = "__silt_source_row"
 _MATCHES: Final = "__silt_matches"
-_PLACE: Final = (scan.FILE, scan.ROW, IN_SOURCE, _SOURCE_ROW)
+_PLACE: Final = (scan.FILE, scan.ROW, IN_SOURCE, SOURCE_ROW)
 
 
 @dataclass(frozen=True)
@@ -81,8 +80,7 @@ def mark(sides: Sides, opened: pa.Table, metadata: Metadata, limits: Limits) -> 
         MultipleSourceRowsError: a row to be changed is matched by more than one row of the source.
         As `files.write` and `marking.changes`.
     """
-    numbered = sides.source.frame.withColumn(_SOURCE_ROW, F.monotonically_increasing_id())
-    sides = replace(sides, source=replace(sides.source, frame=numbered))
+    sides = replace(sides, source=sides.source.numbered)
     pairs, rules = _pairs(sides)
     by_clause = _going(sides, pairs)
     counts = {number: sum(map(len, going.values())) for number, going in by_clause.items()}
@@ -148,8 +146,8 @@ def _inserted(sides: Sides, pairs: DataFrame, metadata: Metadata) -> tuple[DataF
     clauses, merge_plan = sides.clauses, sides.plan
     if not merge_plan.of(MatchKind.NOT_MATCHED):
         return None, metadata
-    matched = pairs.filter(IN_SOURCE).select(_SOURCE_ROW)
-    unmatched = sides.source_rows().join(matched, _SOURCE_ROW, "left_anti").alias(merge_plan.source_alias)
+    matched = pairs.filter(IN_SOURCE).select(SOURCE_ROW)
+    unmatched = sides.source_rows().join(matched, SOURCE_ROW, "left_anti").alias(merge_plan.source_alias)
     nothing = replace(sides, chosen=sides.chosen.slice(0, 0)).target_rows()
     new = unmatched.join(nothing, F.lit(False), "left_outer")
     new = new.withColumn(ACTION, merge_clauses.action(clauses)).filter(f"{ACTION} <> {IGNORE}")

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.merge import clauses as merge_clauses
@@ -23,7 +23,7 @@ from dbt.adapters.silt.engine.commands.merge import join
 from dbt.adapters.silt.engine.commands.merge import marking as merge_marking
 from dbt.adapters.silt.engine.commands.merge import plan as merge_plan
 from dbt.adapters.silt.engine.commands.merge import source as merge_source
-from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IGNORE, IN_SOURCE, IN_TARGET, Clauses
+from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IGNORE, IN_TARGET, Clauses
 from dbt.adapters.silt.engine.commands.merge.join import Sides, Source
 from dbt.adapters.silt.engine.commands.merge.marking import Merged
 from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
@@ -47,7 +47,6 @@ from dbt.adapters.silt.engine.sql.ast import MatchKind, RowVerb
 OPERATION = "MERGE"
 
 _PAIRS = "pairs"
-_UNMATCHED = "unmatched"
 
 
 @dataclass(frozen=True)
@@ -239,38 +238,27 @@ def _delete(found: _Found, metadata: Metadata) -> Merged:
 def _rewrite(found: _Found, metadata: Metadata, joined: DataFrame, total: int) -> tuple[Merged, int]:
     """Writes the joined rows; also says how many of them carry a row of the target, of `total` that the files hold."""
     clauses = found.sides.clauses
-    gone = ", ".join(str(number) for number in (*clauses.deletions, IGNORE))
-    if not clauses.deletions:
-        return _write(joined.filter(f"{ACTION} not in ({gone})"), clauses, found, metadata)
-    observation = Observation()
-    counted = {str(number): _count(f"{ACTION} = {number}") for number in clauses.deletions}
-    counted[_PAIRS] = _count(IN_TARGET)
-    counted[_UNMATCHED] = _count(f"{IN_TARGET} and {IN_SOURCE} is null")
-    metrics = [column.alias(name) for name, column in counted.items()]
-    kept = joined.observe(observation, *metrics).filter(f"{ACTION} not in ({gone})")
-    result, _ = _write(kept, clauses, found, metadata)
-    # Where no row is left, adaptive execution may have dropped the part of the plan that was observed.
-    is_written = result.changes.written is None or result.changes.written.rows > 0
-    observed = observation.get if is_written else {}
-    if not observed:  # nor does Spark Connect 4.0 tell of it, where the rows are observed again further on
-        first = joined.agg(*metrics).first()
-        observed = {} if first is None else first.asDict()
-    counts = result.counts | {number: int(observed[str(number)]) for number in clauses.deletions}
+    result, pairs = _write(joined.filter(f"{ACTION} <> {IGNORE}"), clauses, found, metadata)
     if not clauses.plan.deletes_every_match:
-        return replace(result, counts=counts), int(observed[_PAIRS])
+        return result, pairs
     # A row that is matched twice is in two pairs, and is deleted once.
     (number,) = clauses.numbers(MatchKind.MATCHED, RowVerb.DELETE)
-    return replace(result, counts=counts | {number: total - int(observed[_UNMATCHED])}), total
+    unmatched = pairs - result.counts[number]
+    return replace(result, counts=result.counts | {number: total - unmatched}), total
 
 
 def _write(rows: DataFrame, clauses: Clauses, found: _Found, metadata: Metadata) -> tuple[Merged, int]:
+    """Writes the rows but those that are deleted, which are counted on the same pass; as `_rewrite`."""
     target = found.sides.target
     new_rows, rules = merge_clauses.new_rows(rows, clauses, target.snapshot.properties, target.name)
-    numbers = [clause.number for clause in clauses.all if not clause.deletes]
     new_rows, metadata = numbering.numbered(new_rows, metadata, merge_clauses.unnumbered(clauses))
+    numbers = [clause.number for clause in clauses.all]
     metrics = {str(number): _count(f"{ACTION} = {number}") for number in (COPY, *numbers)}
     metrics[_PAIRS] = _count(IN_TARGET)
-    written = files.write(new_rows, target.log, metadata, rules, metrics)
+    gone = ", ".join(map(str, clauses.deletions))
+    written = files.write(
+        new_rows, target.log, metadata, rules, metrics, only=F.expr(f"{ACTION} not in ({gone})") if gone else None
+    )
     counts = {number: int(written.metrics[str(number)]) for number in numbers}
     changes = FileChanges(found.opened, found.sides.chosen, written)
     return Merged(changes, counts, int(written.metrics[str(COPY)]), metadata), int(written.metrics[_PAIRS])

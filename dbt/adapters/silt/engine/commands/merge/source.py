@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta, timezone
 from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.merge.plan import KeyEquality, MergePlan
-from dbt.adapters.silt.engine.commands.spark.computed_once import computed_once
+from dbt.adapters.silt.engine.commands.spark.computed_once import computed_once_and_observed
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.kernel.table.expressions import FALSE, TRUE, And, Comparison, Expression, In, IsNull, Or
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, StructType
@@ -56,7 +56,6 @@ def stabilise(source: DataFrame, plan: MergePlan, schema: StructType) -> StableS
     """
     aliased = source.alias(plan.source_alias)
     usable = _usable_keys(aliased, plan.keys, schema)
-    observation = Observation()
     metrics = [F.count(F.lit(1)).alias("rows")]
     for position, key in enumerate(usable):
         value = _portable(key, schema)
@@ -65,9 +64,8 @@ def stabilise(source: DataFrame, plan: MergePlan, schema: StructType) -> StableS
             F.max(value).alias(f"max_{position}"),
             F.count(value).alias(f"present_{position}"),
         ]
-    kept = computed_once(aliased.observe(observation, *metrics)).alias(plan.source_alias)
-    # Spark Connect's client forgets what was observed while rows are kept.
-    observed = observation.get or kept.agg(*metrics).collect()[0].asDict()
+    kept, observed = computed_once_and_observed(aliased, metrics)
+    kept = kept.alias(plan.source_alias)
     parts = [_range(key, position, observed, schema) for position, key in enumerate(usable)]
     predicate = And(tuple(parts)) if parts else TRUE
     return StableSource(kept, int(observed["rows"]), usable, predicate)

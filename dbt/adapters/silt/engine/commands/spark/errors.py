@@ -18,6 +18,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
     DataFileMissingError,
     DataRejectedError,
+    ExecutorLostError,
     InvalidStatementError,
     NoSpaceError,
     ReadOnlyStorageError,
@@ -47,6 +48,7 @@ _STATEMENT: Mapping[str, type[InvalidStatementError]] = {
 
 _MISSING = frozenset(("PATH_NOT_FOUND", "FAILED_READ_FILE.FILE_NOT_EXIST"))
 _UNREADABLE = "FAILED_READ_FILE"
+_LOST = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
 _NOT_ALLOWED = re.compile(r"Permission denied|AccessDeniedException|AccessControlException")
 _READ_ONLY = re.compile(r"Read-only file system")
 _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded")
@@ -64,6 +66,7 @@ def mapped(table: str | None = None, version: int | None = None) -> Iterator[Non
         DataFileMissingError: a data file is not there.
         TableDamagedError: a data file cannot be read.
         InvalidStatementError: a name in the statement is unknown.
+        ExecutorLostError: rows that Spark kept are gone.
         StorageError: a file cannot be read or written; NoSpaceError: for want of space; StorageRefusedError: an object
             store refused it.
         SparkUnavailableError: Spark has no connector for an object store.
@@ -114,6 +117,8 @@ def _of_condition(cause: Cause, root: Cause, table: str | None, version: int | N
     family = name.partition(".")[0]
     if family in _STATEMENT:
         return _STATEMENT[family](cause.message, table=table, version=version)
+    if name == _LOST:
+        return ExecutorLostError("Spark lost an executor with rows of this statement", table=table, version=version)
     if name not in _MISSING and family != _UNREADABLE:
         return None
     details = {"path": path}

@@ -86,25 +86,54 @@ class Written:
         _delete(log, self.folder)
 
 
+@dataclass(frozen=True)
+class _Watched:
+    """What is observed of the rows on the pass that writes them.
+
+    Attributes:
+        rules: for the rows that are written.
+        metrics: aggregates over all rows, by name.
+        only: which rows are written; None for all.
+    """
+
+    rules: Sequence[Check] = ()
+    metrics: Mapping[str, Column] = field(default_factory=dict)
+    only: Column | None = None
+
+    def aggregates(self) -> Iterator[Column]:
+        yield (F.count(F.lit(1)) if self.only is None else F.count_if(self.only)).alias(_ROWS)
+        for position, rule in enumerate(self.rules):
+            violation = rule.violation if self.only is None else self.only & rule.violation
+            yield F.count_if(violation).alias(f"violations {position}")
+            yield F.max(F.when(violation, rule.example)).alias(f"example {position}")
+        for name, column in self.metrics.items():
+            yield column.alias(name)
+
+    def raise_violation(self, observed: Mapping[str, Any]) -> None:
+        for position, rule in enumerate(self.rules):
+            count = observed[f"violations {position}"]
+            if count:
+                raise rule.error(count, observed[f"example {position}"])
+
+
 def write(
     df: DataFrame,
     log: DeltaLog,
     metadata: Metadata,
     checks: Sequence[Check] = (),
     metrics: Mapping[str, Column] | None = None,
-    keep_partitioning: bool = False,
+    only: Column | None = None,
 ) -> Written:
-    """Writes rows as data files of a table.
+    """Writes rows as data files of a table, those of one partition of the table together.
 
     Args:
         df: has the table's columns, of its types, and those of `row_ids` where rows keep their ids; more columns may be
-            there for `checks` and `metrics` to use.
+            there for `checks`, `metrics` and `only` to use.
         log: the table, whose folder must be there.
         metadata: of the version that the files are meant for.
-        checks: on every row of `df`.
+        checks: on every row that is written.
         metrics: aggregates over all rows of `df`, by name.
-        keep_partitioning: write each of Spark's partitions of `df` as one file; else the rows of one partition of the
-            table are brought together first.
+        only: which rows of `df` are written; by default all.
 
     Raises:
         DataRejectedError: rows break a check, or no partition can have their values; the files are deleted again.
@@ -113,8 +142,14 @@ def write(
         UnsupportedStatementError: columns have no type, in a way that files cannot leave out.
         InternalError: the files do not hold the rows that were written.
     """
-    arranged = df if keep_partitioning else _clustered_by_partition(df, metadata)
-    return _write(arranged, log, log.clock.new_id(), metadata, checks, metrics or {})
+    watched = _Watched((*checks, *partition_checks(metadata, log.name)), metrics or {}, only)
+    return _write(_clustered_by_partition(df, metadata), log, log.clock.new_id(), metadata, watched)
+
+
+def write_as_arranged(df: DataFrame, log: DeltaLog, metadata: Metadata) -> Written:
+    """Writes each of Spark's partitions of `df` as one file; otherwise as `write`."""
+    watched = _Watched(tuple(partition_checks(metadata, log.name)))
+    return _write(df, log, log.clock.new_id(), metadata, watched)
 
 
 def write_change_data(df: DataFrame, log: DeltaLog, metadata: Metadata, metrics: Mapping[str, Column]) -> Written:
@@ -125,30 +160,23 @@ def write_change_data(df: DataFrame, log: DeltaLog, metadata: Metadata, metrics:
     """
     folder = f"{CHANGE_DATA}/{log.clock.new_id()}"
     arranged = _clustered_by_partition(row_ids.without(df), metadata)
-    return _write(arranged, log, folder, metadata, (), metrics)
+    watched = _Watched(tuple(partition_checks(metadata, log.name)), metrics)
+    return _write(arranged, log, folder, metadata, watched)
 
 
-def _write(
-    arranged: DataFrame,
-    log: DeltaLog,
-    folder: str,
-    metadata: Metadata,
-    checks: Sequence[Check],
-    metrics: Mapping[str, Column],
-) -> Written:
+def _write(arranged: DataFrame, log: DeltaLog, folder: str, metadata: Metadata, watched: _Watched) -> Written:
     """Writes into a new folder, which goes again where that fails."""
     required_settings.check_session(arranged.sparkSession)
     check_voids(StructType.from_json(metadata.schema_string), log.name)
-    rules = (*checks, *partition_checks(metadata, log.name))
     with discarded_on_error(log, (Written(folder, (), 0),)):
-        observed = _run(arranged, log.store, folder, metadata, rules, metrics)
-        _raise_violation(rules, observed)
+        observed = _run(arranged, log.store, folder, metadata, watched)
+        watched.raise_violation(observed)
         adds, rows = _collect(log, folder, metadata)
         if rows != observed[_ROWS]:
             raise InternalError(
                 f"{observed[_ROWS]} rows were written, but the files hold {rows}; nothing was committed", table=log.name
             )
-    return Written(folder, adds, rows, {name: observed[name] for name in metrics})
+    return Written(folder, adds, rows, {name: observed[name] for name in watched.metrics})
 
 
 def _clustered_by_partition(df: DataFrame, metadata: Metadata) -> DataFrame:
@@ -157,20 +185,15 @@ def _clustered_by_partition(df: DataFrame, metadata: Metadata) -> DataFrame:
     return df.hint("rebalance", *(F.col(quote(name)) for name in columns)) if columns else df
 
 
-def _run(
-    df: DataFrame,
-    store: Store,
-    folder: str,
-    metadata: Metadata,
-    checks: Sequence[Check],
-    metrics: Mapping[str, Column],
-) -> Mapping[str, Any]:
-    """Runs the one job that writes the files; what was observed in its last stage."""
+def _run(df: DataFrame, store: Store, folder: str, metadata: Metadata, watched: _Watched) -> Mapping[str, Any]:
+    """Runs the one job that writes the files; what was observed in its last stage, in which each task counts once."""
     schema = StructType.from_json(metadata.schema_string)
     stored = stored_schema(metadata)
     copies = partitions.copy_names(metadata)
     observation = Observation()
-    observed = df.observe(observation, *_aggregates(checks, metrics))
+    observed = df.observe(observation, *watched.aggregates())
+    if watched.only is not None:
+        observed = observed.filter(watched.only)
     pairs = [(member, kept) for member, kept in zip(schema, stored, strict=True) if not is_void(member.type)]
     ids = row_ids.stored(df, metadata)
     if ids or copies or df.columns != [member.name for member, _ in pairs] or stored != schema:
@@ -182,22 +205,6 @@ def _run(
     with errors.mapped():
         writer.partitionBy(*copies.values()).parquet(f"{store.root}/{folder}")
     return observation.get
-
-
-def _aggregates(checks: Sequence[Check], metrics: Mapping[str, Column]) -> Iterator[Column]:
-    yield F.count(F.lit(1)).alias(_ROWS)
-    for position, check in enumerate(checks):
-        yield F.count_if(check.violation).alias(f"violations {position}")
-        yield F.max(F.when(check.violation, check.example)).alias(f"example {position}")
-    for name, column in metrics.items():
-        yield column.alias(name)
-
-
-def _raise_violation(checks: Sequence[Check], observed: Mapping[str, Any]) -> None:
-    for position, check in enumerate(checks):
-        count = observed[f"violations {position}"]
-        if count:
-            raise check.error(count, observed[f"example {position}"])
 
 
 def _codec(metadata: Metadata) -> str:

@@ -6,7 +6,6 @@ Data files would then be written to one place and committed in another.
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from dbt.adapters.silt.engine.commands.spark import masters
 from dbt.adapters.silt.engine.commands.spark.storage.locations import spark_path
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError
 from dbt.adapters.silt.engine.kernel.storage.store import Store
@@ -26,9 +26,6 @@ _of_this_machine: set[str] = set()
 def trust(application: str) -> None:
     """Takes note of a Spark application that surely sees what this process sees, so that it need not be asked."""
     _of_this_machine.add(application)
-
-
-_LOCAL_MASTER = re.compile(r"local(\[.*\])?")
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,7 @@ class SharedStorage:
             InvalidSettingError: it does not see one of them.
             StorageError: a folder cannot be made or cleaned up.
         """
-        if _is_of_this_process(spark):
+        if masters.is_in_this_process(spark):
             return
         application = spark.conf.get("spark.app.id") or ""
         if application in self._seen_by or application in _of_this_machine:
@@ -59,11 +56,6 @@ class SharedStorage:
         for store in self.stores:
             _check_folder(spark, store)
         self._seen_by.add(application)
-
-
-def _is_of_this_process(spark: SparkSession) -> bool:
-    """Whether driver and executors run where this process does; a Spark Connect session is a class of its own."""
-    return isinstance(spark, SparkSession) and bool(_LOCAL_MASTER.fullmatch(spark.conf.get("spark.master") or ""))
 
 
 def _check_folder(spark: SparkSession, store: Store) -> None:
