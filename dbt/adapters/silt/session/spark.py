@@ -35,7 +35,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.silt.engine.commands.spark import required_settings
 from dbt.adapters.silt.engine.commands.spark.shown_settings import address, setting
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
-from dbt.adapters.silt.session import hadoop_defaults, java_launch, kept, python_sources, temporary
+from dbt.adapters.silt.session import cluster, hadoop_defaults, java_launch, kept, python_sources, temporary
 from dbt.adapters.silt.session.java import (
     Java,
     archive_path,
@@ -170,8 +170,19 @@ def _embedded(settings: SessionSettings) -> SparkSession:
         _check_running(context, settings)
         _reach_storage(context, settings)
         return SparkSession(context)
-    _running = _start(settings)
+    _running = _start(settings) if _LOCAL_MASTER.fullmatch(settings.master) else _on_cluster(settings)
     return SparkSession(_running.context)
+
+
+def _on_cluster(settings: SessionSettings) -> _Running:
+    cluster.check_master(settings.master)
+    running = _start(settings)
+    try:
+        cluster.check_executors(SparkSession(running.context), settings.master)
+    except SparkUnavailableError:
+        running.stop()
+        raise
+    return running
 
 
 def _check_running(context: SparkContext, settings: SessionSettings) -> None:

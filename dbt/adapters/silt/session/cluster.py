@@ -1,0 +1,110 @@
+"""Checks the cluster of a `master` when Spark starts: that it is there, gives executors, and runs the same Spark.
+
+Spark itself waits without end for executors that never come, and tells of another version by errors of Java's
+serialization, in the middle of a model.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotYet
+
+from dbt.adapters.events.logging import AdapterLogger
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
+
+logger = AdapterLogger("Silt")
+
+_STANDALONE = re.compile(r"spark://(?P<places>.+)")
+_CONNECT_SECONDS = 10
+_TELL_SECONDS = 15
+_LONGEST_SECONDS = 600
+"""A cluster that starts machines when they are asked for takes minutes."""
+_TASKS = 8
+_VERSIONS = f"""select distinct reflect('org.apache.spark.SparkBuildInfo', 'spark_version') as version
+    from range(0, {_TASKS}, 1, {_TASKS})"""
+
+
+def check_master(master: str) -> None:
+    """Passes where something listens at one of the places of a `spark://` master; others are not looked at.
+
+    Raises:
+        SparkUnavailableError: nothing does.
+    """
+    found = _STANDALONE.fullmatch(master)
+    if found is None:
+        return
+    failures = [_not_reached(place) for place in found["places"].split(",")]
+    if all(failures):
+        raise SparkUnavailableError(
+            f"there is no Spark master at {master} ({failures[0]})",
+            remedy="Check `master` in the profile, that the cluster runs, and that this machine may reach its port",
+        )
+
+
+def check_executors(session: SparkSession, master: str, longest_seconds: float = _LONGEST_SECONDS) -> None:
+    """Waits until the cluster runs a task, and passes where its executors have this process's minor version of Spark.
+
+    Raises:
+        SparkUnavailableError: no task ran in time, or the executors run another version.
+    """
+    with ThreadPoolExecutor(1, "silt-cluster") as pool:
+        asked = pool.submit(lambda: [str(row["version"]) for row in session.sql(_VERSIONS).collect()])
+        try:
+            versions = _waited(asked, master, longest_seconds)
+        except NotYet:
+            session.interruptAll()
+            raise SparkUnavailableError(
+                f"{master} has given no executor in {longest_seconds:.0f} seconds",
+                remedy="Check that its workers run and have free cores and memory (`spark.executor.memory`, "
+                "`spark.executor.cores` and `spark.cores.max` in `spark_conf` say how much is asked for), and "
+                "that they reach this machine (`spark.driver.host`)",
+            ) from None
+        except (PySparkException, Py4JError) as error:
+            raise SparkUnavailableError(
+                f"the executors of {master} cannot run a task ({_first_line(error)})",
+                remedy=f"Check that they run Spark {session.version}, as this process does, and the workers' logs",
+            ) from error
+    others = sorted({version for version in versions if _minor(version) != _minor(session.version)})
+    if others:
+        raise SparkUnavailableError(
+            f"{master} runs Spark {others[0]}, and this process {session.version}",
+            remedy=f"Install the version of the cluster here: `pip install 'pyspark=={_minor(others[0])}.*'`",
+        )
+
+
+def _waited(asked: Future[list[str]], master: str, longest_seconds: float) -> list[str]:
+    waited = 0.0
+    while True:
+        try:
+            return asked.result(min(_TELL_SECONDS, longest_seconds - waited))
+        except NotYet:
+            waited += _TELL_SECONDS
+            if waited >= longest_seconds:
+                raise
+            logger.info(f"{master} has given no executor yet, after {waited:.0f} seconds")
+
+
+def _not_reached(place: str) -> str:
+    """Why nothing is reached there; empty where something is."""
+    host, _, port = place.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+    except ValueError:
+        return "a master is named as spark://host:port"
+    except OSError as error:
+        return f"{place}: {error.strerror or error}"
+    return ""
+
+
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]

@@ -1,0 +1,49 @@
+"""A cluster is checked before a statement waits for it."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
+from dbt.adapters.silt.session import cluster
+
+
+def _listening() -> socket.socket:
+    return socket.create_server(("127.0.0.1", 0))
+
+
+def _closed_port() -> int:
+    with _listening() as server:
+        return int(server.getsockname()[1])
+
+
+def test_a_master_that_is_not_there_is_told_at_once() -> None:
+    with pytest.raises(SparkUnavailableError, match=r"there is no Spark master at spark://127\.0\.0\.1"):
+        cluster.check_master(f"spark://127.0.0.1:{_closed_port()}")
+
+
+def test_one_of_several_masters_is_enough() -> None:
+    with _listening() as server:
+        cluster.check_master(f"spark://127.0.0.1:{_closed_port()},127.0.0.1:{server.getsockname()[1]}")
+
+
+def test_a_master_without_a_port_is_told_how_it_is_named() -> None:
+    with pytest.raises(SparkUnavailableError, match="spark://host:port"):
+        cluster.check_master("spark://cluster.example")
+
+
+@pytest.mark.parametrize("master", ["yarn", "k8s://https://cluster.example:6443", "local-cluster[2,1,1024]"])
+def test_masters_of_other_kinds_are_left_to_spark(master: str) -> None:
+    cluster.check_master(master)  # passes where nothing is raised
+
+
+def test_executors_of_the_same_version_pass(spark: SparkSession) -> None:
+    cluster.check_executors(spark, "spark://cluster.example:7077")  # passes where nothing is raised
+
+
+def test_a_cluster_that_gives_no_executor_is_given_up_and_its_job_cancelled(spark: SparkSession) -> None:
+    with pytest.raises(SparkUnavailableError, match=r"has given no executor in 0 seconds.*spark\.driver\.host"):
+        cluster.check_executors(spark.newSession(), "spark://cluster.example:7077", longest_seconds=0)
