@@ -82,6 +82,18 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if collection_path.name == "cloud" and config.getoption("--cloud") is None else None
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With `--cloud`: takes out what does not ask for the server, and skips what is about folders by its nature."""
+    if config.getoption("--cloud") is None:
+        return
+    asks = {item: "cloud" in getattr(item, "fixturenames", ()) for item in items}
+    config.hook.pytest_deselected(items=[item for item in items if not asks[item]])
+    items[:] = [item for item in items if asks[item]]
+    for item in items:
+        if (of_folders := item.get_closest_marker("in_folders")) is not None:
+            item.add_marker(pytest.mark.skip(f"about a warehouse in folders: {of_folders.args[0]}"))
+
+
 @pytest.fixture(scope="session")
 def cloud(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectServer | None]:
     """The object store of `--cloud`; None without it."""
@@ -104,6 +116,16 @@ def cloud_settings(cloud: ObjectServer | None) -> dict[str, str]:
         return {}
     lacking = SparkStorage({}, (parse_url(cloud.base).service,))
     return {**jars.settings(lacking, {}, Path(pyspark.__file__).parent), **cloud.hadoop}
+
+
+@pytest.fixture(scope="session")
+def local_master(cloud: ObjectServer | None) -> str:
+    """How many tasks the tests' Spark runs at once.
+
+    One on the S3: it deletes folders that it finds empty, and refuses what another task of the job begins to write
+    there at that instant, as no S3 without folders does (409, "Existing Object is a directory").
+    """
+    return "local[1]" if cloud is not None and cloud.files is not None else "local[2]"
 
 
 @pytest.fixture(scope="session")
@@ -145,23 +167,24 @@ def keep_alive(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 def spark(
     connect_server: str | None,
     keep_alive: timedelta | None,
+    local_master: str,
     spark_settings: dict[str, str],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[SparkSession]:
     """A session in a time zone that is not the machine's, so that a forgotten zone shows."""
     logging.getLogger("SQLQueryContextLogger").disabled = True
     if keep_alive is not None:
-        session = kept.session("local[2]", spark_settings, keep_alive.total_seconds())
+        session = kept.session(local_master, spark_settings, keep_alive.total_seconds())
     elif connect_server is None:
-        session = _embedded(spark_settings, tmp_path_factory.mktemp("spark-warehouse"))
+        session = _embedded(local_master, spark_settings, tmp_path_factory.mktemp("spark-warehouse"))
     else:
         session = SparkSession.builder.remote(connect_server).create()
     yield session
     session.stop()
 
 
-def _embedded(settings: dict[str, str], folder: Path) -> SparkSession:
-    builder = SparkSession.builder.master("local[2]").appName("dbt-silt tests")
+def _embedded(master: str, settings: dict[str, str], folder: Path) -> SparkSession:
+    builder = SparkSession.builder.master(master).appName("dbt-silt tests")
     for key, value in settings.items():
         builder = builder.config(key, value)
     session = builder.config("spark.sql.warehouse.dir", str(folder)).getOrCreate()

@@ -18,7 +18,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Final
 
@@ -108,6 +108,11 @@ class ObjectServer:
     files: Path | None = None
     _numbers: Iterator[int] = field(default_factory=lambda: iter(range(1 << 30)))
 
+    @property
+    def profile(self) -> dict[str, object]:
+        """The settings as a profile has them."""
+        return {each.name: value for each in fields(self.settings) if (value := getattr(self.settings, each.name))}
+
     def store(self, prefix: str | None = None) -> ObjectStore:
         """A store at that prefix, else at one that nothing has used."""
         at = f"store {next(self._numbers)} é%20" if prefix is None else prefix
@@ -115,7 +120,11 @@ class ObjectServer:
 
     def url_of(self, folder: Path) -> str:
         """The URL for a folder, at the prefix that it has among the server's files, else at its whole path."""
-        return f"{self.base}/{folder.relative_to(self.files or '/')}"
+        return f"{self.base}/{self.prefix_of(folder)}"
+
+    def prefix_of(self, folder: Path) -> str:
+        """The prefix of `url_of`."""
+        return str(folder.relative_to(self.files or "/"))
 
     @contextmanager
     def counted(self) -> Iterator[Counted]:

@@ -18,7 +18,7 @@ from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from tests.corpus.corpus import CORPUS, log_of, needs_corpus, readable
+from tests.corpus.corpus import CORPUS, needs_corpus, readable
 
 pytestmark = needs_corpus
 
@@ -39,24 +39,27 @@ def digest() -> Callable[[pa.Table], dict[str, Any]]:
 
 @pytest.mark.parametrize("entry", WITH_ROWS, ids=[entry["path"] for entry in WITH_ROWS])
 def test_every_version_has_the_rows_that_other_readers_find(
-    spark: SparkSession, digest: Callable[[pa.Table], dict[str, Any]], entry: Any
+    spark: SparkSession, digest: Callable[[pa.Table], dict[str, Any]], log_at: Callable[[str], DeltaLog], entry: Any
 ) -> None:
+    log = log_at(entry["path"])
     listed = entry.get("versions") or [entry]
     expected = {each["version"]: each for each in listed if each["oracle"] != "log-only"}
     if "sha256_missing" in entry:
         # Such tables are too long to hash, or have columns that no text stands for.
-        assert {version: _count(spark, log_of(entry["path"]), version) for version in expected} == {
+        assert {version: _count(spark, log, version) for version in expected} == {
             version: each["rows"] for version, each in expected.items()
         }
         return
-    for version, rows in _rows_of(spark, log_of(entry["path"]), list(expected)):
+    for version, rows in _rows_of(spark, log, list(expected)):
         wanted = {key: expected[version].get(key) for key in ("rows", "sha256")}
         assert {"version": version, **digest(rows)} == {"version": version, **wanted}
 
 
 @pytest.mark.parametrize("entry", WITHOUT_ROWS, ids=[entry["path"] for entry in WITHOUT_ROWS])
-def test_data_files_that_are_not_there_are_missed(spark: SparkSession, entry: Any) -> None:
-    log = log_of(entry["path"])
+def test_data_files_that_are_not_there_are_missed(
+    spark: SparkSession, log_at: Callable[[str], DeltaLog], entry: Any
+) -> None:
+    log = log_at(entry["path"])
     with pytest.raises(DataFileMissingError, match=r"is not there"), errors.mapped():
         scan.read(spark, log, log.snapshot()).toArrow()
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from dbt.adapters.factory import reset_adapters
 
+from tests.cloud.servers import ObjectServer
 from tests.conftest import SPARK_SETTINGS
 from tests.functional import by_silt_dbt, quick_dbt
 
@@ -75,17 +76,27 @@ def project_root(keep_alive: timedelta | None, tmpdir_factory: Any) -> Any:
 
 
 @pytest.fixture(scope="class")
+def place(cloud: ObjectServer | None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Where the project's warehouse is: in a folder, or with `--cloud` at a prefix of its own."""
+    folder = tmp_path_factory.mktemp("warehouse")
+    if cloud is None:
+        return {"warehouse": str(folder)}
+    return {"warehouse": f"{cloud.base}/{folder.name} é%", "storage": cloud.profile}
+
+
+@pytest.fixture(scope="class")
 def silt_target(
     connect_server: str | None,
     keep_alive: timedelta | None,
     code_generation: dict[str, str],
-    tmp_path_factory: pytest.TempPathFactory,
+    place: dict[str, Any],
+    local_master: str,
 ) -> dict[str, Any]:
     return {
         "type": "silt",
         "threads": 4,
-        "warehouse": str(tmp_path_factory.mktemp("warehouse")),
-        **({"remote": connect_server} if connect_server else {"master": "local[2]"}),
+        **place,
+        **({"remote": connect_server} if connect_server else {"master": local_master}),
         **({"keep_alive": f"{keep_alive.total_seconds():.0f} seconds"} if keep_alive else {}),
         "spark_conf": {
             **code_generation,

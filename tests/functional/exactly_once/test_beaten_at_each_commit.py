@@ -12,8 +12,10 @@ from dbt.tests.util import run_dbt_and_capture
 
 from dbt.adapters.silt.engine import Result, Warehouse
 from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.transaction import commit as transaction
+from tests.cloud.servers import ObjectServer
 
 ROWS = "select id, part, {{ var('round', 1) }} as round, at from {{ ref('events') }}"
 EVENTS = """
@@ -89,9 +91,9 @@ ROWS_AFTER = {
 class Competition:
     """Another run of the same id: with a warehouse of its own, and the temporary views of the session."""
 
-    def __init__(self, location: str) -> None:
+    def __init__(self, location: str, storage: StorageSettings | None) -> None:
         self.wins = 0
-        self._location = location
+        self._location, self._storage = location, storage
         self._mine = threading.local()
         self._execute, self._commit = Warehouse.execute, transaction.commit
 
@@ -103,7 +105,12 @@ class Competition:
         def win() -> None:
             names = loser._namespace
             own = Warehouse(
-                loser.spark, self._location, database=names.database, schema=names.schema, settings=loser.settings
+                loser.spark,
+                self._location,
+                database=names.database,
+                schema=names.schema,
+                settings=loser.settings,
+                storage=self._storage,
             )
             own._namespace.temporary.update(names.temporary)
             result = self._execute(own, text, txn, **options)
@@ -165,8 +172,10 @@ class TestBeatenAtEachCommit:
         }
 
     @pytest.fixture
-    def competition(self, monkeypatch: pytest.MonkeyPatch, silt_target: dict[str, Any]) -> Iterator[Competition]:
-        competition = Competition(silt_target["warehouse"])
+    def competition(
+        self, monkeypatch: pytest.MonkeyPatch, silt_target: dict[str, Any], cloud: ObjectServer | None
+    ) -> Iterator[Competition]:
+        competition = Competition(silt_target["warehouse"], None if cloud is None else cloud.settings)
         monkeypatch.setattr(
             Warehouse, "execute", lambda loser, *given, **named: competition.execute(loser, *given, **named)
         )

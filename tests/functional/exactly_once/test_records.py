@@ -16,6 +16,7 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
 from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
+from tests.cloud.servers import ObjectServer
 
 R1 = ["--vars", '{"silt_run_id": "R1"}']
 RERUN = """(`dbt retry`, or the same command with --vars '{"silt_run_id": "R1"}')"""
@@ -108,7 +109,7 @@ class TestWhatIsKeptOfARun:
             assert (response["table_version"], response["skipped"], response["attempts"]) == (0, False, 1)
             assert "rows_inserted" in response
 
-    def test_a_commit_says_which_versions_it_was_made_of(self, project: Any) -> None:
+    def test_a_commit_says_which_versions_it_was_made_of(self, project: Any, cloud: ObjectServer | None) -> None:
         both = {"events": [0], "words": [0]}
         assert read_by(project, "merged") == both, "through the view"
         assert read_by(project, "by_python") == both, "through dbt.ref"
@@ -116,7 +117,8 @@ class TestWhatIsKeptOfARun:
         assert read_by(project, "kept") == {"words": [0]}
         assert read_by(project, "batched") == {"events": [0]}
         assert read_by(project, "words") == {}
-        shown = DeltaTable(log(project, "merged").store.root).history()[0]
+        options = None if cloud is None else dict(cloud.delta_rs)
+        shown = DeltaTable(log(project, "merged").store.root, storage_options=options).history()[0]
         assert (shown["dbt"]["runId"], shown["commitAttempts"], shown["statementAttempts"]) == ("R1", 1, 1)
 
     def test_the_batches_that_dbt_drops_are_in_the_log_the_file_and_the_commits(

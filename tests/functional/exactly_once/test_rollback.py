@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +10,8 @@ from dbt.tests.util import run_dbt, run_dbt_and_capture
 from deltalake import DeltaTable
 
 from dbt.adapters.silt.cli.main import main
+from dbt.adapters.silt.engine.catalog.relations import RelationKind
+from tests.cloud.servers import ObjectServer
 
 MODELS = {
     "events.sql": """
@@ -104,12 +105,20 @@ class TestRollback:
     def project_config_update(self) -> dict[str, Any]:
         return {**HOOKS, "seeds": {"full_refresh": True}}
 
+    @pytest.fixture(autouse=True)
+    def other_engine(self, cloud: ObjectServer | None) -> None:
+        self.options = None if cloud is None else dict(cloud.delta_rs)
+
+    def opened(self, location: str) -> DeltaTable:
+        return DeltaTable(location, storage_options=self.options if "://" in location else None)
+
     def tables(self, project: Any) -> dict[str, DeltaTable]:
         """All tables of all databases, as another engine opens them."""
-        target = project.adapter.config.credentials
-        folders = [Path(target.warehouse), Path(target.databases["archive"])]
-        logs = sorted(log for folder in folders for log in folder.glob("*/*/_delta_log"))
-        return {log.parent.name: DeltaTable(str(log.parent)) for log in logs}
+        catalog = project.adapter.connections.catalog
+        schemas = [(database, schema) for database in ("silt", "archive") for schema in catalog.schemas(database)]
+        found = [each for names in schemas for each in catalog.relations(*names) if each.kind is RelationKind.TABLE]
+        locations = {each.name.identifier: catalog.table(each.name).store.root for each in found}
+        return {name: self.opened(location) for name, location in locations.items()}
 
     def state(self, project: Any) -> dict[str, Any]:
         """The rows of every table, its columns, partitions, properties and comment; nothing that a rerun may change."""

@@ -258,6 +258,7 @@ class TestKeysThatAreThereTwice:
         assert "let `updated_at` name a time" in output
 
 
+@pytest.mark.in_folders("the other one writes while a folder is written; test_beaten_at_each_commit.py has both places")
 class TestTwoSnapshotsAtOnce:
     """The other one is a session of its own, which writes the same statement just before the first one's commit."""
 

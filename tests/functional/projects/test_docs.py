@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from dbt.tests.util import get_artifact, get_connection, run_dbt, run_dbt_and_capture
 
+from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, Metadata, Protocol, serialize
-from dbt.adapters.silt.engine.kernel.table.paths import commit_name
+from dbt.adapters.silt.engine.kernel.table.paths import commit_name, commit_path
 from tests.calls import calls_of
 
 SCHEMA_YML = """
@@ -73,20 +74,21 @@ class TestDocs:
         assert not found["errors"]
 
     def test_a_damaged_table_is_told_of_and_hides_no_other(self, project: Any) -> None:
-        log = Path(project.adapter.config.credentials.warehouse, project.test_schema, "sown", "_delta_log")
-        commits = sorted(log.glob("*.json"))
-        whole = commits[0].read_bytes()
-        commits[0].write_bytes(whole[: len(whole) // 2])
+        catalog = project.adapter.connections.catalog
+        store = catalog.table(RelationName("silt", project.test_schema, "sown")).store
+        whole = store.read(commit_path(0))
+        store.put(commit_path(0), whole[: len(whole) // 2])
         try:
             _, text = run_dbt_and_capture(["docs", "generate", "--no-compile"], expect_pass=False)
         finally:
-            commits[0].write_bytes(whole)
+            store.put(commit_path(0), whole)
         found = get_artifact(project.project_root, "target", "catalog.json")
         assert found["nodes"].keys() == {"model.test.made", "model.test.seen", "snapshot.test.kept"}
         [error] = found["errors"]
         assert "SILT_CORRUPT_LOG" in error
         assert "sown` is not in the catalog" in text
 
+    @pytest.mark.in_folders("a folder that is put into a schema is a table")
     def test_a_schema_of_many_tables_takes_the_work_of_each(self, project: Any) -> None:
         schema = Path(project.adapter.config.credentials.warehouse, project.test_schema)
         for number in range(MANY):

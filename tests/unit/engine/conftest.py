@@ -10,14 +10,21 @@ from pyspark.sql import SparkSession
 from dbt.adapters.silt.engine.warehouse import WarehouseSettings
 from tests.cloud.servers import ObjectServer
 from tests.unit.engine.house import House, opened
+from tests.unit.engine.place import Place
 
 
 @pytest.fixture
-def house(spark: SparkSession, warehouse: Path, cloud: ObjectServer | None) -> House:
-    return opened(spark, warehouse, None, cloud)
+def place(warehouse: Path, cloud: ObjectServer | None) -> Place:
+    """A place where nothing is yet."""
+    return Place(warehouse, cloud)
 
 
 @pytest.fixture
-def patient_house(spark: SparkSession, warehouse: Path, cloud: ObjectServer | None) -> House:
+def house(spark: SparkSession, place: Place) -> House:
+    return opened(spark, place)
+
+
+@pytest.fixture
+def patient_house(spark: SparkSession, place: Place) -> House:
     """One whose statements are run again as often as it takes."""
-    return opened(spark, warehouse, WarehouseSettings(statement_attempts=50), cloud)
+    return opened(spark, place, WarehouseSettings(statement_attempts=50))

@@ -7,10 +7,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from deltalake import DeltaTable
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.commands.spark.errors import SPARKS, of_spark
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.statements import damaged_tables
 from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
 from tests.cloud.servers import ObjectServer
+from tests.unit.engine.place import Place
 
 
 class House:
@@ -19,32 +24,47 @@ class House:
     def __init__(self, warehouse: Warehouse, root: Path, cloud: ObjectServer | None = None) -> None:
         self.warehouse = warehouse
         self.root = root
-        self.cloud = cloud
+        self.place = Place(root, cloud)
 
     def sql(self, text: str, txn: tuple[str, int] | None = None) -> DataFrame:
         return self.warehouse.sql(text, txn)
 
     def rows(self, text: str) -> list[tuple[object, ...]]:
         """The rows of a query, in an order of their own."""
-        return sorted((tuple(row) for row in self.sql(text).collect()), key=repr)
+        return sorted((tuple(row) for row in self.fetched(text)), key=repr)
+
+    def fetched(self, text: str) -> list[Row]:
+        """What a statement answers; what Spark meets only then is told as dbt's sessions tell it."""
+        frame = self.sql(text)
+        try:
+            return frame.collect()
+        except SPARKS as error:
+            raise damaged_tables.named(self.warehouse.catalog, of_spark(error)) from error
 
     def another(self) -> House:
         """The same warehouse as another session sees it, with nothing shared but the files."""
-        return opened(self.warehouse.spark, self.root, self.warehouse.settings, self.cloud)
+        return opened(self.warehouse.spark, self.place, self.warehouse.settings)
+
+    def in_one_cut(self) -> House:
+        """The same warehouse in a session of its own, whose queries and writes rest on one another."""
+        session = self.warehouse.spark.newSession()
+        return House(self.warehouse.for_session(session, one_cut=True), self.root, self.place.cloud)
+
+    def log(self, table: str) -> DeltaLog:
+        return self.warehouse.catalog.table(RelationName("silt", "main", table))
+
+    def location(self, table: str) -> str:
+        """Where the table is: in an object store its folder has a name of its own."""
+        return self.log(table).store.root
+
+    def delta_rs(self, table: str) -> DeltaTable:
+        """The table as another engine opens it."""
+        return self.place.delta_rs(self.location(table))
 
 
-def opened(
-    spark: SparkSession, root: Path, settings: WarehouseSettings | None = None, cloud: ObjectServer | None = None
-) -> House:
-    """A house in a session of its own.
-
-    Args:
-        root: its folder; one in the bucket of a server that keeps its objects as files is that prefix of the bucket.
-    """
-    if cloud is None:
-        return House(Warehouse(spark.newSession(), str(root), settings=settings), root)
-    warehouse = Warehouse(spark.newSession(), cloud.url_of(root), settings=settings, storage=cloud.settings)
-    return House(warehouse, root, cloud)
+def opened(spark: SparkSession, place: Place, settings: WarehouseSettings | None = None) -> House:
+    """A house in a session of its own."""
+    return House(place.warehouse(spark.newSession(), settings=settings), place.folder, place.cloud)
 
 
 def side_by_side(tasks: Sequence[Callable[[], None]]) -> None:
@@ -70,6 +90,6 @@ def side_by_side(tasks: Sequence[Callable[[], None]]) -> None:
 
 def other_rows(house: House, table: str, *columns: str) -> list[tuple[object, ...]]:
     """A table's rows as delta-rs reads them, in the order of `House.rows`."""
-    found = DeltaTable(str(house.root / "main" / table)).to_pyarrow_table()
+    found = house.delta_rs(table).to_pyarrow_table()
     chosen = found.select(list(columns)) if columns else found
     return sorted((tuple(row.values()) for row in chosen.to_pylist()), key=repr)

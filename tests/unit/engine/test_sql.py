@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from pathlib import Path
+from pathlib import PurePath
 
 import pytest
-from deltalake import DeltaTable
 from pyspark.sql.functions import col
 
 from dbt.adapters.silt.engine.kernel import errors
 from tests.unit.engine.house import House
+from tests.unit.engine.place import data_files
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def orders(house: House) -> House:
 def test_what_is_written_is_read_back_by_us_and_by_another_engine(orders: House) -> None:
     expected = [(1, "a", Decimal("1.50")), (2, "it's `x`", None), (3, "Ünïcode 🎉", Decimal("9007199254740993.00"))]
     assert orders.rows("select * from orders") == expected
-    other = DeltaTable(str(orders.root / "main" / "orders")).to_pyarrow_table().to_pylist()
+    other = orders.delta_rs("orders").to_pyarrow_table().to_pylist()
     assert sorted(tuple(row.values()) for row in other) == expected
 
 
@@ -136,8 +136,8 @@ def test_tables_join_with_those_of_spark_itself(orders: House) -> None:
     assert orders.rows("select main.orders.id from main.orders where silt.main.orders.name = 'a'") == [(1,)]
 
 
-def test_tables_can_be_named_by_their_path(orders: House, tmp_path: Path) -> None:
-    place = f"delta.`{tmp_path / 'else where'}`"
+def test_tables_can_be_named_by_their_path(orders: House) -> None:
+    place = f"delta.`{orders.place.beside('else where').location}`"
     orders.sql(f"create table {place} as select 1 as a")
     orders.sql(f"insert into {place} values (2)")
     orders.sql(f"update {place} set a = 20 where a = 2")
@@ -242,7 +242,7 @@ def test_bad_input_is_refused_by_name_and_changes_nothing(
         orders.sql(statement)
     assert str(raised.value).startswith(f"[{type(raised.value).code}]")
     assert orders.rows("select * from orders") == before
-    assert [path.name for path in orders.root.iterdir()] == ["main"]
+    assert orders.place.store("").list_folders("") == ["main"]
 
 
 def test_nothing_falls_through_to_spark_on_a_table_of_ours(orders: House) -> None:
@@ -253,13 +253,14 @@ def test_nothing_falls_through_to_spark_on_a_table_of_ours(orders: House) -> Non
 
 @pytest.mark.connect
 def test_a_missing_data_file_is_named(orders: House) -> None:
-    table = orders.root / "main" / "orders"
-    victim = next(table.rglob("*.parquet"))
-    victim.unlink()
-    with pytest.raises(errors.DataFileMissingError, match=victim.name):
+    log = orders.log("orders")
+    (victim,) = data_files(log)
+    log.store.delete(victim)
+    with pytest.raises(errors.DataFileMissingError, match=PurePath(victim).name):
         orders.sql("update orders set name = 'b'")
 
 
+@pytest.mark.in_folders("in an object store a folder has no name")
 def test_a_folder_that_is_no_table_is_said_to_be_none(orders: House) -> None:
     (orders.root / "main" / "stray").mkdir()
     with pytest.raises(errors.NotATableError, match="stray"):

@@ -17,7 +17,6 @@ from deltalake import DeltaTable
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 
-from dbt.adapters.silt.engine.warehouse import Warehouse
 from tests.unit.engine.house import House
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "stream.py"
@@ -72,7 +71,7 @@ def test_a_stream_that_fails_between_two_tables_goes_on_with_what_is_missing(
     seen: list[int] = []
 
     def write(batch: DataFrame, batch_id: int) -> None:
-        warehouse = Warehouse(batch.sparkSession, str(house.root))
+        warehouse = house.place.warehouse(batch.sparkSession)
         before = house.warehouse.table("rows").count() if batch_id else 0
         warehouse.write(batch, "rows", txn=("stream", batch_id))
         seen.append(house.warehouse.table("rows").count() - before)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from pyspark.sql import SparkSession
 
 from tests.unit.engine.commands.spark_tables import Tables
+from tests.unit.engine.place import Place
 
 
 @pytest.fixture
-def tables(request: pytest.FixtureRequest, spark: SparkSession, warehouse: Path) -> Tables:
+def tables(request: pytest.FixtureRequest, spark: SparkSession, place: Place) -> Tables:
     """Tables whose properties the test may give (`BOTH_KINDS`)."""
-    return Tables(spark, warehouse, getattr(request, "param", {}))
+    return Tables(spark, place, getattr(request, "param", {}))

@@ -1,10 +1,9 @@
-"""Tables made and read by the real verbs, on Spark and a local folder."""
+"""Tables made and read by the real verbs, on Spark and a folder or an object store."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import deltalake
@@ -15,16 +14,17 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt.adapters.silt.engine.commands.insert import insert
 from dbt.adapters.silt.engine.commands.insert.placement import Placement
 from dbt.adapters.silt.engine.commands.reading import scan
+from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.commands.tables import create
 from dbt.adapters.silt.engine.commands.tables.create import Definition
 from dbt.adapters.silt.engine.commands.tables.table_location import TableLocation
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
 from dbt.adapters.silt.engine.sql.ast import CreateMode
+from tests.unit.engine.place import Place, data_files
 
 PLAIN = WriteSettings()
 VECTORS = {"delta.enableDeletionVectors": "true"}
@@ -36,15 +36,15 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Tables:
-    """A folder of tables."""
+    """Tables at one place."""
 
     spark: SparkSession
-    folder: Path
+    place: Place
     properties: Mapping[str, str] = field(default_factory=dict)
 
     def log(self, name: str = "orders") -> DeltaLog:
         """The log of a table that is not there yet."""
-        store = LocalStore(self.folder / name)
+        store = self.place.store(name)
         store.make_folder(LOG_FOLDER)
         return DeltaLog(store, f"main.{name}")
 
@@ -58,9 +58,15 @@ class Tables:
     def append(self, log: DeltaLog, query: str, settings: WriteSettings = PLAIN, **placement: Any) -> Outcome:
         return insert.append(self.target(log), self.spark.sql(query), Placement(**placement), settings)
 
-    def others(self, name: str) -> Path:
+    def others(self, name: str) -> Place:
         """Where another writer may make a table; delta-rs does not write into folders with odd names."""
-        return self.folder.parent / name
+        return self.place.beside(name)
+
+    def made_by_delta_rs(self, name: str, data: pa.Table, *partition_by: str) -> DeltaLog:
+        """A table of another writer."""
+        place = self.others(name)
+        deltalake.write_deltalake(place.location, data, partition_by=list(partition_by), storage_options=place.options)
+        return DeltaLog(place.store(""), f"main.{name}")
 
     def target(self, log: DeltaLog) -> Target:
         """The table pinned at its newest version."""
@@ -74,8 +80,9 @@ class Tables:
 
     def rows(self, log: DeltaLog) -> list[Row]:
         """All rows, in some fixed order, which another reader must find as well."""
-        ours = in_order([tuple(row.values()) for row in self.read(log).toArrow().to_pylist()])
-        assert in_order(other_reader(log)) == ours
+        with errors.mapped():
+            ours = in_order([tuple(row.values()) for row in self.read(log).toArrow().to_pylist()])
+        assert in_order(self.as_others_read(log)) == ours
         return ours
 
     def last_commit(self, log: DeltaLog) -> CommitInfo:
@@ -85,21 +92,23 @@ class Tables:
 
     def data_files(self, log: DeltaLog) -> set[str]:
         """All files in the table's folder besides its log, as names below it."""
-        root = Path(log.store.root)
-        found = (path.relative_to(root) for path in root.rglob("*") if path.is_file())
-        return {str(path) for path in found if path.parts[0] != LOG_FOLDER}
+        return data_files(log)
+
+    def as_others_read(self, log: DeltaLog) -> list[Row]:
+        """The table's rows as delta-rs reads them, columns in the table's order."""
+        found = self.place.delta_rs(log.store.root)
+        if "deletionVectors" not in (found.protocol().reader_features or ()):
+            table = found.to_pyarrow_table()
+        else:
+            with self.place.copied(log) as copy:  # only its query engine knows them
+                rows = deltalake.QueryBuilder().register("t", copy).execute("select * from t").read_all()
+                table = pa.table(rows)
+        return [tuple(row.values()) for row in table.select(list(log.snapshot().schema.names)).to_pylist()]
 
 
-def other_reader(log: DeltaLog) -> list[Row]:
-    """The table's rows as delta-rs reads them, columns in the table's order."""
-    found = deltalake.DeltaTable(log.store.root)
-    if "deletionVectors" in (found.protocol().reader_features or ()):
-        # Only its query engine knows them.
-        rows = deltalake.QueryBuilder().register("t", found).execute("select * from t").read_all()
-        table = pa.table(rows)
-    else:
-        table = found.to_pyarrow_table()
-    return [tuple(row.values()) for row in table.select(list(log.snapshot().schema.names)).to_pylist()]
+def file_in(log: DeltaLog, path: str) -> pa.BufferReader:
+    """A data file, as pyarrow opens one."""
+    return pa.BufferReader(log.store.read(path))
 
 
 def in_order(rows: Sequence[Row]) -> list[Row]:

@@ -8,10 +8,9 @@ from dbt.adapters.silt.engine.commands.commit import commit, merged
 from dbt.adapters.silt.engine.commands.target import WriteSettings
 from dbt.adapters.silt.engine.commands.writing import files
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
-from dbt.adapters.silt.engine.kernel.errors import CommitStateUnknownError, ConcurrentDeleteReadError, StorageError
+from dbt.adapters.silt.engine.kernel.errors import CommitStateUnknownError, ConcurrentDeleteReadError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage.local_store import LocalFolder, LocalStore
-from dbt.adapters.silt.engine.kernel.storage.store import PutResult
+from dbt.adapters.silt.engine.kernel.storage.faulty_store import Fault, FaultKind, FaultyStore
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, UNKNOWN
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from tests.unit.engine.commands.spark_tables import PLAIN, Tables
@@ -38,21 +37,9 @@ def test_files_of_a_commit_that_lost_are_deleted(tables: Tables) -> None:
 
 def test_files_of_a_commit_that_may_have_landed_are_kept(tables: Tables) -> None:
     log = tables.made("select 1L id")
-    silent = DeltaLog(SilentStore(log.store.root), log.name, FixedClock())
+    silent = DeltaLog(FaultyStore(log.store, [Fault("put_if_absent", FaultKind.FAIL_BEFORE)]), log.name, FixedClock())
     base = silent.snapshot()
     found = files.write(tables.spark.range(3), silent, base.metadata)
     with pytest.raises(CommitStateUnknownError):
         commit(silent, base, Changes(WRITE, adds=found.adds), ReadSet(), PLAIN, (found,))
     assert len(tables.data_files(log)) == 1 + len(found.adds)
-
-
-class SilentFolder(LocalFolder):
-    """A folder that never says whether it wrote."""
-
-    def put_if_absent(self, name: str, data: bytes) -> PutResult:
-        raise StorageError("no answer")
-
-
-class SilentStore(LocalStore):
-    def pin(self, folder: str) -> LocalFolder:
-        return SilentFolder(self.local_path(folder))

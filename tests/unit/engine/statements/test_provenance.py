@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
-from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
-from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
-from tests.unit.engine.house import House, other_rows
+from dbt.adapters.silt.engine.warehouse import WarehouseSettings
+from tests.unit.engine.house import House, opened, other_rows
+from tests.unit.engine.place import Place
 
 FEED = "tblproperties (delta.enableChangeDataFeed = true)"
 
@@ -90,17 +89,16 @@ def test_a_commit_holds_the_versions_that_its_statement_read(stocked: House) -> 
         assert found == {**expected, **(own if "target" in expected else {})}, statement
 
 
-def test_a_commit_holds_what_the_earlier_queries_of_the_same_work_read(spark: SparkSession, stocked: House) -> None:
-    work = House(stocked.warehouse.for_session(spark.newSession(), one_cut=True), stocked.root)
+def test_a_commit_holds_what_the_earlier_queries_of_the_same_work_read(stocked: House) -> None:
+    work = stocked.in_one_cut()
     work.sql("select max(id) from orders version as of 1").collect()
     work.sql("insert into target select id from lines")
     assert read_versions(work, "target") == {"silt.main.lines": [0], "silt.main.orders": [1]}
 
 
-def test_a_commit_tells_how_often_its_statement_ran_and_it_was_put(spark: SparkSession, warehouse: Path) -> None:
+def test_a_commit_tells_how_often_its_statement_ran_and_it_was_put(spark: SparkSession, place: Place) -> None:
     clock = Interrupted()
-    own = Warehouse(spark.newSession(), str(warehouse), settings=WarehouseSettings(clock=clock))
-    house, other = House(own, warehouse), House(Warehouse(spark.newSession(), str(warehouse)), warehouse)
+    house, other = opened(spark, place, WarehouseSettings(clock=clock)), opened(spark, place)
     house.sql("create table accounts as select 1 as id, 10 as balance")
 
     clock.meanwhile = lambda: other.sql("update accounts set balance = balance + 5")
@@ -118,5 +116,5 @@ def test_a_commit_tells_how_often_its_statement_ran_and_it_was_put(spark: SparkS
 def test_other_readers_read_the_table_and_show_the_versions(stocked: House) -> None:
     stocked.sql("insert into target select id from both_of_them")
     assert other_rows(stocked, "target") == [(0,), (1,), (2,), (7,)]
-    [shown, _] = DeltaTable(str(stocked.root / "main" / "target")).history()
+    [shown, _] = stocked.delta_rs("target").history()
     assert shown["readVersions"] == {"silt.main.lines": [0], "silt.main.orders": [2]}

@@ -188,7 +188,7 @@ def test_work_that_rests_on_an_earlier_query_is_skipped_too_and_the_next_write_s
 ) -> None:
     house.sql("create table t as select 1L as id")
     winner = house.another()
-    loser = House(house.warehouse.for_session(spark.newSession(), one_cut=True), house.root)
+    loser = house.in_one_cut()
     highest = loser.sql("select max(id) from t").collect()[0][0]
     statement = f"insert into t select {highest} + 1"
     before_the_commit(monkeypatch, lambda: winner.sql(statement, WORK))

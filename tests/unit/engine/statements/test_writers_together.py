@@ -116,7 +116,7 @@ def test_a_write_that_rests_on_an_earlier_query_fails_when_another_writer_came_i
     spark: SparkSession, house: House
 ) -> None:
     house.sql("create table marks as select 1 as n")
-    work = House(house.warehouse.for_session(spark.newSession(), one_cut=True), house.root)
+    work = house.in_one_cut()
     highest = work.sql("select max(n) from marks").collect()[0][0]
     house.sql("insert into marks values (7)")
     with pytest.raises(ConcurrentModificationError):

@@ -420,8 +420,9 @@ class DataFileMissingError(TableDamagedError):
 
     code = "SILT_DATA_FILE_MISSING"
     remedy = (
-        "Read a newer version if this one is past the retention, where VACUUM may have deleted its files; else restore "
-        "the file from a copy, or restore the table to a version without it; `silt check` names all files that are gone"
+        "Read a newer version if this one is past the retention, where VACUUM may have deleted its files; of a shallow "
+        "clone whose source has lost the file, clone the source again; else restore the file from a copy, or restore "
+        "the table to a version without it; `silt check` names all files that are gone"
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 
-import deltalake
 import pyarrow as pa
 import pytest
 
@@ -19,8 +18,6 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentDeleteDeleteError,
     ReplaceWhereMismatchError,
 )
-from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.expressions import Column, Comparison, Expression
 from tests.unit.engine.commands.spark_tables import PLAIN, Tables, in_order
 
@@ -73,7 +70,7 @@ def test_replace_where_opens_only_files_that_may_hold_matching_rows(tables: Tabl
     target = tables.target(log)
     # Whole partitions go: no file of the table is read, so none needs to be there.
     for name in tables.data_files(log):
-        (tables.folder / "orders" / name).unlink()
+        log.store.delete(name)
     predicate = Comparison("=", Column.of("shop"), "a")
     outcome = where(tables, target, "values (9L, 'a', 5)", "shop = 'a'", predicate)
     assert (outcome.files_added, outcome.files_removed, outcome.files_skipped) == (1, 1, 3)
@@ -150,7 +147,7 @@ def test_replace_using_the_partition_columns_swaps_whole_files_unread(tables: Ta
     log = tables.made(SALES, **PARTITIONED)
     target = tables.target(log)
     for name in tables.data_files(log):
-        (tables.folder / "orders" / name).unlink()
+        log.store.delete(name)
     outcome = using(tables, target, "values (9L, 'a', 1), (10L, cast(null as string), 2)", "shop")
     assert (outcome.files_added, outcome.files_removed, outcome.rows_deleted) == (2, 1, 2)
 
@@ -180,9 +177,7 @@ def test_overwriting_partitions_of_a_table_without_any_replaces_it(tables: Table
 
 def test_partition_values_of_other_writers_are_compared_as_values(tables: Tables) -> None:
     moments = pa.array([1_704_103_200_000_000, 1_704_106_800_000_000], pa.timestamp("us", "UTC"))
-    root = tables.others("theirs")
-    deltalake.write_deltalake(root, pa.table({"at": moments, "id": pa.array([1, 2])}), partition_by=["at"])
-    log = DeltaLog(LocalStore(root), "main.theirs")
+    log = tables.made_by_delta_rs("theirs", pa.table({"at": moments, "id": pa.array([1, 2])}), "at")
     partitions(tables, tables.target(log), "select timestamp'2024-01-01 10:00:00Z', 9L")
     assert sorted(row["id"] for row in tables.read(log).collect()) == [2, 9]
 

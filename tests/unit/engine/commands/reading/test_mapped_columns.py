@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import deltalake
@@ -32,7 +31,7 @@ from dbt.adapters.silt.engine.kernel.table import expressions
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, Protocol, serialize
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from dbt.adapters.silt.engine.sql.ast import ColumnChange, CreateMode, NewColumn
-from tests.unit.engine.commands.spark_tables import PLAIN, Row, Tables, in_order
+from tests.unit.engine.commands.spark_tables import PLAIN, Row, Tables, file_in, in_order
 
 BY_NAME = {"delta.columnMapping.mode": "name"}
 NESTED = (
@@ -44,7 +43,7 @@ NESTED = (
 def rows(tables: Tables, log: DeltaLog) -> list[Row]:
     """All rows, which another reader finds as well."""
     ours = in_order([tuple(row.values()) for row in tables.read(log).toArrow().to_pylist()])
-    table = deltalake.DeltaTable(log.store.root)
+    table = tables.place.delta_rs(log.store.root)
     names = ", ".join('"' + name.replace('"', '""') + '"' for name in log.snapshot().schema.names)
     theirs = deltalake.QueryBuilder().register("t", table).execute(f"select {names} from t")
     assert in_order([tuple(row.values()) for row in pa.table(theirs).to_pylist()]) == ours
@@ -97,7 +96,7 @@ def test_a_member_that_is_renamed_after_the_mapping_was_enabled_shows_under_its_
 def test_files_have_physical_names_and_field_ids(tables: Tables) -> None:
     log = tables.made(NESTED.replace("select", "select /*+ coalesce(1) */"), properties=BY_NAME)
     (add,) = log.snapshot().add_files()
-    schema = pq.read_schema(Path(log.store.root) / add.path)
+    schema = pq.read_schema(file_in(log, add.path))
     field_id = b"PARQUET:field_id"
     assert [field.metadata[field_id] for field in schema] == [b"1", b"2", b"3", b"7"]
     assert schema.names == [member.physical_name for member in log.snapshot().schema]
@@ -123,9 +122,10 @@ def test_files_of_other_writers_are_read_by_their_field_ids(tables: Tables) -> N
 def add_file(log: DeltaLog, version: int, data: pa.Table) -> None:
     """A commit of another writer that adds a file."""
     name = f"{version}.parquet"
-    pq.write_table(data, Path(log.store.root) / name)
-    size = (Path(log.store.root) / name).stat().st_size
-    add = AddFile(name, {}, size, 0, stats=json.dumps({"numRecords": data.num_rows}))
+    file = pa.BufferOutputStream()
+    pq.write_table(data, file)
+    log.store.put(name, file.getvalue().to_pybytes())
+    add = AddFile(name, {}, file.getvalue().size, 0, stats=json.dumps({"numRecords": data.num_rows}))
     log.store.put_if_absent(commit_path(version), serialize((CommitInfo(operation="WRITE"), add)))
 
 

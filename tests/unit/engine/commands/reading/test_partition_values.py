@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from datetime import date, datetime, timezone
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -60,7 +59,6 @@ def rows_of(name: str, count: int) -> list[tuple[str | None, Any]]:
 def other_writers_table(tables: Tables, count: int) -> tuple[DeltaLog, list[dict[str, Any]]]:
     """A file for each row, with one partition column of each type; every other file holds some of them as well."""
     log = tables.log("theirs")
-    root = Path(log.store.root)
     texts = {name: rows_of(name, count) for name in VALUES}
     fields = [StructField("id", PrimitiveType("long")), *(StructField(f"p {n}", kind(n)) for n in VALUES)]
     names = tuple(field.name for field in fields[1:])
@@ -70,10 +68,11 @@ def other_writers_table(tables: Tables, count: int) -> tuple[DeltaLog, list[dict
     for number in range(count):
         data = {"id": [number]} | ({} if number % 2 else {"p long": [texts["long"][number][1]]})
         name = f"part {number}%.parquet"
-        pq.write_table(pa.table({k: pa.array(v, pa.int64()) for k, v in data.items()}), root / name)
+        file = pa.BufferOutputStream()
+        pq.write_table(pa.table({k: pa.array(v, pa.int64()) for k, v in data.items()}), file)
+        log.store.put(name, file.getvalue().to_pybytes())
         values = {f"p {each}": texts[each][number][0] for each in VALUES}
-        size = (root / name).stat().st_size
-        actions.append(AddFile(encode_path(name), values, size, 0, stats='{"numRecords":1}'))
+        actions.append(AddFile(encode_path(name), values, file.getvalue().size, 0, stats='{"numRecords":1}'))
         expected.append({"id": number} | {f"p {each}": texts[each][number][1] for each in VALUES})
     log.store.put_if_absent(commit_path(0), serialize(actions))
     return log, expected

@@ -6,7 +6,6 @@ import dataclasses
 from datetime import datetime, timezone
 from pathlib import Path
 
-import deltalake
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame
@@ -15,19 +14,16 @@ from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.writing import files
 from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError, TableDamagedError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata, Protocol, serialize
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
-from tests.unit.engine.commands.spark_tables import Tables, in_order, other_reader
+from tests.unit.engine.commands.spark_tables import Tables, in_order
 
 ODD_TEXTS = ["a b/c%d", "é=[x]", "__HIVE_DEFAULT_PARTITION__", "=", "A", "a", "line\nbreak", "{*?}\\", "%41", None]
 
 
 def theirs(tables: Tables, data: pa.Table, *partition_by: str) -> DeltaLog:
-    root = tables.others("theirs")
-    deltalake.write_deltalake(root, data, partition_by=list(partition_by))
-    return DeltaLog(LocalStore(root), "main.theirs")
+    return tables.made_by_delta_rs("theirs", data, *partition_by)
 
 
 def positioned(tables: Tables, log: DeltaLog) -> DataFrame:
@@ -72,7 +68,7 @@ def test_our_partitioned_files_read_back_with_every_kind_of_value(tables: Tables
     log = tables.made(texts, partition_columns=("p",))
     expected = in_order(list(enumerate(ODD_TEXTS)))
     assert values(tables.read(log)) == expected
-    assert in_order(other_reader(log)) == expected
+    assert in_order(tables.as_others_read(log)) == expected
 
 
 def test_positions_name_the_file_as_the_log_does(tables: Tables) -> None:
@@ -117,7 +113,12 @@ def test_our_rows_and_those_of_other_writers_are_read_together(tables: Tables) -
     assert tables.rows(log) == [("a", 1), ("a", 3), ("b", 2)]
 
 
-@pytest.mark.parametrize("spelling", ["{}", "file:{}", "file://{}"])
+of_a_folder = pytest.mark.in_folders("`file:` is a folder's")
+
+
+@pytest.mark.parametrize(
+    "spelling", ["{}", pytest.param("file:{}", marks=of_a_folder), pytest.param("file://{}", marks=of_a_folder)]
+)
 def test_absolute_paths_and_odd_spellings_are_read_and_given_back_as_in_the_log(tables: Tables, spelling: str) -> None:
     source = tables.made("select 7L id", "source")
     (path,) = source.snapshot().files["path"].to_pylist()
@@ -144,9 +145,9 @@ def test_a_void_column_is_null(tables: Tables) -> None:
 def test_a_file_that_is_gone_is_named(tables: Tables) -> None:
     log = tables.made("select 1L id")
     (name,) = tables.data_files(log)
-    (Path(log.store.root) / name).unlink()
+    log.store.delete(name)
     with pytest.raises(DataFileMissingError, match=Path(name).name):
-        tables.read(log)
+        tables.rows(log)
 
 
 def test_a_file_that_goes_missing_or_is_damaged_later_fails_the_statement(tables: Tables) -> None:
@@ -154,10 +155,10 @@ def test_a_file_that_goes_missing_or_is_damaged_later_fails_the_statement(tables
     log = tables.made("select 1L id")
     (name,) = tables.data_files(source)
     frame = tables.read(source)
-    (Path(source.store.root) / name).write_bytes(b"PAR1 nothing more")
+    source.store.put(name, b"PAR1 nothing more")
     with pytest.raises(TableDamagedError, match=Path(name).name):
         files.write(frame, log, log.snapshot().metadata)
-    (Path(source.store.root) / name).unlink()
+    source.store.delete(name)
     with pytest.raises(DataFileMissingError, match=Path(name).name):
         files.write(frame, log, log.snapshot().metadata)
     assert len(tables.data_files(log)) == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -13,18 +12,9 @@ from dbt.adapters.silt.engine.commands.writing import files
 from dbt.adapters.silt.engine.commands.writing.files import Written
 from dbt.adapters.silt.engine.kernel.errors import InternalError, InvalidSettingError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.storage.store import FileStatus
+from dbt.adapters.silt.engine.kernel.storage import few_requests
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
-from tests.unit.engine.commands.spark_tables import Tables
-
-
-class ForgetfulStore(LocalStore):
-    """A listing that leaves out a data file."""
-
-    def list_from(self, folder: str, start: str = "") -> list[FileStatus]:
-        found = super().list_from(folder, start)
-        return found[1:] if found and found[0].name.startswith("part-") else found
+from tests.unit.engine.commands.spark_tables import Tables, file_in
 
 
 def written(tables: Tables, log: DeltaLog, query: str) -> Written:
@@ -43,8 +33,9 @@ def test_files_go_into_a_folder_of_their_own_and_nothing_else_does(tables: Table
 def test_an_added_file_has_size_time_and_statistics(tables: Tables) -> None:
     log = tables.made("select 1L id, 'a' name where false")
     (add,) = written(tables, log, "select 5L id, 'x' name union all select 7L, null").adds[-1:]
-    status = (Path(log.store.root) / decode_path(add.path)).stat()
-    assert (add.size, add.modification_time) == (status.st_size, status.st_mtime_ns // 1_000_000)
+    status = log.store.status(decode_path(add.path))
+    assert status is not None
+    assert (add.size, add.modification_time) == (status.size, status.modified_ms)
     assert add.stats is not None
     assert set(json.loads(add.stats)) == {"numRecords", "minValues", "maxValues", "nullCount"}
 
@@ -52,7 +43,7 @@ def test_an_added_file_has_size_time_and_statistics(tables: Tables) -> None:
 def test_the_tables_codec_is_used(tables: Tables) -> None:
     log = tables.made("select 1L id where false", properties={"delta.parquet.compression.codec": "zstd"})
     (add,) = written(tables, log, "select 1L id").adds
-    footer = pq.read_metadata(Path(log.store.root) / decode_path(add.path))
+    footer = pq.read_metadata(file_in(log, decode_path(add.path)))
     assert footer.row_group(0).column(0).compression == "ZSTD"
 
 
@@ -88,11 +79,14 @@ def test_what_is_asked_for_is_observed_on_the_way(tables: Tables) -> None:
     assert found.metrics == {"even": 5}
 
 
-def test_rows_that_are_in_no_file_are_an_error_and_nothing_stays_behind(tables: Tables) -> None:
+def test_rows_that_are_in_no_file_are_an_error_and_nothing_stays_behind(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log = tables.made("select 1L id where false")
-    forgetful = DeltaLog(ForgetfulStore(log.store.root), log.name)
+    listed = few_requests.files_below
+    monkeypatch.setattr(few_requests, "files_below", lambda *of: listed(*of)[1:])
     with pytest.raises(InternalError, match="10 rows were written, but the files hold"):
-        written(tables, forgetful, "select id from range(10)")
+        written(tables, log, "select id from range(10)")
     assert tables.data_files(log) == set()
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import polars
 import pytest
 
 from dbt.adapters.silt.engine.commands.writing import files
 from dbt.adapters.silt.engine.kernel.errors import PartitionValueError
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path, decode_path
 from tests.interop.rows import as_rows
 from tests.unit.engine.commands.spark_tables import Tables, in_order
+from tests.unit.engine.kernel.log_builder import reopened
 
 UNFIT = {
     "an empty text": "''",
@@ -45,11 +46,16 @@ def test_a_time_that_the_log_does_not_spell_is_refused(tables: Tables, kind: str
         tables.append(log, f"select 1, {TIMES[kind]}")
 
 
+def change_version_0(log: DeltaLog, old: str, new: str) -> None:
+    commit = log.store.read(commit_path(0)).decode()
+    assert old in commit
+    log.store.put(commit_path(0), commit.replace(old, new).encode())
+
+
 def test_bytes_that_are_text_may_be_a_partition_of_another_writers_table(tables: Tables) -> None:
     log = tables.made("select 1 id, 'a' city", partition_columns=("city",))
-    path = Path(log.store.root) / commit_path(0)
-    path.write_text(path.read_text().replace(r"\"city\",\"type\":\"string\"", r"\"city\",\"type\":\"binary\""))
-    log = tables.target(log).log
+    change_version_0(log, r"\"city\",\"type\":\"string\"", r"\"city\",\"type\":\"binary\"")
+    log = reopened(log)
     rows = tables.spark.sql("select 2 id, cast('é' as binary) city")
     (add,) = files.write(rows, log, log.snapshot().metadata).adds
     assert dict(add.partition_values) == {"city": "é"}
@@ -59,13 +65,13 @@ def test_bytes_that_are_text_may_be_a_partition_of_another_writers_table(tables:
 
 def test_an_empty_text_in_the_log_is_null_whatever_the_file_holds(tables: Tables) -> None:
     log = tables.made("select 1 id, 'a' city", partition_columns=("city",))
-    path = Path(log.store.root) / commit_path(0)
-    path.write_text(path.read_text().replace('"partitionValues":{"city":"a"}', '"partitionValues":{"city":""}'))
-    assert tables.rows(tables.target(log).log) == [(1, None)]
+    change_version_0(log, '"partitionValues":{"city":"a"}', '"partitionValues":{"city":""}')
+    assert tables.rows(reopened(log)) == [(1, None)]
 
 
+@pytest.mark.in_folders("folders of an object store keep the names of Spark's copies, as decision 0044 says")
 def test_folders_have_the_names_of_the_columns_and_polars_reads_what_we_read(tables: Tables) -> None:
-    tables = replace(tables, folder=tables.others("plain"))  # Polars does not read every name of a folder
+    tables = replace(tables, place=tables.others("plain"))  # Polars does not read every name of a folder
     columns = (
         "text string, day date, at timestamp, wall timestamp_ntz, n decimal(38, 2), d double, f float, b byte, "
         "yes boolean"
@@ -96,16 +102,18 @@ def test_folders_have_the_names_of_the_columns_and_polars_reads_what_we_read(tab
     assert tables.read(log).filter("text is not null").count() == len(texts)
     folders = {decode_path(add.path).split("/")[1] for add in log.snapshot().add_files()}
     assert {"text=a b%2Fc%25%3Dd", f"text={HIVES_NULL}", "text=%5F_HIVE_DEFAULT_PARTITION__"} < folders
-    theirs = as_rows(polars.scan_delta(log.store.root).collect().to_arrow())
+    theirs = as_rows(tables.place.polars(log.store.root).collect().to_arrow())
     # Polars takes Hive's word for null for null, however it is spelled.
     assert repr(theirs) == repr(as_rows(tables.read(log).replace(HIVES_NULL, None, "text").toArrow()))
 
 
 def test_polars_reads_a_table_that_another_writer_has_added_to(tables: Tables) -> None:
-    tables = replace(tables, folder=tables.others("plain"))
+    tables = replace(tables, place=tables.others("plain"))
     log = tables.made("select 1L id, 'Bonn' city", partition_columns=("city",))
-    polars.DataFrame({"id": [2], "city": ["Köln"]}).write_delta(log.store.root, mode="append")
+    polars.DataFrame({"id": [2], "city": ["Köln"]}).write_delta(
+        log.store.root, mode="append", storage_options=tables.place.options
+    )
     tables.append(log, "select 3L, 'Bonn'")
-    found = polars.scan_delta(log.store.root).sort("id").collect().rows()
+    found = tables.place.polars(log.store.root).sort("id").collect().rows()
     assert found == [(1, "Bonn"), (2, "Köln"), (3, "Bonn")]
     assert in_order(found) == tables.rows(log)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import deltalake
 import pyarrow as pa
@@ -22,7 +21,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, serialize
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path, decode_path
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.sql.ast import ColumnChange
-from tests.unit.engine.commands.spark_tables import PLAIN, Tables
+from tests.unit.engine.commands.spark_tables import PLAIN, Tables, file_in
 
 VOID = PrimitiveType("void")
 NOTHING = StructField("nothing", VOID)
@@ -42,7 +41,7 @@ def test_a_column_without_a_type_is_in_no_file_and_can_be_given_one(tables: Tabl
     log = with_column(tables, NOTHING)
     tables.append(log, "values (2L, null)")
     for name in tables.data_files(log):
-        assert pq.read_schema(Path(log.store.root) / name).names == ["id"]
+        assert pq.read_schema(file_in(log, name)).names == ["id"]
     change = ColumnChange(("nothing",), type="int")
     assert alter_columns.change_columns(tables.spark, tables.target(log), [change], PLAIN).files_added == 0
     tables.append(log, "values (3L, 4)")
@@ -83,11 +82,11 @@ def test_variants_are_written_whole_and_read_by_others(tables: Tables) -> None:
     query = "select /*+ coalesce(1) */ id, if(id < 2, parse_json(concat('{\"a\":', id, '}')), null) as v from range(3)"
     log = tables.made(query)
     (add,) = log.snapshot().add_files()
-    stored = pq.read_schema(Path(log.store.root) / decode_path(add.path)).field("v").type
+    stored = pq.read_schema(file_in(log, decode_path(add.path))).field("v").type
     assert {stored.field(index).name for index in range(stored.num_fields)} == {"value", "metadata"}
     assert json.loads(add.stats or "")["nullCount"] == {"id": 0, "v": 1}
     assert log.snapshot().protocol.reader_features == ("variantType",)
     found = tables.read(log).selectExpr("id", "to_json(v)").orderBy("id").collect()
     assert [tuple(row) for row in found] == [(0, '{"a":0}'), (1, '{"a":1}'), (2, None)]
-    theirs = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(log.store.root)).execute("select v from t")
+    theirs = deltalake.QueryBuilder().register("t", tables.place.delta_rs(log.store.root)).execute("select v from t")
     assert sum(value is None for value in pa.table(theirs)["v"].to_pylist()) == 1

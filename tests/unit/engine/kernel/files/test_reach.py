@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,12 +19,13 @@ from dbt.adapters.silt.engine.kernel.maintenance.file_check import check_files
 from dbt.adapters.silt.engine.kernel.maintenance.problems import ProblemKind
 from dbt.adapters.silt.engine.kernel.maintenance.vacuum import Needed
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, DeletionVector
 from dbt.adapters.silt.engine.kernel.table.active_files import files_table
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from tests.unit.cli.house import House, rows
-from tests.unit.engine.kernel.log_builder import add, put
+from tests.unit.engine.kernel.log_builder import METADATA, add, put
 
 
 @pytest.fixture
@@ -88,6 +90,29 @@ def test_no_reader_opens_a_file_outside(tmp_path: Path) -> None:
         FileGuard().check(log.store, snapshot.files, snapshot.metadata, log.name, 1)
     (problem,) = check_files(log.store, snapshot, lambda _: None)
     assert problem.kind is ProblemKind.FILE_OUTSIDE
+
+
+IN_A_BUCKET = ("w/p=12%3A30/a.parquet", "s3://bucket/house/main/other/1/a.parquet", "s3a://bucket/house/a.parquet")
+OUT_OF_IT = (
+    "../../other/1/a.parquet",
+    "%2E%2e/%2e./a.parquet",
+    "s3://bucket/elsewhere/a.parquet",
+    "s3%3A//other/house/a.parquet",
+    "abfs://box@account.dfs.core.windows.net/house/a.parquet",
+    "/etc/passwd",
+    "%2Fetc/passwd",
+    "file:/etc/passwd",
+)
+
+
+@pytest.mark.parametrize("path", [*IN_A_BUCKET, *OUT_OF_IT])
+def test_of_a_table_in_an_object_store_no_file_outside_is_read_and_nothing_is_asked(path: str) -> None:
+    store = ObjectStore("s3://bucket/house/main/orders/1", {"region": "us-east-1", "endpoint": "http://127.0.0.1:1"})
+    store.allowed = ("s3://bucket/house",)
+    files = files_table([AddFile("w/a.parquet", {}, 6, 0), AddFile(path, {}, 6, 0)])
+    refused = pytest.raises(ExternalPathError) if path in OUT_OF_IT else contextlib.nullcontext()
+    with refused:
+        FileGuard().check(store, files, METADATA, "silt.main.orders", 1)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import deltalake
 import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -31,7 +30,7 @@ def test_a_generated_column_that_an_insert_leaves_out_is_computed(items: House) 
     items.sql("insert into items values (6, 5, default), (7, 5, default)")
     expected = [(2, 10, 20), (3, 10, 30), (4, 5, 20), (5, 5, 25), (6, 5, 30), (7, 5, 35)]
     assert items.rows("select * from items") == expected
-    table = deltalake.DeltaTable(items.root / "main" / "items")
+    table = items.delta_rs("items")
     assert sorted(tuple(row.values()) for row in table.to_pyarrow_table().to_pylist()) == expected
     protocol = table.protocol()
     assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 4)

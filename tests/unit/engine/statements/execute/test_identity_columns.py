@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from deltalake import DeltaTable
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, SiltError, UnsupportedStatementError
 from tests.unit.engine.house import House, side_by_side
@@ -19,7 +18,7 @@ def made(house: House, identity: str = "always as identity", properties: str = "
 
 
 def mark(house: House) -> int | None:
-    fields = json.loads(DeltaTable(str(house.root / "main" / "t")).schema().to_json())["fields"]
+    fields = json.loads(house.delta_rs("t").schema().to_json())["fields"]
     found = fields[0]["metadata"].get("delta.identity.highWaterMark")
     return None if found is None else int(found)
 
@@ -41,7 +40,7 @@ def test_every_way_to_insert_numbers_the_new_rows_one_after_the_other(house: Hou
     house.sql("insert into t (name) replace where name = 'f' values ('f')")
     house.warehouse.write(house.warehouse.spark.sql("select 'g' as name"), "t", mode="append")
     assert house.rows("select * from t") == [(5035, "f"), (5040, "g")]
-    assert DeltaTable(str(house.root / "main" / "t")).protocol().min_writer_version == 6
+    assert house.delta_rs("t").protocol().min_writer_version == 6
 
 
 def test_numbers_go_down_where_the_step_is_negative(house: House) -> None:

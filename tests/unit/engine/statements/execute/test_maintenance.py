@@ -24,12 +24,12 @@ def test_tables_are_looked_after_in_sql(house: House) -> None:
     ).collect()
     metrics = answer["metrics"]
     assert (answer["path"], metrics["numFilesAdded"], metrics["numFilesRemoved"]) == (
-        str(house.root / "main/orders"),
+        house.location("orders"),
         1,
         2,
     )
     assert (metrics["filesAdded"]["totalFiles"], metrics["totalConsideredFiles"], metrics["numBins"]) == (1, 2, 1)
-    path = str(house.root / "main" / "orders")
+    path = house.location("orders")
     (answer,) = house.sql(f"optimize delta.`{path}` zorder by (id)", txn=("nightly", 1)).collect()
     assert answer["metrics"]["numFilesRemoved"] == 3
     assert house.sql("optimize orders", txn=("nightly", 1)).collect()[0]["skipped"]

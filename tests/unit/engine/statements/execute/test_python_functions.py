@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -13,8 +11,9 @@ from dbt.adapters.silt.engine.kernel.errors import (
     StatementSyntaxError,
     UnsupportedStatementError,
 )
-from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
-from tests.unit.engine.house import House
+from dbt.adapters.silt.engine.warehouse import WarehouseSettings
+from tests.unit.engine.house import House, opened
+from tests.unit.engine.place import Place
 
 CODE = r"""
 import math
@@ -31,9 +30,9 @@ ROOT = (
 
 
 @pytest.fixture
-def trusting(spark: SparkSession, warehouse: Path) -> House:
+def trusting(spark: SparkSession, place: Place) -> House:
     settings = WarehouseSettings(python_functions=True)
-    return House(Warehouse(spark.newSession(), str(warehouse), settings=settings), warehouse)
+    return opened(spark, place, settings)
 
 
 def test_code_of_a_warehouse_is_run_where_that_is_allowed(trusting: House) -> None:

@@ -7,6 +7,7 @@ from pyspark.errors import AnalysisException
 
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from tests.unit.engine.house import House
+from tests.unit.engine.place import data_files
 
 ROWS = "values (1, 'a', 10), (2, 'b', 20), (cast(null as int), 'c', 30)"
 
@@ -41,8 +42,9 @@ def test_a_row_of_the_query_may_replace_many_and_many_one(sales: House) -> None:
 def test_equal_partition_columns_replace_whole_files_unread(house: House) -> None:
     house.sql("create table parts (id int, shop string) partitioned by (shop)")
     house.sql("insert into parts values (1, 'a'), (2, 'b'), (3, null)")
-    for file in (house.root / "main" / "parts").rglob("*.parquet"):
-        file.unlink()
+    log = house.log("parts")
+    for file in data_files(log):
+        log.store.delete(file)
     new = "select 9 as id, 'a' as shop union all select 8, cast(null as string)"
     row = house.sql(f"insert into parts t by name replace on (t.shop <=> s.shop) ({new}) s").collect()[0]
     assert (row.num_inserted_rows, row.num_deleted_rows) == (2, 2)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
 from dbt.adapters.silt.engine.kernel.transaction.row_tracking import PRESERVED_TAG, materialized_columns
 from tests.unit.engine.house import House
@@ -39,7 +39,7 @@ STATEMENTS: list[tuple[str, set[int]]] = [
 
 
 def log_of(house: House, table: str = "t") -> DeltaLog:
-    return DeltaLog(LocalStore(house.root / "main" / table), table)
+    return DeltaLog(house.log(table).store, table)
 
 
 def ids(house: House, table: str = "t") -> Ids:
@@ -53,7 +53,7 @@ def ids(house: House, table: str = "t") -> Ids:
     found: Ids = {}
     for add in snapshot.add_files():
         assert add.base_row_id is not None and add.default_row_commit_version is not None
-        for position, row in enumerate(pq.ParquetFile(house.root / "main" / table / add.path).read().to_pylist()):
+        for position, row in enumerate(pq.read_table(pa.BufferReader(log.store.read(add.path))).to_pylist()):
             if position in gone.get(add.path, ()):
                 continue
             stored, version = (row.get(name) for name in columns)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import TableDamagedError
+from dbt.adapters.silt.engine.kernel.storage.store import Store
+from dbt.adapters.silt.engine.kernel.table.paths import checksum_path, commit_path
 from tests.unit.engine.house import House
 
 COLUMNS = "select column_name, ordinal_position, is_nullable, data_type from information_schema.columns"
@@ -44,7 +45,7 @@ def test_rows_are_counted_where_the_log_knows_them(house: House) -> None:
     house.sql("delete from t where id = 2")
     house.sql("create table unknown as select 1 as id")
     house.sql("create view v as select * from t")
-    _without_statistics(house.root / "main" / "unknown")
+    _without_statistics(house.log("unknown").store)
     house = house.another()
     query = "select table_name, row_count from information_schema.tables"
     assert house.rows(query) == [("t", 4), ("unknown", None), ("v", None)]
@@ -55,7 +56,7 @@ def test_rows_are_counted_where_the_log_knows_them(house: House) -> None:
 def test_only_what_is_asked_for_is_looked_up(house: House) -> None:
     house.sql("create table good as select 1 as id")
     house.sql("create table bad as select 1 as id")
-    next((house.root / "main" / "bad" / "_delta_log").glob("*.json")).write_text("{")
+    house.log("bad").store.put(commit_path(0), b"{")
     house = house.another()
     by_name = f"{COLUMNS} where table_schema = 'main' and table_name = 'good'"
     assert house.rows(by_name) == [("id", 1, "YES", "int")]
@@ -100,11 +101,9 @@ def test_a_view_that_cannot_be_read_has_no_columns(house: House, caplog: pytest.
     assert "main.broken" in caplog.text
 
 
-def _without_statistics(table: Path) -> None:
-    [commit] = (table / "_delta_log").glob("*.json")
-    actions = [json.loads(line) for line in commit.read_text().splitlines()]
+def _without_statistics(store: Store) -> None:
+    actions = [json.loads(line) for line in store.read(commit_path(0)).splitlines()]
     for action in actions:
         action.get("add", {}).pop("stats", None)
-    commit.write_text("\n".join(map(json.dumps, actions)) + "\n")
-    for checksum in (table / "_delta_log").glob("*.crc"):
-        checksum.unlink()
+    store.put(commit_path(0), ("\n".join(map(json.dumps, actions)) + "\n").encode())
+    store.delete(checksum_path(0))

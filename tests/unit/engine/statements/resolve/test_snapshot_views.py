@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import gc
-from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.engine.warehouse import Warehouse
 from tests.unit.engine.house import House
 
 
 @pytest.mark.connect
-def test_two_warehouses_with_tables_of_the_same_names_stay_apart_in_one_session(house: House, tmp_path: Path) -> None:
-    other = Warehouse(house.warehouse.spark, str(tmp_path / "other"))
+def test_two_warehouses_with_tables_of_the_same_names_stay_apart_in_one_session(house: House) -> None:
+    other = house.place.beside("other").warehouse(house.warehouse.spark)
     frames = []
     for warehouse, first in ((house.warehouse, 0), (other, 100)):
         warehouse.sql(f"create table numbers as select id from range({first}, {first + 10})")
@@ -33,7 +31,7 @@ def test_two_warehouses_with_tables_of_the_same_names_stay_apart_in_one_session(
 @pytest.mark.connect
 def test_two_warehouses_on_one_folder_and_session_see_each_others_commits(house: House) -> None:
     house.sql("create table numbers as select id, id % 2 as part from range(10)")
-    other = Warehouse(house.warehouse.spark, str(house.root))
+    other = house.place.warehouse(house.warehouse.spark)
     for _ in range(2):
         before = house.warehouse.sql("select id from numbers where id >= 5")
         other.sql("delete from numbers where id >= 5")
@@ -51,8 +49,8 @@ def test_a_warehouse_for_each_batch_leaves_no_views_in_the_session(
         pytest.skip("over Spark Connect a DataFrame is analysed when it is collected, and needs its views")
     house.sql("create table numbers as select id from range(10)")
     spark = house.warehouse.spark
-    kept = [Warehouse(spark, str(house.root)).table("numbers").where("id > 4") for _ in range(4)]
+    kept = [house.place.warehouse(spark).table("numbers").where("id > 4") for _ in range(4)]
     gc.collect()
-    Warehouse(spark, str(house.root))
+    house.place.warehouse(spark)
     assert len(spark.catalog.listTables()) == 0
     assert [frame.count() for frame in kept] == [5] * 4

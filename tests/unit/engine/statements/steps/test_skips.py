@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.kernel import errors
-from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
+from dbt.adapters.silt.engine.warehouse import WarehouseSettings
 from tests.unit.engine.house import House
 
 PACKAGE = "dbt.adapters.silt"
@@ -78,7 +78,7 @@ def test_falling_behind_again_after_new_work_is_warned_about_again(
 def test_who_reports_skips_on_his_own_has_none_logged(
     spark: SparkSession, orders: House, caplog: pytest.LogCaptureFixture
 ) -> None:
-    silent = Warehouse(spark.newSession(), str(orders.root), settings=WarehouseSettings(log_skips=False))
+    silent = orders.place.warehouse(spark.newSession(), settings=WarehouseSettings(log_skips=False))
     for version in (1, 1, 0):
         silent.execute("insert into orders values (1)", txn=("job", version))
     assert said(caplog, logging.INFO) == said(caplog, logging.WARNING) == []
@@ -94,7 +94,7 @@ def test_a_transaction_without_a_name_is_refused_by_sql_too(orders: House, app_i
 def test_where_to_go_on_is_known_of_tables_only(orders: House) -> None:
     ask = orders.warehouse.transaction_version
     insert(orders, "job", 7)
-    assert ask("silt.main.orders", "job") == ask(f"delta.`{orders.root}/main/orders`", "job") == 7
+    assert ask("silt.main.orders", "job") == ask(f"delta.`{orders.location('orders')}`", "job") == 7
     assert ask("not_made_yet", "job") is None
     orders.sql("create view shown as select * from orders")
     with pytest.raises(errors.UnsupportedStatementError, match="a view records no transaction identifiers"):

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError
@@ -29,6 +30,8 @@ from dbt.adapters.silt.engine.kernel.table.paths import absolute_name, decode_pa
 _READERS: Final = 8
 _MOST_KNOWN: Final = 100_000
 _FIELD_ID: Final = b"PARQUET:field_id"
+_MAY_LEAVE: Final = r"(?i)^/|^%2f|:|%3a|\.\.|%2e"
+"""Of the paths in a log, encoded, those that may be absolute or go up; the others are below the table's folder."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class FileGuard:
         A file that is not there, or cannot be opened, is left to its reader.
 
         Args:
-            store: the table's folder; files of other storages than the local file system are not looked at.
+            store: the table's folder; of files elsewhere than on the local file system only the place is looked at.
             files: rows of `Snapshot.files`.
             metadata: of the table at that version.
 
@@ -73,6 +76,7 @@ class FileGuard:
             StorageError: the storage failed.
         """
         if not isinstance(store, LocalStore):
+            _check_places(store, files)
             return
         doubtful = []
         for expected in _expected(files):
@@ -136,6 +140,13 @@ def _expected(files: pa.Table) -> Iterator[Expected]:
     columns = (files[name].to_pylist() for name in ("path", "size", "modification_time", "stats"))
     for path, size, modified_ms, stats in zip(*columns, strict=True):
         yield Expected(decode_path(path), size or 0, modified_ms or 0, stats)
+
+
+def _check_places(store: Store, files: pa.Table) -> None:
+    """Passes where each file is where a file of the table may be; asks the storage nothing."""
+    may_leave = pc.match_substring_regex(files["path"], _MAY_LEAVE)
+    for path in files["path"].filter(may_leave).to_pylist():
+        check_reach(store, decode_path(path))
 
 
 def _status(store: LocalStore, name: str) -> FileStatus | None:

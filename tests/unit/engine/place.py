@@ -1,0 +1,84 @@
+"""Where a warehouse of the tests is: a folder of this machine, or with `--cloud` a prefix of the server's bucket."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.few_requests import files_below
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.storage.store import Store
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
+from dbt.adapters.silt.engine.warehouse import Warehouse
+from tests.cloud.servers import ObjectServer
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place for tables.
+
+    Attributes:
+        folder: of this machine; with `--cloud` the prefix is named as it is.
+        cloud: the server of `--cloud`.
+    """
+
+    folder: Path
+    cloud: ObjectServer | None = None
+
+    @property
+    def location(self) -> str:
+        """As a program and a profile name it."""
+        return str(self.folder) if self.cloud is None else self.cloud.url_of(self.folder)
+
+    def beside(self, name: str) -> Place:
+        """Another place next to this one."""
+        return Place(self.folder.parent / name, self.cloud)
+
+    def warehouse(self, session: SparkSession, **options: Any) -> Warehouse:
+        """A warehouse here, in that session."""
+        storage = {} if self.cloud is None else {"storage": self.cloud.settings}
+        return Warehouse(session, self.location, **storage, **options)
+
+    def store(self, name: str) -> Store:
+        """For a table of that name; with `--cloud` no other table has its place."""
+        if self.cloud is None:
+            return LocalStore(self.folder / name)
+        return self.cloud.store(self.cloud.prefix_of(self.folder / name)).never_reused()
+
+    @property
+    def options(self) -> dict[str, str] | None:
+        """How delta-rs and Polars reach it."""
+        return None if self.cloud is None else dict(self.cloud.delta_rs)
+
+    def delta_rs(self, location: str) -> DeltaTable:
+        """A table as another engine opens it."""
+        return DeltaTable(location, storage_options=self.options)
+
+    def polars(self, location: str) -> polars.LazyFrame:
+        """A table as Polars opens it; by pyarrow where the folders of partitions are not named as the columns."""
+        return polars.scan_delta(location, storage_options=self.options, use_pyarrow=self.cloud is not None)
+
+    @contextmanager
+    def copied(self, log: DeltaLog) -> Iterator[DeltaTable]:
+        """A copy in a folder with a plain name, for what delta-rs does not do where the name or the URL is quoted."""
+        with tempfile.TemporaryDirectory() as folder:
+            for file in (each for each in files_below(log.store, "") if each.size):
+                target = Path(folder, file.path)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(log.store.read(file.path))
+            yield DeltaTable(folder)
+
+
+def data_files(log: DeltaLog) -> set[str]:
+    """All files in a table's folder besides its log, as names below it; what marks a folder in a bucket is none."""
+    found = (file for file in files_below(log.store, "") if log.store.has_folders or file.size)
+    return {file.path for file in found if not file.path.startswith(f"{LOG_FOLDER}/")}
