@@ -87,9 +87,9 @@ processes: $(STAMP) ## threads, processes and killed processes, 200 commits each
 processes-spark: $(SHARED) ## the same with Spark: appends, merges and deletes
 	@$(WITH_JAVA) $(BIN)/python -m tests.simulation.spark_processes
 
-chaos: $(SHARED) ## KILLS dbt processes (300) killed and continued, JOBS at a time, from SEED; or those up to one KILL; SERVER=yes: over one server
+chaos: $(SHARED) ## KILLS dbt processes (300) killed and continued, JOBS at a time, from SEED; or those up to one KILL; SERVER=yes: over one server; CLOUD=s3: in an object store
 	@$(WITH_JAVA) $(BIN)/python -m tests.chaos --kills $(or $(KILLS),300) --seed $(or $(SEED),1) --jobs $(or $(JOBS),1) \
-		$(if $(FROM),--from $(FROM)) $(if $(KILL),--kill $(KILL)) $(if $(FIGURES),--figures $(FIGURES)) $(if $(SERVER),--server)
+		$(if $(FROM),--from $(FROM)) $(if $(KILL),--kill $(KILL)) $(if $(FIGURES),--figures $(FIGURES)) $(if $(SERVER),--server) $(if $(CLOUD),--cloud $(CLOUD))
 
 race: $(STAMP) ## the kernel and delta-rs on one table, 100 commits each
 	@$(BIN)/python -m tests.interop.race

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from tests.chaos.chaos import Chaos, stories
 from tests.chaos.figures import Figures
-from tests.chaos.plan import KILLS_PER_ROUND, KILLS_PER_STORY
+from tests.chaos.plan import ROUNDS
 from tests.chaos.story import Told
+from tests.cloud.servers import running_s3
 from tests.connect_server import running_for_processes
 
 
@@ -29,6 +30,7 @@ def _chosen(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=1, help="stories side by side")
     parser.add_argument("--figures", type=Path, help="a JSON file that this call's figures are added to")
     parser.add_argument("--server", action="store_true", help="let all runs share one Spark Connect server")
+    parser.add_argument("--cloud", choices=("s3",), help="put the warehouses into an object store")
     parser.add_argument("--folder", type=Path, help="where warehouses are made; else a temporary folder")
     return parser.parse_args(arguments)
 
@@ -37,19 +39,26 @@ def main(arguments: Sequence[str]) -> int:
     """1 if a round went wrong, else 0."""
     chosen = _chosen(arguments)
     folder = chosen.folder or Path(tempfile.mkdtemp(prefix="silt-chaos-"))
-    with running_for_processes(folder / "server") if chosen.server else contextlib.nullcontext() as remote:
-        figures = Figures.of(_told(chosen, Chaos(folder, chosen.seed, remote, chosen.figures)))
+    with contextlib.ExitStack() as servers:
+        remote = servers.enter_context(running_for_processes(folder / "server")) if chosen.server else None
+        cloud = servers.enter_context(running_s3(_made(folder / "objects"))) if chosen.cloud else None
+        figures = Figures.of(_told(chosen, Chaos(folder, chosen.seed, remote, chosen.figures, cloud)))
     print(figures)
     print(figures.json())
     return 1 if figures.rounds_gone_wrong else 0
 
 
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    return folder
+
+
 def _told(chosen: argparse.Namespace, chaos: Chaos) -> list[Told]:
     if chosen.kill is None:
-        wanted = stories(chosen.first, chosen.kills)
+        wanted = stories(chosen.first, chosen.kills, chaos.per_round)
     else:
-        story = chosen.kill // KILLS_PER_STORY
-        wanted = {story: (chosen.kill % KILLS_PER_STORY // KILLS_PER_ROUND + 1) * KILLS_PER_ROUND}
+        story, round_ = divmod(chosen.kill // chaos.per_round, ROUNDS)
+        wanted = {story: (round_ + 1) * chaos.per_round}
     with ThreadPoolExecutor(chosen.jobs) as pool:
         return [each for rounds_ in pool.map(chaos.story, wanted.keys(), wanted.values()) for each in rounds_]
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from tests.chaos.figures import Figures
-from tests.chaos.plan import KILLS_PER_ROUND, KILLS_PER_STORY, RoundPlan, plan
+from tests.chaos.plan import CLOUD_KILLS_PER_ROUND, KILLS_PER_ROUND, ROUNDS, RoundPlan, plan
 from tests.chaos.story import Round, Told, Undisturbed
 from tests.chaos.workplace import Workplace
+from tests.cloud.servers import ObjectServer
 
 _printing = threading.Lock()
 
@@ -22,20 +24,36 @@ class Chaos:
         remote: the Spark Connect server that all runs share; a killed run leaves it, with what it was doing. By
             default each run has a Spark of its own, which is killed with it.
         keep: a file to which the figures of each round are added when it ends.
+        cloud: where the warehouses are; by default they are in the folder.
+        variables: further ones of the environment of the runs that are killed, not of the undisturbed ones.
     """
 
-    def __init__(self, folder: Path, seed: int, remote: str | None = None, keep: Path | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        seed: int,
+        remote: str | None = None,
+        keep: Path | None = None,
+        cloud: ObjectServer | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         self.folder = folder
         self._seed = seed
         self._remote = remote
         self._keep = keep
-        undisturbed = Workplace.make(folder / "undisturbed", remote)
+        self._cloud = cloud
+        self._variables = dict(variables or {})
+        undisturbed = Workplace.make(folder / "undisturbed", remote, cloud)
         self.undisturbed = Undisturbed(undisturbed, lambda line: _say("undisturbed", line))
 
-    def story(self, story: int, kills: int = KILLS_PER_STORY) -> list[Told]:
+    @property
+    def per_round(self) -> int:
+        return KILLS_PER_ROUND if self._cloud is None else CLOUD_KILLS_PER_ROUND
+
+    def story(self, story: int, kills: int) -> list[Told]:
         """Lives the first rounds of a story, as many as it needs for so many kills, or up to one that goes wrong."""
         folder, told = self.folder / f"story-{story}", []
-        place = Workplace.make(folder, self._remote)
+        place = replace(Workplace.make(folder, self._remote, self._cloud), variables=self._variables)
         for each in self._plans(story, kills):
             _say(story, f"round {each.round}, continued by {each.way.value}; first: {each.first.value}")
             told.append(Round(place, each, lambda line: _say(story, line)).live(self.undisturbed.round(each.round)))
@@ -47,9 +65,10 @@ class Chaos:
         return told
 
     def _plans(self, story: int, kills: int) -> Iterator[RoundPlan]:
-        for round_, first in enumerate(range(0, kills, KILLS_PER_ROUND), 1):
+        per_round = self.per_round
+        for round_, first in enumerate(range(0, kills, per_round), 1):
             lives = self.undisturbed.round(round_).lives
-            yield plan(self._seed, story, round_, lives, min(KILLS_PER_ROUND, kills - first))
+            yield plan(self._seed, story, round_, lives, min(per_round, kills - first), per_round)
 
     def _add_to_figures(self, told: Told) -> None:
         if self._keep is not None:
@@ -59,16 +78,17 @@ class Chaos:
     def _say_what_is_wrong(self, told: Told, folder: Path) -> None:
         for line in (*told.faults, *(told.difference.notes if told.difference else ())):
             _say(told.plan.story, f"WRONG: {line}")
-        server = " SERVER=yes" if self._remote else ""
+        server = " SERVER=yes" if self._remote else f" CLOUD={self._cloud.name}" if self._cloud else ""
         again = f"make chaos SEED={self._seed} KILL={told.plan.first_kill}{server}"
         _say(told.plan.story, f"kept in {folder}; again with: {again}")
 
 
-def stories(first: int, kills: int) -> dict[int, int]:
+def stories(first: int, kills: int, per_round: int = KILLS_PER_ROUND) -> dict[int, int]:
     """The stories, each with how many of its kills are wanted, that so many kills from one on are in."""
-    begin = first // KILLS_PER_STORY
+    per_story = ROUNDS * per_round
+    begin = first // per_story
     end = first + kills
-    wanted = {story: min(KILLS_PER_STORY, end - story * KILLS_PER_STORY) for story in range(begin, begin + kills)}
+    wanted = {story: min(per_story, end - story * per_story) for story in range(begin, begin + kills)}
     return {story: number for story, number in wanted.items() if number > 0}
 
 

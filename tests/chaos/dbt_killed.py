@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 from dbt.cli.main import cli
 
 from tests import kept_sparks
+from tests.chaos.planted import plant
 from tests.chaos.steps import Moment, Places, Step
 
 _EVENTS = frozenset(("open", "os.link", "os.rename", "os.remove"))
@@ -101,6 +102,7 @@ def main() -> NoReturn:
     at = sys.argv.index("--")
     own, arguments = sys.argv[1:at], sys.argv[at + 1 :]
     watch = Watch(own[0], Moment.from_json(own[1]) if len(own) > 1 else None)
+    plant()
     watch.take(Step.START)
     sys.addaudithook(watch.hear)
     sys.argv = [str(Path(sys.executable).with_name("dbt")), *arguments]

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, NoReturn
@@ -42,8 +42,11 @@ class Request:
     output: str
 
 
-def run(request: Request, longest_seconds: float) -> int:
+def run(request: Request, longest_seconds: float, started: Callable[[int], None] = lambda group: None) -> int:
     """The exit code of the process, negative for a signal; nothing of its process group is left.
+
+    Args:
+        started: gets its process group.
 
     Raises:
         TimeoutError: it did not end in time; then it is killed.
@@ -60,6 +63,7 @@ def run(request: Request, longest_seconds: float) -> int:
     assert parent.stdin is not None and parent.stdout is not None
     print(json.dumps(asdict(request)), file=parent.stdin, flush=True)
     group = int(parent.stdout.readline())
+    started(group)
     return _wait(group, parent.stdout, longest_seconds)
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.maintenance.file_check import check_files
 from dbt.adapters.silt.engine.kernel.maintenance.log_check import check_log
-from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
+from tests.chaos.warehouses import Warehouse
 
 
-def wrong_notes(target: Path, warehouse: Path) -> Iterator[str]:
+def wrong_notes(target: Path, warehouse: Warehouse) -> Iterator[str]:
     """What `silt_commits.jsonl` says that is not so: a line that cannot be read, a commit that is not there, one twice.
 
     A commit that it lacks is no fault: the process may have been killed before it noted it.
@@ -25,9 +25,10 @@ def wrong_notes(target: Path, warehouse: Path) -> Iterator[str]:
     for (table, version), times in Counter((each.table, each.table_version) for each in noted).items():
         if times > 1:
             yield f"silt_commits.jsonl has {table}@v{version} {times} times"
-    units = {table: _units(warehouse, table) for table in {each.table for each in noted}}
+    units = {each.name: _units(each.log) for each in warehouse.tables()}
     for each in noted:
-        if each.app_id is not None and not _is_in(each, units[each.table]):
+        name = each.table.partition(".")[2]  # without the database
+        if each.app_id is not None and not _is_in(each, units.get(name, {})):
             yield f"silt_commits.jsonl has {each.app_id} as {each.table}@v{each.table_version}, which is not it"
 
 
@@ -36,18 +37,16 @@ def skips(target: Path) -> int:
     return sum(each.skipped for each in CommitJournal(target).read().entries)
 
 
-def damage(warehouse: Path) -> Iterator[str]:
+def damage(warehouse: Warehouse) -> Iterator[str]:
     """What `silt check` finds wrong: a log against its checkpoints, the files against what the log says of them."""
-    for folder in sorted(each.parent for each in warehouse.glob("*/*/_delta_log")):
-        log = DeltaLog(LocalStore(folder), folder.name)
+    for kept in warehouse.tables():
+        log = kept.log
         problems = [*check_log(log.store, log.name), *check_files(log.store, log.snapshot(), lambda done: None)]
-        yield from (f"{folder.name}: {problem.kind.value}: {problem.what}" for problem in problems)
+        yield from (f"{kept.name}: {problem.kind.value}: {problem.what}" for problem in problems)
 
 
-def _units(warehouse: Path, table: str) -> dict[int, list[str]]:
+def _units(log: DeltaLog) -> dict[int, list[str]]:
     """The units of work of each commit of a table."""
-    _, schema, name = table.split(".")
-    log = DeltaLog(LocalStore(warehouse / schema / name), table)
     return {
         commit.version: [action.app_id for action in commit.actions if isinstance(action, SetTransaction)]
         for commit in log.commits()

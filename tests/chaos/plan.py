@@ -17,7 +17,10 @@ from tests.chaos.steps import Moment, Step
 
 ROUNDS = 2
 KILLS_PER_ROUND = 3
-KILLS_PER_STORY = ROUNDS * KILLS_PER_ROUND
+CLOUD_KILLS_PER_ROUND = 6
+"""Of a round whose warehouse is in an object store, where an undisturbed round takes some times longer."""
+
+_LATE_SECONDS = (2.0, 20.0)
 
 
 class Way(enum.Enum):
@@ -53,11 +56,12 @@ class RoundPlan:
     first: First
     kills: tuple[tuple[int, Moment], ...]
     interrupt: Moment | None = None
+    per_round: int = KILLS_PER_ROUND
 
     @property
     def first_kill(self) -> int:
         """The number of its first kill among those of all stories."""
-        return self.story * KILLS_PER_STORY + (self.round - 1) * KILLS_PER_ROUND
+        return (self.story * ROUNDS + self.round - 1) * self.per_round
 
 
 @dataclass(frozen=True)
@@ -73,12 +77,20 @@ class Life:
     start_seconds: float
 
 
-def plan(seed: int, story: int, round_: int, lives: Sequence[Life], kills: int = KILLS_PER_ROUND) -> RoundPlan:
+def plan(
+    seed: int,
+    story: int,
+    round_: int,
+    lives: Sequence[Life],
+    kills: int | None = None,
+    per_round: int = KILLS_PER_ROUND,
+) -> RoundPlan:
     """The plan of a round.
 
     Args:
         lives: of the round's commands, undisturbed.
-        kills: how many of the round's are wanted: the first.
+        kills: how many of the round's are wanted: the first; else all.
+        per_round: how many each round has.
     """
     chance = random.Random(f"{seed}/{story}/{round_}")
     ways = list(Way)
@@ -86,13 +98,14 @@ def plan(seed: int, story: int, round_: int, lives: Sequence[Life], kills: int =
     first = chance.choice(list(First)) if way is Way.RETRY else First.NOTHING
     begin = 0.0 if first is First.NOTHING else chance.uniform(0.05, 0.3)
     interrupt = _at_step(Step.JOURNAL, lives[0], begin, signal.SIGINT)
-    commands = [0 if chance.random() < 0.85 else chance.randrange(len(lives)) for _ in range(KILLS_PER_ROUND)]
+    commands = [0 if chance.random() < 0.85 else chance.randrange(len(lives)) for _ in range(per_round)]
     moments = [
         (number, moment)
         for number, life in enumerate(lives)
         for moment in _moments(chance, life, commands.count(number), begin if number == 0 else 0.0)
     ]
-    return RoundPlan(story, round_, way, first, tuple(moments[:kills]), interrupt if first is First.INTERRUPT else None)
+    pressed = interrupt if first is First.INTERRUPT else None
+    return RoundPlan(story, round_, way, first, tuple(moments[:kills]), pressed, per_round)
 
 
 def _moments(chance: random.Random, life: Life, number: int, done: float) -> Iterator[Moment]:
@@ -126,6 +139,8 @@ def _moment(chance: random.Random, life: Life, step: Step, share: float) -> Mome
             return Moment(step.name, seconds=chance.uniform(0.05, life.start_seconds))
         case Step.ENTRY:
             return Moment(step.name, seconds=0.001 + (life.seconds - life.start_seconds) * share)
+        case Step.LATE | Step.LATE_NAMES:
+            return replace(_at_step(step, life, share), seconds=chance.uniform(*_LATE_SECONDS))
         case Step.HOOK | Step.JOURNAL if chance.random() < 0.5:
             return replace(_at_step(step, life, share), seconds=chance.uniform(0.001, 0.2))
     return _at_step(step, life, share)

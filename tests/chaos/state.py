@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
+from tests.chaos.warehouses import Kept, Warehouse
 
 _CLOCK_COLUMNS = {
     "by_timestamp": ("dbt_valid_to",),
@@ -38,16 +37,16 @@ class State:
     units: dict[str, Counter[str]]
 
     @classmethod
-    def of(cls, warehouse: Path) -> State:
+    def of(cls, warehouse: Warehouse) -> State:
         """
         Raises:
             DeltaError, SiltError: a table cannot be read.
         """
-        logs = {name: DeltaLog(LocalStore(folder), name) for name, folder in _tables(warehouse)}
+        tables = list(warehouse.tables())
         return cls(
-            rows={name: _rows(folder) for name, folder in _tables(warehouse)},
-            versions={name: log.snapshot().version for name, log in logs.items()},
-            units=_numbered({name: _units(log) for name, log in logs.items()}),
+            rows={each.name: _rows(each) for each in tables},
+            versions={each.name: each.log.snapshot().version for each in tables},
+            units=_numbered({each.name: _units(each.log) for each in tables}),
         )
 
     @property
@@ -90,15 +89,10 @@ class Difference:
         return bool(self.notes)
 
 
-def _tables(warehouse: Path) -> Iterator[tuple[str, Path]]:
-    for log in sorted(warehouse.glob("*/*/_delta_log")):
-        yield f"{log.parent.parent.name}.{log.parent.name}", log.parent
-
-
-def _rows(folder: Path) -> Counter[str]:
-    table = DeltaTable(str(folder))
+def _rows(kept: Kept) -> Counter[str]:
+    table = DeltaTable(kept.url, storage_options=dict(kept.options))
     found = pa.table(QueryBuilder().register("t", table).execute("select * from t").read_all())
-    clock = _CLOCK_COLUMNS.get(folder.name, ())
+    clock = _CLOCK_COLUMNS.get(kept.name.rpartition(".")[2], ())
     return Counter(repr(sorted((k, _shown(v, k in clock)) for k, v in row.items())) for row in found.to_pylist())
 
 

@@ -1,7 +1,8 @@
 """The steps of a run that can be seen from outside of the code that takes them, and a moment among them.
 
 A step is one of Python's audit events: each opening, linking, renaming or removing of a file announces itself before
-it happens. So a run can be ended at a step of a commit with nothing in the adapter knowing of it.
+it happens. So a run can be ended at a step of a commit with nothing in the adapter knowing of it. Where the warehouse
+is in an object store, most steps are requests instead (`request_steps`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 _TEMPORARY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{32}\.tmp")
 _COMMIT = re.compile(r"\d{20}\.json")
 _CHECKPOINT = re.compile(r"\d{20}\.checkpoint\..*parquet")
-_HOOKED_TABLES = frozenset(("hooked", "audit", "tally"))
+HOOKED_TABLES = frozenset(("hooked", "audit", "tally"))
 
 
 class Step(enum.Enum):
@@ -49,6 +50,41 @@ class Step(enum.Enum):
     """Another of the warehouse's files is about to be written: a view, a schema, a checksum."""
     RESULTS = "before the results"
     """The last commit is made; `run_results.json` is about to be written."""
+    UPLOAD = "before an upload of data"
+    """Spark is about to write a data file, or to move one to its place."""
+    UPLOADED = "in an upload of data: before the answer"
+    """A data file is there; Spark does not know."""
+    LATE = "the commit arrives when its process is dead"
+    """The commit was sent, and is on its way when the next process has begun."""
+    CHECKPOINTED = "in the checkpoint: before the answer"
+    """A checkpoint's file is there; nobody has been told yet."""
+    NAMES = "before a change of names"
+    """`_catalog.json` is about to be replaced: a relation is made, replaced, renamed or dropped."""
+    NAMED = "in a change of names: before the answer"
+    """`_catalog.json` is replaced; nobody has been told yet."""
+    LATE_NAMES = "a change of names arrives when its process is dead"
+    """The change was sent, and is on its way when the next process has begun."""
+    DEFINITION = "before a definition"
+    """The text of a view or function is about to be written."""
+    DEFINED = "after a definition"
+    """The text is there, under no name yet."""
+    DELETE = "before a deletion"
+    """Files are about to be deleted: Spark's temporary ones, or those of what was replaced."""
+    DELETED = "in a deletion: before the answer"
+    """They are deleted; nobody has been told yet."""
+
+    @property
+    def is_late(self) -> bool:
+        return self in (Step.LATE, Step.LATE_NAMES)
+
+
+_IN_BOTH = (Step.START, Step.ENTRY, Step.COMMIT, Step.LINKED, Step.JOURNAL, Step.HOOK, Step.CHECKPOINT, Step.HINT)
+IN_PROCESS = (Step.START, Step.ENTRY, Step.RESULTS)
+"""The steps that the process announces wherever its warehouse is."""
+ANNOUNCED = (*_IN_BOTH, Step.WRITTEN, Step.LINK, Step.CHECKPOINT_LINK, Step.OTHER, Step.RESULTS)
+"""The steps of a build whose warehouse is in a folder."""
+REQUESTED = (*_IN_BOTH, Step.RESULTS, *(each for each in Step if each not in (*ANNOUNCED, *_IN_BOTH)))
+"""The steps of a build whose warehouse is in an object store."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +105,10 @@ class Moment:
     def __str__(self) -> str:
         at = Step[self.step].value + (f" #{self.n}" if self.n > 1 else "")
         return at + (f" +{self.seconds:.3f} s" if self.seconds else "")
+
+    @property
+    def kills(self) -> bool:
+        return self.signal == signal.SIGKILL
 
     @property
     def kind(self) -> str:
@@ -132,7 +172,7 @@ class Places:
         committed, self._has_committed = self._has_committed, False
         if not committed:
             return None
-        return Step.HOOK if self.table in _HOOKED_TABLES else Step.JOURNAL
+        return Step.HOOK if self.table in HOOKED_TABLES else Step.JOURNAL
 
     def _named(self, target: object, folder: int) -> Step | None:
         name = os.path.basename(str(target))

@@ -57,7 +57,7 @@ def undisturbed(place: Workplace) -> State:
 @pytest.fixture
 def empty(place: Workplace, undisturbed: State) -> Workplace:
     """The same, with nothing built; Spark has been used before."""
-    shutil.rmtree(place.warehouse)
+    place.warehouse.remove()
     shutil.rmtree(place.project / "target")
     return place
 
@@ -103,15 +103,19 @@ def test_it_is_killed_while_spark_writes(empty: Workplace, undisturbed: State, o
         killed = run(empty)  # here: a thread that ends would leave the process that dbt is forked from
         killing.result()
     assert killed.killed != of_spark
-    assert not list((empty.warehouse / "main" / "slow" / "_delta_log").glob("*.json"))
+    assert not list((folder_of(empty) / "main" / "slow" / "_delta_log").glob("*.json"))
     if of_spark:
         assert killed.code == 1
         assert_it_said_so(killed)
     assert_a_rerun_ends_it(empty, undisturbed)
 
 
+def folder_of(place: Workplace) -> Path:
+    return Path(place.warehouse.url)
+
+
 def kill_while_spark_writes(place: Workplace, of_spark: bool) -> None:
-    wait_until_spark_writes(place.warehouse / "main" / "slow")
+    wait_until_spark_writes(folder_of(place) / "main" / "slow")
     if of_spark:
         kept_sparks.kill()
         return

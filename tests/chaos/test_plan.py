@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
 from collections import Counter
+
+import pytest
 
 from tests.chaos.chaos import stories
 from tests.chaos.figures import Figures
 from tests.chaos.plan import KILLS_PER_ROUND, ROUNDS, Life, Way, plan
+from tests.chaos.request_steps import Around
 from tests.chaos.state import Difference, State
 from tests.chaos.steps import Moment, Places, Step
 from tests.chaos.story import Kill, Told
+from tests.cloud.proxy import Head, Passing
 
 LIVES = (
     Life(dict.fromkeys((step.name for step in Step), 20), seconds=30.0, start_seconds=5.0),
@@ -78,6 +83,33 @@ def test_the_steps_of_a_commit_are_told_by_what_python_announces() -> None:
     assert places.step("open", ("/p/target/silt_commits.jsonl", None, 0)) is None
     assert places.step("open", (f"{LOG}/.{8:020}.checkpoint.parquet.{'0' * 32}.tmp", None, 0)) is Step.CHECKPOINT
     assert places.step("os.rename", ("/p/silt_runs.1.tmp", "/p/silt_runs.json", -1, -1)) is Step.ENTRY
+
+
+@pytest.mark.parametrize(
+    ("request_", "steps"),
+    [
+        ("PUT /b/p%20x/main/orders/1-a/_delta_log/00000000000000000007.json", ("COMMIT", "LATE", "LINKED", "JOURNAL")),
+        ("PUT /b/p/main/audit/1-a/_delta_log/00000000000000000007.json", ("COMMIT", "LATE", "LINKED", "HOOK")),
+        (
+            "PUT /b/p/main/o/1-a/_delta_log/00000000000000000002.checkpoint.x.parquet",
+            ("CHECKPOINT", "CHECKPOINTED"),
+        ),
+        ("PUT /b/p/main/orders/1-a/_delta_log/_last_checkpoint", ("HINT",)),
+        ("PUT /b/p/_catalog.json", ("NAMES", "LATE_NAMES", "NAMED")),
+        ("PUT /b/p/_definitions/1.json", ("DEFINITION", "DEFINED")),
+        ("PUT /b/p/main/orders/1-a/f/part-0.snappy.parquet", ("UPLOAD", "UPLOADED")),
+        ("PUT /b/p/main/orders/1-a/_delta_log/00000000000000000007.crc", ("OTHER",)),
+        ("POST /b?delete", ("DELETE", "DELETED")),
+        ("DELETE /b/p/main/orders/1-a/f/part-0.snappy.parquet", ("DELETE", "DELETED")),
+        ("GET /b/p/_catalog.json", ()),
+    ],
+)
+def test_the_steps_of_a_run_in_an_object_store_are_told_by_its_requests(request_: str, steps: tuple[str, ...]) -> None:
+    head = Head.read(io.BytesIO(f"{request_} HTTP/1.1\r\nHost: here\r\n\r\n".encode()))
+    assert head is not None
+    around = Around.of(Passing(head, io.BytesIO()))
+    found = () if around is None else (*around.before, around.answered, around.after)
+    assert tuple(step.name for step in found if step) == steps
 
 
 def test_figures_add_up() -> None:

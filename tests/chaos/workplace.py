@@ -8,14 +8,16 @@ import re
 import shlex
 import shutil
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from tests.chaos.forked import Request, run
-from tests.chaos.steps import Moment
+from tests.chaos.steps import IN_PROCESS, Moment, Step
+from tests.chaos.warehouses import Folder, Prefix, Warehouse
+from tests.cloud.servers import ObjectServer
 from tests.connect_server import use_in_profiles
 
 PROJECT = Path(__file__).parent / "project"
@@ -84,33 +86,44 @@ class Ended:
 
 @dataclass(frozen=True)
 class Workplace:
-    """A folder with a copy of the project in `project`, and the warehouse that it builds in `warehouse`."""
+    """A folder with a copy of the project in `project`, and the warehouse that it builds.
+
+    Attributes:
+        variables: further ones of the environment of its runs.
+    """
 
     root: Path
+    warehouse: Warehouse
+    variables: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def make(cls, root: Path, remote: str | None = None) -> Workplace:
+    def make(cls, root: Path, remote: str | None = None, cloud: ObjectServer | None = None) -> Workplace:
         """Copies the project.
 
         Args:
             remote: the Spark Connect server that its runs share; else each run starts a Spark of its own.
+            cloud: where its warehouse is; else it is in the folder `warehouse`.
         """
         shutil.copytree(PROJECT, root / "project")
         if remote is not None:
             use_in_profiles(root / "project" / "profiles.yml", remote)
-        return cls(root)
+        if cloud is None:
+            return cls(root, Folder(root / "warehouse"))
+        made = cls(root, warehouse := Prefix(cloud, f"{root.parent.name} é/{root.name}"))
+        made._configure("storage", warehouse.storage())
+        return made
 
     def keep_spark(self) -> None:
         """Has the Spark of its runs stay."""
+        self._configure("keep_alive", "5 minutes")
+
+    def _configure(self, field: str, value: object) -> None:
+        """Sets a field of each target."""
         profiles = self.project / "profiles.yml"
         content = yaml.safe_load(profiles.read_text(encoding="utf-8"))
         for target in content["silt"]["outputs"].values():
-            target["keep_alive"] = "5 minutes"
+            target[field] = value
         profiles.write_text(yaml.safe_dump(content), encoding="utf-8")
-
-    @property
-    def warehouse(self) -> Path:
-        return self.root / "warehouse"
 
     @property
     def project(self) -> Path:
@@ -127,10 +140,13 @@ class Workplace:
         """
         number = len(list(self.root.glob("*.log"))) + 1
         log, report = self.root / f"{number:03}.log", self.root / f"{number:03}.json"
-        own = [str(report), *([] if moment is None else [moment.to_json()])]
+        requests = self.warehouse.requests
+        is_requested = requests is not None and moment is not None and Step[moment.step] not in IN_PROCESS
+        own = [str(report), *([] if moment is None or is_requested else [moment.to_json()])]
         environment = os.environ | {
             "PYTHONPATH": os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH")))),
-            "SILT_TEST_WAREHOUSE": str(self.warehouse),
+            **self.variables,
+            "SILT_TEST_WAREHOUSE": self.warehouse.url,
             "SILT_TEST_RUN_ID": run_id,
             "CHAOS_FAILING": "yes" if failing else "",
             "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
@@ -139,9 +155,14 @@ class Workplace:
         }
         log.write_text(f"$ SILT_TEST_RUN_ID={run_id} dbt {shlex.join(arguments)}\n")
         request = Request((*own, "--", *arguments), str(self.project), environment, str(log))
-        code = run(request, _LONGEST_SECONDS)
+        if requests is None:
+            code, seen = run(request, _LONGEST_SECONDS), {}
+        else:
+            code, seen = requests.of_process(
+                moment if is_requested else None, lambda started: run(request, _LONGEST_SECONDS, started)
+            )
         lines = report.read_text().splitlines() if report.exists() else []
-        return Ended(code, log.read_text(errors="replace"), json.loads(lines[0]) if lines else {})
+        return Ended(code, log.read_text(errors="replace"), _facts(json.loads(lines[0]) if lines else {}, seen))
 
     def runs_entered(self) -> int:
         """How many runs are in `silt_runs.json`."""
@@ -154,4 +175,13 @@ class Workplace:
         shutil.copy(self.project / "target" / "manifest.json", self.project / "built")
 
     def remove(self) -> None:
+        self.warehouse.remove()
         shutil.rmtree(self.root)
+
+
+def _facts(announced: dict[str, Any], seen: dict[str, Any]) -> dict[str, Any]:
+    """What the process reported, with the steps that its requests showed in the place of those that it cannot know."""
+    if not seen:
+        return announced
+    own = {step.name: announced.get("steps", {}).get(step.name, 0) for step in IN_PROCESS}
+    return {**announced, **seen, "steps": {**seen["steps"], **own}}

@@ -146,11 +146,12 @@ class ObjectServer:
 
 
 @contextmanager
-def running_s3(folder: Path) -> Iterator[ObjectServer]:
+def running_s3(folder: Path, *options: str) -> Iterator[ObjectServer]:
     """An S3 by versitygw.
 
     Args:
-        folder: an empty one, for its objects and logs.
+        folder: for its objects and logs.
+        options: further ones of its storage.
 
     Raises:
         install.NotInstalled: it is not there and cannot be got.
@@ -161,7 +162,7 @@ def running_s3(folder: Path) -> Iterator[ObjectServer]:
     endpoint = f"http://{_HOST}:{port}"
     listening = [str(install.versitygw()), "--port", f"{_HOST}:{port}", "--quiet", "--access-log", str(log)]
     environment = {**os.environ, "ROOT_ACCESS_KEY": _S3_KEY, "ROOT_SECRET_KEY": _S3_SECRET}
-    with _running([*listening, "posix", str(data)], folder, folder / "output.log", environment, port):
+    with _running([*listening, "posix", *options, str(data)], folder, folder / "output.log", environment, port):
         yield ObjectServer(
             name="s3",
             endpoint=endpoint,

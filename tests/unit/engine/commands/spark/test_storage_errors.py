@@ -41,6 +41,7 @@ def chain(*texts: str) -> list[Cause]:
             StorageError,
             "does not answer .*Check `endpoint`",
         ),
+        (("software.amazon.s3.shaded.dev.failsafe.TimeoutExceededException",), StorageError, "does not answer"),
         (
             ('org.apache.hadoop.fs.UnsupportedFileSystemException: No FileSystem for scheme "s3"',),
             SparkUnavailableError,
@@ -65,3 +66,9 @@ def test_a_refusal_says_what_to_do(texts: tuple[str, ...], kind: type[Exception]
 )
 def test_a_failure_of_a_folder_or_of_spark_is_not_taken_for_a_refusal(texts: tuple[str, ...]) -> None:
     assert of_object_store(chain(*texts), None, None) is None
+
+
+def test_a_refusal_whose_text_has_no_code_is_told_by_the_code_of_the_answer() -> None:
+    text = f"{S3}S3Exception: no (Service: S3, Status Code: 403)"
+    found = of_object_store([Cause(text, text, code="ExpiredToken")], None, None)
+    assert isinstance(found, StorageRefusedError) and "the credentials have run out" in str(found)

@@ -86,7 +86,9 @@ def test_a_refusal_says_what_to_do_to_readers_and_to_writers(status: int, code: 
     assert isinstance(unwritten.value, ReadOnlyStorageError) == (code == "AccessDenied")
 
 
-@pytest.mark.parametrize(("status", "said"), [(400, "have run out, or the bucket"), (403, "are wrong, or")])
+@pytest.mark.parametrize(
+    ("status", "said"), [(400, "have run out, or the bucket"), (403, "are wrong or have run out, or lack")]
+)
 def test_a_look_at_one_object_that_is_refused_says_what_it_may_be(status: int, said: str) -> None:
     with answering(status, "NotSeenByHead") as port, pytest.raises(StorageRefusedError, match=f"{said}.*dbt debug"):
         open_store(f"s3://head-{status}/t", settings(port)).status("f")

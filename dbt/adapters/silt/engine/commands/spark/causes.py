@@ -26,6 +26,7 @@ class Cause:
         condition: Spark's error condition; empty where it has none.
         parameters: those of the condition.
         java: the exception itself; None where Python sees its description only.
+        code: what a service of AWS has refused, by its error code; empty where that is not known.
     """
 
     text: str
@@ -33,6 +34,7 @@ class Cause:
     condition: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     java: Any = None
+    code: str = ""
 
     def converted(self) -> PySparkException | None:
         """As PySpark's own error; None where that has no class for it, and for Java's own errors."""
@@ -62,6 +64,7 @@ def first_line(error: PySparkException | Py4JJavaError) -> str:
     return _first_line(text)
 
 
+_OF_AWS: Final = "software.amazon.awssdk."
 _LINE = re.compile(r"\(line \d+")
 
 
@@ -75,9 +78,12 @@ def _chain(java: Any) -> Iterator[Cause]:
     for _ in range(_DEEPEST):
         condition, parameters = _condition(java)
         text = str(java.toString()).partition("\n")[0]
-        yield Cause(text, _first_line(str(java.getMessage())), condition, parameters, java)
+        yield Cause(text, _first_line(str(java.getMessage())), condition, parameters, java, _code(java, text))
+        told = str(java.getMessage())
         java = java.getCause()
         if java is None:
+            # What Spark could not bring from a task to here is in the text of the job's failure only.
+            yield from (Cause(each, _first_line(each.partition(": ")[2])) for each in _CAUSED_BY.findall(told))
             return
 
 
@@ -85,6 +91,14 @@ def _condition(java: Any) -> tuple[str, Mapping[str, Any]]:
     with contextlib.suppress(Py4JError, TypeError):  # it is not Spark's own, and has no such methods
         return java.getCondition() or "", dict(java.getMessageParameters())
     return "", {}
+
+
+def _code(java: Any, text: str) -> str:
+    if text.startswith(_OF_AWS):
+        with contextlib.suppress(Py4JError):  # it is not of a service's answer
+            details = java.awsErrorDetails()
+            return (details and details.errorCode()) or ""
+    return ""
 
 
 def _described(error: PySparkException) -> Cause:

@@ -18,7 +18,12 @@ _NO_CONNECTOR: Final = (
     "org.apache.hadoop.fs.UnsupportedFileSystemException",
     "java.lang.ClassNotFoundException: Class org.apache.hadoop.fs.",
 )
-_OF_STORES: Final = ("software.amazon.awssdk.", "org.apache.hadoop.fs.s3a.", "org.apache.hadoop.fs.azurebfs.")
+_OF_STORES: Final = (
+    "software.amazon.awssdk.",
+    "software.amazon.s3.",
+    "org.apache.hadoop.fs.s3a.",
+    "org.apache.hadoop.fs.azurebfs.",
+)
 _OF_GOOGLE: Final = ("org.apache.hadoop.fs.gs.", "com.google.cloud.")
 _UNANSWERED: Final = (
     "java.net.ConnectException",
@@ -28,6 +33,7 @@ _UNANSWERED: Final = (
     "org.apache.http.conn.",
     "org.apache.hadoop.net.ConnectTimeoutException",
     "software.amazon.awssdk.core.exception.ApiCall",
+    "software.amazon.s3.shaded.dev.failsafe.TimeoutExceededException",  # of Hadoop's stream for files that are read
 )
 _REFUSED: Final = re.compile(r"Status Code: 40[013]\b")
 
@@ -48,16 +54,17 @@ def of_object_store(found: Sequence[Cause], table: str | None, version: int | No
         )
     if not any(mark in cause.text for cause in found for mark in (*_OF_STORES, *_OF_GOOGLE)):
         return None
-    refused = next((known for cause in reversed(found) if (known := named_in(cause.text)) is not None), None)
+    said = (f"{cause.code} {cause.text}" for cause in reversed(found))
+    refused = next((known for each in said if (known := named_in(each)) is not None), None)
     if refused is not None:
-        said, remedy = refused
-        problem = f"Spark failed: {said} ({root})"
+        meaning, remedy = refused
+        problem = f"Spark failed: {meaning} ({root})"
         return StorageRefusedError(problem, remedy=remedy, table=table, version=version)
     if _REFUSED.search(root):
         # An answer to HEAD has no code.
-        said = f"Spark failed: the service of the storage refused the request ({root})"
+        problem = f"Spark failed: the service of the storage refused the request ({root})"
         remedy = "The credentials are wrong or have run out, lack a right, or are of another region: try `dbt debug`"
-        return StorageRefusedError(said, remedy=remedy, table=table, version=version)
+        return StorageRefusedError(problem, remedy=remedy, table=table, version=version)
     if root.startswith(_UNANSWERED):
         return StorageError(
             f"Spark failed: the service of the storage does not answer ({root})",

@@ -207,9 +207,22 @@ class ObjectStore:
     def status(self, path: str) -> FileStatus | None:
         try:
             with _mapped("looking at", self._named(path)):
-                return _status(path, obstore.head(self._client, self._key(path)))
+                return _status(path, self._looked_at(self._key(path)))
         except ObjectMissing:
             return None
+
+    def _looked_at(self, key: str) -> Any:
+        """An answer to this request has no body: what is refused is asked for once more, for the reason."""
+        try:
+            return obstore.head(self._client, key)
+        except exceptions.BaseError as error:
+            if not _is_known_refusal(error):
+                raise
+            refused = error
+        try:
+            return obstore.get(self._client, key, options={"range": (0, 1)}).meta
+        except exceptions.BaseError as error:
+            raise (error if _is_known_refusal(error) else refused) from error
 
     def put_if_absent(self, path: str, data: bytes) -> PutResult:
         with _mapped("writing", self._named(path), is_write=True):
@@ -429,6 +442,10 @@ def _of_store(error: Exception, doing: str, name: str, is_write: bool) -> Except
         kind = NotWrittenError if is_write else StorageError
         return kind(f"{doing} {name} was refused: {first_line(error)}")
     return StorageError(f"{doing} {name} failed: {first_line(error)}")
+
+
+def _is_known_refusal(error: Exception) -> bool:
+    return refusal(error, "", "", is_write=False) is not None
 
 
 def _refusals() -> tuple[type[Exception], ...]:

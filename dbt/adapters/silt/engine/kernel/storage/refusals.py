@@ -83,10 +83,10 @@ _REFUSALS: Final = (
         "Give them the rights to list, read, write and delete there",
         is_right=True,
     ),
-    # An answer to a HEAD request has no code.
+    # The answers of some services have no code.
     _Refusal(
         ("HTTP 403",),
-        "the credentials are wrong, or lack the right",
+        "the credentials are wrong or have run out, or lack the right",
         "Correct them, or give them the rights to list, read, write and delete there; `dbt debug` tries them",
         is_right=True,
     ),

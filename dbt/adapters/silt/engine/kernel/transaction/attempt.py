@@ -12,6 +12,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     InternalError,
     NotWrittenError,
     StorageError,
+    StorageRefusedError,
 )
 from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -38,9 +39,15 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Unknown:
-    """The version may be this commit, now or later; `error` is the first answer without a certain outcome."""
+    """The version may be this commit, now or later.
+
+    Attributes:
+        error: the first answer without a certain outcome.
+        refused: why a later try was refused, where one was.
+    """
 
     error: StorageError | CorruptLogError
+    refused: StorageError | None = None
 
 
 Outcome: TypeAlias = Committed | Conflict | Unknown
@@ -65,6 +72,7 @@ def attempt(log: DeltaLog, folder: PinnedFolder, version: int, entry: Entry) -> 
         NotWrittenError: the storage refused the entry.
     """
     unknown: StorageError | CorruptLogError | None = None
+    refused: StorageError | None = None
     for tries in range(SETTLING_TRIES):
         try:
             if folder.put_if_absent(commit_name(version), entry.data) is PutResult.CREATED:
@@ -74,15 +82,18 @@ def attempt(log: DeltaLog, folder: PinnedFolder, version: int, entry: Entry) -> 
             if unknown is None:
                 raise ConcurrentDropError("the table was dropped", table=log.name, version=version - 1) from error
             return Unknown(unknown)
-        except NotWrittenError:
+        except NotWrittenError as error:
             if unknown is None:
                 raise
+            refused = error
+        except StorageRefusedError as error:
+            unknown, refused = unknown or error, error
         except (StorageError, CorruptLogError) as error:
             unknown = unknown or error
         back_off(log.clock, tries, _FIRST_WAIT, _LONGEST_WAIT)
     if unknown is None:
         raise InternalError(f"{SETTLING_TRIES} attempts had no outcome", table=log.name, version=version)
-    return Unknown(unknown)
+    return Unknown(unknown, refused if refused is not unknown else None)
 
 
 def _occupant(log: DeltaLog, version: int, entry: Entry) -> Outcome:

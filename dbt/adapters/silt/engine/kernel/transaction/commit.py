@@ -339,8 +339,9 @@ def _exhausted(
 
 
 def _state_unknown(log: DeltaLog, version: int, outcome: Unknown) -> CommitStateUnknownError:
+    then = f"; then {outcome.refused.problem}" if outcome.refused else ""
     error = CommitStateUnknownError(
-        f"whether version {version} was committed is not known: {outcome.error.problem}",
+        f"whether version {version} was committed is not known: {outcome.error.problem}{then}",
         table=log.name,
         details={"version": version},
     )

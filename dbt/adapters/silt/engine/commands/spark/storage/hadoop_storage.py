@@ -24,7 +24,15 @@ _REDACTED_OPTIONS: Final = "spark.sql.redaction.options.regex"
 _S3A: Final = "org.apache.hadoop.fs.s3a."
 _ABFS: Final = "org.apache.hadoop.fs.azurebfs.oauth2."
 _CONNECT_MS: Final = 5000
-_ATTEMPTS: Final = 3
+_REPEATS: Final = {
+    # Of a request without an answer, which takes Hadoop's own least of 15 seconds each time ...
+    "attempts.maximum": "3",
+    # ... and of all of these together; what the service asks to be sent later has a limit of its own.
+    "retry.limit": "0",
+    # Of the part of a file that is being read, each of 30 seconds; by default it is 20 times.
+    "analytics.accelerator.physicalio.blockreadretrycount": "1",
+}
+"""How often Spark's client for S3 sends again."""
 
 _has_them: set[str] = set()
 
@@ -73,8 +81,7 @@ def _s3(url: ObjectUrl, used: Access) -> dict[str, str]:
         "aws.credentials.provider": _s3_provider(used),
         "connection.establish.timeout": str(_CONNECT_MS),
         "connection.timeout": str(settings.timeout * 1000),
-        "attempts.maximum": str(_ATTEMPTS),
-        "retry.limit": "1",  # of all attempts together, each of which takes Hadoop's own least of 15 seconds
+        **_REPEATS,
     }
     if used.kind is Kind.GIVEN:
         keys = (settings.access_key_id, settings.secret_access_key, settings.session_token)

@@ -1,0 +1,87 @@
+"""A dbt run in whose middle the credentials run out or the service hangs; the same command again goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
+from tests.cloud import faults as of
+from tests.cloud.faults import Faults, Which
+from tests.cloud.proxy import Passing, behind_proxy
+from tests.cloud.servers import ObjectServer
+from tests.cloud.test_dbt import FILES, catalog_of, named, start_dbt
+from tests.cloud.test_one_set_of_settings import storage_of
+from tests.files import write_files
+
+_RUN_SECONDS = 300
+RUN = ("run", "--vars", json.dumps({"silt_run_id": "once"}))
+SAID = "the credentials have run out"
+
+
+@pytest.fixture
+def faults() -> Faults:
+    return Faults()
+
+
+@pytest.fixture
+def shop(server: ObjectServer, faults: Faults, tmp_path: Path) -> Iterator[Path]:
+    """A project that reaches its warehouse by the proxy."""
+    if server.name != "s3":
+        pytest.skip("the faults are of an S3")
+    with behind_proxy(server, faults) as behind:
+        storage = storage_of(behind) | {"timeout": 1}
+        target = {"type": "silt", "warehouse": f"{server.base}/{tmp_path.name} é%20", "storage": storage}
+        profile = {"shop": {"target": "dev", "outputs": {"dev": target}}}
+        write_files(tmp_path, FILES | {"profiles.yml": yaml.safe_dump(profile)})
+        yield tmp_path
+        faults.release()
+
+
+def of_orders(which: Which) -> Which:
+    return lambda passing: "/main/orders/" in passing.path and which(passing)
+
+
+def first_commit(passing: Passing) -> bool:
+    return passing.method == "PUT" and passing.path.endswith("/_delta_log/00000000000000000000.json")
+
+
+def ended(shop: Path) -> int:
+    return start_dbt(shop, *RUN).wait(_RUN_SECONDS)
+
+
+def units(server: ObjectServer, shop: Path, model: str) -> int:
+    log = catalog_of(server, shop).table(named(model))
+    return sum(isinstance(action, SetTransaction) for commit in log.commits() for action in commit.actions)
+
+
+@pytest.mark.parametrize(
+    ("which", "code"),
+    [(of.upload, "SILT_STORAGE_REFUSED"), (first_commit, "SILT_NOT_WRITTEN")],
+    ids=["when Spark writes", "at the commit"],
+)
+def test_credentials_run_out_in_the_middle_of_a_run(
+    server: ObjectServer, shop: Path, faults: Faults, which: Which, code: str
+) -> None:
+    faults.expire_at(of_orders(which))
+    assert ended(shop) == 1
+    said = (shop / "dbt.log").read_text()
+    assert code in said and SAID in said, said
+    faults.release()
+    assert units(server, shop, "raw") == 1
+    assert ended(shop) == 0, (shop / "dbt.log").read_text()
+    assert [units(server, shop, model) for model in ("raw", "orders", "log")] == [1, 1, 1]
+
+
+def test_the_service_hangs_at_a_commit_of_a_run(server: ObjectServer, shop: Path, faults: Faults) -> None:
+    faults.hang_at(of_orders(first_commit))
+    assert ended(shop) == 1
+    said = (shop / "dbt.log").read_text()
+    assert "SILT_COMMIT_STATE_UNKNOWN" in said and "does not answer" in said, said
+    faults.release()
+    assert ended(shop) == 0, (shop / "dbt.log").read_text()
+    assert [units(server, shop, model) for model in ("raw", "orders", "log")] == [1, 1, 1]
