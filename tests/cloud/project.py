@@ -60,7 +60,11 @@ class Project:
 
 
 def made(server: ObjectServer, folder: Path, files: Mapping[str, str], **target: Any) -> Project:
-    """A project whose warehouse is at a prefix of its own, unless `target` says another place."""
+    """A project whose warehouse is at a prefix of its own, unless `target` says another place.
+
+    Args:
+        target: more fields of its targets `dev` and, with another schema, `other`.
+    """
     base = f"{server.base}/{folder.name} é%20"
     given = {
         "type": "silt",
@@ -70,7 +74,7 @@ def made(server: ObjectServer, folder: Path, files: Mapping[str, str], **target:
         "spark_conf": {"spark.ui.enabled": "false"},
         **target,
     }
-    profile = {"shop": {"target": "dev", "outputs": {"dev": given}}}
+    profile = {"shop": {"target": "dev", "outputs": {"dev": given, "other": {**given, "schema": "dev2"}}}}
     project = "name: shop\nversion: '1.0'\nprofile: shop\n"
     write_files(folder, {"dbt_project.yml": project, "profiles.yml": yaml.safe_dump(profile), **files})
     return Project(folder, base)
