@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.engine.sql import split
     from dbt.adapters.silt.materializations import fixture_values, row_comparison
     from dbt.adapters.silt.materializations.external import files as external_files
+    from dbt.adapters.silt.materializations.external import target as external_targets
     from dbt.adapters.silt.materializations.python_models import errors as python_errors
     from dbt.adapters.silt.materializations.python_models import run as python_models
     from dbt.adapters.silt.runs import agate_tables
@@ -62,6 +63,7 @@ else:
     fixture_values = lazy_module("dbt.adapters.silt.materializations.fixture_values")
     row_comparison = lazy_module("dbt.adapters.silt.materializations.row_comparison")
     external_files = lazy_module("dbt.adapters.silt.materializations.external.files")
+    external_targets = lazy_module("dbt.adapters.silt.materializations.external.target")
     python_errors = lazy_module("dbt.adapters.silt.materializations.python_models.errors")
     python_models = lazy_module("dbt.adapters.silt.materializations.python_models.run")
     text_tables = lazy_module("dbt.adapters.silt.runs.text_table")
@@ -244,16 +246,19 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     # Files outside of the warehouse
 
     @available.parse_none
-    def external_target(self, model: Mapping[str, Any], location: str) -> external_files.ExternalTarget:
+    def external_target(self, model: Mapping[str, Any], location: str) -> external_targets.ExternalTarget:
         """Location and format of the files that a model of the materialization `external` writes."""
         columns = partitioning(model["config"].get("partition_by")).columns
         config = {**model["config"], "partition_by": columns}
-        folders = self.connections.environment.folders
-        return external_files.external_target({**model, "config": config}, location, self.config.project_root, folders)
+        taken = self.connections.environment.locations.values()
+        target = external_targets.target_of({**model, "config": config}, location, self.config.project_root, taken)
+        with self.connections.exception_handler(f"look at {target.location}"):
+            external_files.check_target(target, self.connections.environment.open_store)
+        return target
 
     @available.parse_none
     def write_external(
-        self, query: str, header: str | None, target: external_files.ExternalTarget
+        self, query: str, header: str | None, target: external_targets.ExternalTarget
     ) -> external_files.ExternalFiles:
         """Writes the query's rows as files; `header` are statements to run before."""
         with self.connections.exception_handler(query):
@@ -261,7 +266,8 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
             if header:
                 handle.cursor().execute(header)
             with handle.busy():
-                return external_files.write_external(handle.warehouse.sql(query), target)
+                rows = handle.warehouse.sql(query)
+                return external_files.write_external(rows, target, self.connections.environment.open_store)
 
     @available.parse(lambda *_, **__: [])
     def config_warnings(

@@ -115,7 +115,8 @@ class TestExternalIsRefused:
             "shared_b.sql": "-- depends_on: {{ ref('shared_a') }}\n" + config(location=f"{out}/shared") + query,
             "mixed.sql": config(location=f"{out}/mixed") + query,
             "nowhere.sql": "{{ config(materialized='external') }} " + query,
-            "remote.sql": config(location="s3://bucket/x") + query,
+            "bucket.sql": config(location="s3://bucket") + query,
+            "unknown.sql": config(location="ftp://host/x") + query,
             "within.sql": config(location=f"{dbt_profile_target['warehouse']}/main/x") + query,
             "format.sql": config(location=f"{out}/x", format="xlsx") + query,
             "parted_file.sql": config(location=f"{out}/x.csv", partition_by="id") + query,
@@ -129,7 +130,8 @@ class TestExternalIsRefused:
         assert "it has no record that this model has written it" in messages["others"]
         assert "model.test.shared_a has written it" in messages["shared_b"]
         assert "needs a `location`" in messages["nowhere"]
-        assert "cannot be written all at once" in messages["remote"]
+        assert "is a whole bucket" in messages["bucket"]
+        assert "is in a storage that is not supported: ftp" in messages["unknown"]
         assert "is in the warehouse" in messages["within"]
         assert "`format: xlsx` cannot be written" in messages["format"]
         assert "`partition_by` needs a folder" in messages["parted_file"]

@@ -110,10 +110,23 @@ def table_of(text: str, arguments: Namespace) -> DeltaLog:
     """
     path = _path(text)
     if path is not None:
-        log = Catalog({}).table_at(path if is_url(path) else os.path.expanduser(path))
-        return DeltaLog(log.store, path)
+        store = _catalog_for(path, arguments).store_at(path if is_url(path) else os.path.expanduser(path))
+        return DeltaLog(store, path)
     warehouse = open_warehouse(arguments)
     return warehouse.catalog.table(warehouse.name(text))
+
+
+def _catalog_for(path: str, arguments: Namespace) -> Catalog:
+    """One that opens a table by its path; a URL is reached by the profile's `storage`, where there is a project.
+
+    Raises:
+        InvalidSettingError: the project or its profile cannot be used.
+    """
+    project = profile.find_project(arguments) if is_url(path) and arguments.warehouse is None else None
+    if project is None:
+        return Catalog({})
+    found = profile.warehouse_of(project, arguments)
+    return open_databases(found.locations, found.storages, external_paths=True).catalog
 
 
 def view_of(text: str, arguments: Namespace) -> View | None:

@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.locations import check_locations, local_path
-from dbt.adapters.silt.engine.catalog.open_databases import open_databases
-from dbt.adapters.silt.engine.commands.spark.storage.hadoop_storage import hadoop_settings
-from dbt.adapters.silt.engine.kernel.storage.urls import is_url, parse_url
+from dbt.adapters.silt.engine.catalog.locations import check_locations
+from dbt.adapters.silt.engine.catalog.open_databases import open_databases, open_location
+from dbt.adapters.silt.engine.commands.spark.storage import hadoop_storage
+from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
 from dbt.adapters.silt.records.locations import locations as warehouse_locations
@@ -44,7 +44,6 @@ class Environment:
         self._lock = threading.Lock()
         self._pool: SessionPool | None = None
         self._warehouse: Warehouse | None = None
-        self.folders = [local_path(location) for location in locations.values()]
         self._databases = open_databases(locations, self.storages, credentials.external_paths)
 
     @property
@@ -56,6 +55,14 @@ class Environment:
     def catalog(self) -> Catalog:
         """The relations of the warehouse, with the caches that statements use."""
         return self._databases.catalog
+
+    def open_store(self, location: str) -> Store:
+        """The store of any place, reached as the databases next to it are.
+
+        Raises:
+            InvalidSettingError: it is in a storage that is not supported or cannot be reached so.
+        """
+        return open_location(location, self.storages)
 
     def open(self, runner: Runner) -> SiltHandle:
         """Returns a handle on a session of its own; starts Spark if it does not run yet.
@@ -98,13 +105,12 @@ class Environment:
         return SessionSettings(master=given.master, spark_conf=conf, keep_alive=given.stays, storage=self._of_spark())
 
     def _of_spark(self) -> SparkStorage:
-        """What a Spark that dbt starts needs to reach the databases."""
-        urls = [location for location in self._locations.values() if is_url(location)]
-        hadoop: dict[str, str] = {}
-        for url in urls:
-            hadoop.update(hadoop_settings(url, self.storages.of(url)))
-        services = sorted({parse_url(url).service for url in urls}, key=lambda service: service.value)
-        return SparkStorage(hadoop, tuple(services), self._credentials.storage_jars)
+        """What a Spark that dbt starts needs to reach the databases, and files next to them."""
+        own = {name.removeprefix("spark.hadoop.") for name in self._credentials.spark_conf}
+        found = hadoop_storage.all_settings(self._locations, self.storages)
+        hadoop = {name: value for name, value in found.items() if name not in own}
+        services = tuple(hadoop_storage.services(self._locations, self.storages))
+        return SparkStorage(hadoop, services, self._credentials.storage_jars)
 
     def _open_warehouse(self, session: SparkSession) -> Warehouse:
         given = self._credentials

@@ -180,7 +180,15 @@ class Catalog:
         Raises:
             InvalidNameError: the path is empty, or of a storage that is not supported.
         """
-        return self._tables.log(self._open_store(table_location(path)), f"delta.`{path}`")
+        return self._tables.log(self.store_at(path), f"delta.`{path}`")
+
+    def store_at(self, path: str) -> Store:
+        """The store of any folder: an absolute or relative path, a `file:` URI, or a URL; nothing is asked of it yet.
+
+        Raises:
+            InvalidNameError: the path is empty, or of a storage that is not supported.
+        """
+        return self._open_store(table_location(path))
 
     def new_table(self, name: RelationName, replace_view: bool = False) -> DeltaLog:
         """Returns the handle to commit version 0 of a new table with; `publish_table` then gives it its name.

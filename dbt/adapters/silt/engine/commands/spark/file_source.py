@@ -9,18 +9,30 @@ Spark's ways (`mode => 'PERMISSIVE'`, `enforceSchema => true`, `escape => '\\\\'
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.types import CharType, DataType, StringType, StructField, StructType, VarcharType
 
-from dbt.adapters.silt.engine.commands.spark import errors
+from dbt.adapters.silt.engine.commands.spark import errors, file_manifest
 from dbt.adapters.silt.engine.commands.spark.causes import first_line
 from dbt.adapters.silt.engine.commands.spark.file_formats import format_of
-from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, FilesNotFoundError, InvalidStatementError
+from dbt.adapters.silt.engine.kernel.errors import (
+    ColumnNotFoundError,
+    FilesNotFoundError,
+    InvalidStatementError,
+    SparkEndedError,
+    SparkUnavailableError,
+    StorageError,
+)
+from dbt.adapters.silt.engine.kernel.storage.store import Store
+
+_MANIFEST: Final = "manifest"
+_LOOKS: Final = 4
 
 _DEFAULTS: Mapping[str, Mapping[str, str]] = {
     "csv": {"inferschema": "true", "enforceschema": "false", "mode": "FAILFAST", "escape": '"'},
@@ -35,27 +47,52 @@ class FileSource:
     Attributes:
         path: a file, a folder or a pattern (`/data/*.csv`), or a URI of a file system that Spark knows.
         options: by lower-case name: `format` (by default what the path's ending says), `schema` (the columns, in
-            order, as SQL text), `schemahints` (the types of some columns, by name), and what Spark's reader takes.
+            order, as SQL text), `schemahints` (the types of some columns, by name), `manifest` (the name of a file in
+            the folder that says which of its files are read), and what Spark's reader takes.
         text: how the statement asks for them, for messages.
+        open_store: opens the folder that a manifest is in.
     """
 
     path: str
     options: Mapping[str, str]
     text: str
+    open_store: Callable[[str], Store]
 
 
 def read(spark: SparkSession, source: FileSource) -> DataFrame:
     """The rows of the files.
 
     Raises:
-        FilesNotFoundError: there are none.
+        FilesNotFoundError: there are none, or not those that a manifest names.
         ColumnNotFoundError: `schemahints` names a column that they do not have.
         InvalidStatementError: there is no such format or option, or `schema` is no list of columns.
+        StorageError, SparkUnavailableError: a storage failed, or Spark cannot reach it.
     """
     with _mapped(source):
-        rows = _read(spark, source)
+        rows = _listed(spark, source) if _MANIFEST in source.options else _read(spark, source)
         _ = rows.schema  # over Spark Connect, a frame is only now looked at
         return rows
+
+
+def _listed(spark: SparkSession, source: FileSource) -> DataFrame:
+    """The rows of the files that a manifest names: all of them, as they are of one moment."""
+    options = dict(source.options)
+    store, name = source.open_store(source.path), options.pop(_MANIFEST)
+    for _ in range(_LOOKS):
+        manifest = file_manifest.read(store, name)
+        own = options if manifest.pattern is None else {**options, "pathglobfilter": manifest.pattern}
+        try:
+            rows = _read(spark, replace(source, options=own))
+            if len(rows.inputFiles()) == manifest.count:
+                return rows
+        except (PySparkException, Py4JJavaError):
+            if file_manifest.read(store, name) == manifest:
+                raise
+    raise FilesNotFoundError(
+        f"of the {manifest.count} files that {name} names in `{source.path}`, not all are there, or others as well",
+        remedy="Run it again, if they are being replaced; else write them again",
+        details={"path": source.path},
+    )
 
 
 def _read(spark: SparkSession, source: FileSource) -> DataFrame:
@@ -118,6 +155,9 @@ def _mapped(source: FileSource) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
+        translated = errors.of_spark(error)
+        if isinstance(translated, (StorageError, SparkUnavailableError, SparkEndedError)):
+            raise translated from error
         if errors.condition(error).partition(".")[0] in ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA"):
             raise FilesNotFoundError(
                 f"there are no files to read at `{source.path}`, which {source.text} asks for",

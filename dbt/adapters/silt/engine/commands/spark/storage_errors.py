@@ -48,7 +48,8 @@ def of_object_store(found: Sequence[Cause], table: str | None, version: int | No
     if root.startswith(_NO_CONNECTOR):
         return SparkUnavailableError(
             f"Spark has no connector for the storage ({root})",
-            remedy="Start that Spark with the connector of its own Hadoop (hadoop-aws, hadoop-azure or hadoop-gcp)",
+            remedy="Give its `storage`, or a database there, in the profile, so that dbt brings it; or start "
+            "that Spark with the one of its own Hadoop (hadoop-aws, hadoop-azure or hadoop-gcp)",
             table=table,
             version=version,
         )

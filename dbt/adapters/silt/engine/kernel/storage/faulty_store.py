@@ -187,6 +187,10 @@ class FaultyStore:
         inner = cast(PrefixStore, self.inner)
         return self.around("swap_if_unchanged", path, lambda: inner.swap_if_unchanged(path, data, tag))
 
+    def copy_file(self, source: str, target: str) -> None:
+        inner = cast(PrefixStore, self.inner)
+        self.around("copy_file", target, lambda: inner.copy_file(source, target))
+
     def delete(self, path: str) -> None:
         self.around("delete", path, lambda: self.inner.delete(path))
         self._written.forget(self._key(path))

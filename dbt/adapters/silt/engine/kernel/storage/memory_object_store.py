@@ -110,6 +110,9 @@ class MemoryObjectStore:
                 return None
             return self._bucket.write(key, data)
 
+    def copy_file(self, source: str, target: str) -> None:
+        self.put(target, self.read(source))
+
     def delete(self, path: str) -> None:
         with self._bucket.lock:
             self._bucket.objects.pop(self._key(path), None)

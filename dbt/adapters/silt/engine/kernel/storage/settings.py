@@ -79,6 +79,11 @@ class StorageSettings:
         return {name: "***" if name in SECRETS else value for name, value in given.items()}
 
     @property
+    def services(self) -> frozenset[Service]:
+        """The services that what is set can only be meant for."""
+        return frozenset(each for each, names in _OF_SERVICE.items() if any(getattr(self, name) for name in names))
+
+    @property
     def secrets(self) -> list[str]:
         """The values that no one may read."""
         return [value for name in sorted(SECRETS) if (value := getattr(self, name))]
@@ -87,6 +92,11 @@ class StorageSettings:
 SECRETS: Final = frozenset(each.name for each in fields(StorageSettings) if each.metadata.get("is_secret"))
 """The names of the fields whose values are never shown."""
 
+_OF_SERVICE: Final = {
+    Service.S3: ("region", "access_key_id", "profile", "path_style"),
+    Service.AZURE: ("account_key", "sas_token", "tenant_id", "client_id"),
+    Service.GOOGLE: ("service_account",),
+}
 _KINDS: Final = {each.name: str(each.type).removesuffix(" | None") for each in fields(StorageSettings)}
 
 

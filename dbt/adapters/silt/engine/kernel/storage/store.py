@@ -265,6 +265,14 @@ class PrefixStore(Store, Protocol):
 
     def child(self, folder: str) -> PrefixStore: ...
 
+    def copy_file(self, source: str, target: str) -> None:
+        """Copies an object; readers of the target see what was there, or the whole copy.
+
+        Raises:
+            ObjectMissing: there is no such object.
+        """
+        ...
+
     def read_if_changed(self, path: str, known: Tag | None) -> TaggedObject | None:
         """The object's content and tag; None where it still has the tag that is known.
 

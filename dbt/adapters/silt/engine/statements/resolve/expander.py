@@ -95,7 +95,8 @@ class Expander:
     def _reference(self, reference: Reference, namespace: Namespace, inside: tuple[str, ...]) -> Child | None:
         """What the reference means; None for a relation of Spark's."""
         if reference.files is not None:
-            return VirtualRelation(FileSource(reference.files.path, reference.files.options, reference.files.text))
+            files = reference.files
+            return VirtualRelation(FileSource(files.path, files.options, files.text, namespace.catalog.store_at))
         listed = listing(reference.parts, namespace)
         if listed is not None:
             return VirtualRelation(listed)

@@ -6,8 +6,14 @@ import re
 
 import pytest
 
-from dbt.adapters.silt.engine.commands.spark.storage.hadoop_storage import REDACTED, hadoop_settings
-from dbt.adapters.silt.engine.kernel.storage.settings import SECRETS, StorageSettings
+from dbt.adapters.silt.engine.commands.spark.storage.hadoop_storage import (
+    REDACTED,
+    all_settings,
+    hadoop_settings,
+    services,
+)
+from dbt.adapters.silt.engine.kernel.storage.settings import SECRETS, StorageSettings, storages
+from dbt.adapters.silt.engine.kernel.storage.urls import Service
 
 ABFSS = "abfss://c@acc.dfs.core.windows.net/p"
 
@@ -45,11 +51,31 @@ def test_temporary_keys_and_unsigned_requests_have_providers_of_their_own() -> N
     ids=lambda given: "-".join(sorted(given[1].shown())) if isinstance(given, tuple) else None,
 )
 def test_every_setting_with_a_secret_is_redacted_by_its_name(given: tuple[str, StorageSettings]) -> None:
-    found = hadoop_settings(*given)
+    found = hadoop_settings(*given) | all_settings({}, storages({}, given[1]))
     secret = [name for name, value in found.items() if "planted" in value]
     assert secret
     assert all(re.search(REDACTED, name) for name in secret)
     assert not {name for name in found if "planted" not in found[name] and name.endswith("endpoint")} & set(secret)
+
+
+KEYS = StorageSettings(endpoint="http://127.0.0.1:9", access_key_id="i", secret_access_key="s")
+
+
+def test_other_buckets_of_a_service_have_the_settings_of_the_profile() -> None:
+    places = {"local": "/house", "one": "s3://b/p"}
+    found = all_settings(places, storages(places, KEYS))
+    assert found["fs.s3a.access.key"] == found["fs.s3a.bucket.b.access.key"] == "i"
+    assert found["fs.s3a.endpoint"] == "http://127.0.0.1:9"
+    alone = all_settings({"local": "/house"}, storages({}, StorageSettings(account_key="k")))
+    assert alone["fs.azure.account.key"] == "k" and alone["fs.azure.account.auth.type"] == "SharedKey"
+    assert services({"local": "/house"}, storages({}, StorageSettings(account_key="k"))) == [Service.AZURE]
+    assert all_settings({"local": "/house"}, storages({}, StorageSettings())) == {}
+
+
+def test_a_database_with_its_own_settings_takes_nothing_from_those_of_its_service() -> None:
+    places = {"one": "s3://b/p", "two": ABFSS}
+    found = all_settings(places, storages(places, KEYS, {"one": StorageSettings(region="eu-west-1")}))
+    assert {name for name in found if name.startswith("fs.s3a.") and ".bucket.b." not in name} == set()
 
 
 def test_every_secret_of_the_settings_is_tried_above() -> None:

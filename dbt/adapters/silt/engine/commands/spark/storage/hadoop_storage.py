@@ -1,7 +1,7 @@
 """Gives the settings of object stores the names that Hadoop has for them, and a session those settings.
 
-They are Hadoop's settings of one bucket or account, so that several may differ. Sources: Hadoop's pages on S3A, ABFS
-and the connector of Google Cloud Storage.
+Those of databases are Hadoop's settings of one bucket or account, so that several may differ. Sources: Hadoop's pages
+on S3A, ABFS and the connector of Google Cloud Storage.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.silt.engine.kernel.storage.credential_sources import Access, Kind, access
 from dbt.adapters.silt.engine.kernel.storage.obstore_options import is_path_style
 from dbt.adapters.silt.engine.kernel.storage.settings import Storages, StorageSettings
-from dbt.adapters.silt.engine.kernel.storage.urls import ObjectUrl, Service, is_url, parse_url
+from dbt.adapters.silt.engine.kernel.storage.urls import SCHEMES, ObjectUrl, Service, is_url, parse_url
 
 REDACTED: Final = r"(?i)secret|password|token|access[.]?key|account[.]key|keyfile|[.]sas[.]"
 """What the names of settings with a secret have in them, as `spark.redaction.regex` takes it."""
@@ -43,20 +43,49 @@ def trust(application: str) -> None:
 
 
 def configure(spark: SparkSession, locations: Mapping[str, str], storages: Storages) -> None:
-    """Gives a session what it needs to reach the databases in object stores; where nothing is set, Spark's own counts.
+    """Gives a session what it needs to reach object stores; where nothing is set, Spark's own counts.
 
     Raises:
         InvalidSettingError: as `access` does.
     """
-    urls = [each for each in locations.values() if is_url(each) and storages.of(each) != StorageSettings()]
-    if not urls or spark.conf.get("spark.app.id", None) in _has_them:
+    given = [storages.default, *(storages.of(each) for each in locations.values() if is_url(each))]
+    if all(each == StorageSettings() for each in given) or spark.conf.get("spark.app.id", None) in _has_them:
         return
     hidden = spark.conf.get(_REDACTED_OPTIONS, None)
     if REDACTED not in (hidden or ""):
         spark.conf.set(_REDACTED_OPTIONS, f"{hidden or '(?i)url'}|{REDACTED.removeprefix('(?i)')}")
+    for name, value in all_settings(locations, storages).items():
+        spark.conf.set(name, value)
+
+
+def all_settings(locations: Mapping[str, str], storages: Storages) -> dict[str, str]:
+    """Hadoop's settings for databases, and for the other buckets of the services that are used.
+
+    These have the settings that the log's client has for them, unless a database of the same service has others: what
+    is left out for its bucket would be taken from those.
+
+    Raises:
+        InvalidSettingError: as `access` does.
+    """
+    urls = [each for each in locations.values() if is_url(each)]
+    found: dict[str, str] = {}
+    for service in services(locations, storages):
+        if all(storages.of(url) == storages.default for url in urls if parse_url(url).service is service):
+            found |= _for_all_buckets(service, storages.default)
     for url in urls:
-        for name, value in hadoop_settings(url, storages.of(url)).items():
-            spark.conf.set(name, value)
+        found |= hadoop_settings(url, storages.of(url))
+    return found
+
+
+def services(locations: Mapping[str, str], storages: Storages) -> list[Service]:
+    """The services that databases are in, or that the settings name, in one order."""
+    found = {parse_url(each).service for each in locations.values() if is_url(each)}
+    return sorted(found | storages.default.services, key=lambda service: service.value)
+
+
+def _for_all_buckets(service: Service, settings: StorageSettings) -> dict[str, str]:
+    url = ObjectUrl(next(scheme for scheme, each in SCHEMES.items() if each is service), "", "")
+    return _BY_SERVICE[service](url, access(url, settings))
 
 
 def hadoop_settings(location: str, settings: StorageSettings) -> dict[str, str]:
@@ -88,7 +117,8 @@ def _s3(url: ObjectUrl, used: Access) -> dict[str, str]:
         own.update(zip(("access.key", "secret.key", "session.token"), keys, strict=True))
     if settings.endpoint:
         own["connection.ssl.enabled"] = str(settings.endpoint.startswith("https://")).lower()
-    named = {f"fs.s3a.bucket.{url.bucket}.{name}": value for name, value in own.items() if value}
+    prefix = f"fs.s3a.bucket.{url.bucket}" if url.bucket else "fs.s3a"
+    named = {f"{prefix}.{name}": value for name, value in own.items() if value}
     return {"fs.s3.impl": f"{_S3A}S3AFileSystem", **named}
 
 
@@ -103,19 +133,20 @@ def _s3_provider(used: Access) -> str:
 
 def _azure(url: ObjectUrl, used: Access) -> dict[str, str]:
     settings, host = used.settings, url.bucket.partition("@")[2]
-    named = {f"fs.azure.{name}.{host}": value for name, value in _azure_credentials(used).items() if value}
+    of_account = f".{host}" if host else ""
+    named = {f"fs.azure.{name}{of_account}": value for name, value in _azure_credentials(used).items() if value}
     if settings.endpoint:
         # An endpoint of one's own is an emulator, which speaks of blobs only, and is named without its account.
         named |= {
-            f"fs.azure.abfs.endpoint.{host}": urlsplit(settings.endpoint).netloc,
-            f"fs.azure.account.hns.enabled.{host}": "false",
-            f"fs.azure.fns.account.service.type.{host}": "BLOB",
+            f"fs.azure.abfs.endpoint{of_account}": urlsplit(settings.endpoint).netloc,
+            f"fs.azure.account.hns.enabled{of_account}": "false",
+            f"fs.azure.fns.account.service.type{of_account}": "BLOB",
             # Hadoop's other library asks for TLS where there is none.
-            f"fs.azure.networking.library.{host}": "JDK_HTTP_URL_CONNECTION",
+            f"fs.azure.networking.library{of_account}": "JDK_HTTP_URL_CONNECTION",
             "fs.azure.always.use.https": str(settings.endpoint.startswith("https://")).lower(),
         }
         if settings.account_key:
-            named[f"fs.azure.account.key.{host.replace('.dfs.', '.blob.')}"] = settings.account_key
+            named[f"fs.azure.account.key{of_account.replace('.dfs.', '.blob.')}"] = settings.account_key
     return named
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.materializations.external.files import external_target, put_in_place
+from dbt.adapters.silt.materializations.external import local_files
+from dbt.adapters.silt.materializations.external.target import target_of
 from tests.unit.engine.house import side_by_side
 
 
@@ -18,11 +19,12 @@ def test_eight_runs_at_once_leave_what_one_leaves(place: str, tmp_path: Path) ->
 
     def write() -> None:
         for _ in range(30):
-            target = external_target(model, f"out/{place}", str(tmp_path), [])
+            target = target_of(model, f"out/{place}", str(tmp_path), [])
+            local_files.check(target)
             written = tmp_path / uuid.uuid4().hex
             written.mkdir()
             (written / "part-0.parquet").write_bytes(b"rows")
-            put_in_place(written, target)
+            local_files.put_in_place(written, target)
 
     side_by_side([write] * 8)
     found = tmp_path / "out" / place

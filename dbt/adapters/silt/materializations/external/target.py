@@ -1,0 +1,153 @@
+"""Reads what a model of the materialization `external` configures: where its rows are written, and how."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.silt.engine.catalog.locations import is_local, local_path
+from dbt.adapters.silt.engine.commands.spark.file_formats import compression_of, format_of
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
+from dbt.adapters.silt.engine.kernel.storage.urls import ObjectUrl, is_url, parse_url
+
+SELF_DESCRIBING: Final = ("parquet", "orc")
+"""The formats whose files hold the names and types of their columns."""
+
+_FORMATS: Final = (*SELF_DESCRIBING, "csv", "json")
+_OF_PATTERNS: Final = "*?[]{}"
+
+
+@dataclass(frozen=True)
+class ExternalTarget:
+    """Where and how a model's rows are written.
+
+    Attributes:
+        location: of the file or folder: an absolute path, or the URL of a place in an object store.
+        is_file: whether it is one file, by the location's ending; else a folder.
+        format: parquet, csv, json or orc.
+        options: of Spark's writer and reader.
+        partition_by: the columns that a folder has sub-folders for.
+        node: the id of the model; a folder records it, so that another model does not overwrite it.
+    """
+
+    location: str
+    is_file: bool
+    format: str
+    options: Mapping[str, Any]
+    partition_by: tuple[str, ...]
+    node: str
+
+    @property
+    def is_object(self) -> bool:
+        """Whether it is in an object store."""
+        return is_url(self.location)
+
+    @property
+    def path(self) -> Path:
+        """Of one in a file system."""
+        return Path(self.location)
+
+    @property
+    def above(self) -> str:
+        """The location of what it is in."""
+        return self.location.rpartition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """The last part of its location."""
+        return self.location.rpartition("/")[2]
+
+
+def target_of(model: Mapping[str, Any], location: str, project_root: str, taken: Iterable[str]) -> ExternalTarget:
+    """The target that a model's config describes; nothing is looked at.
+
+    Args:
+        model: the node, with `format`, `options` and `partition_by` in its config.
+        location: the config's `location`: a path, relative to the project, a `file://` URI, or a URL.
+        taken: the locations of the warehouse, in which nothing may be written.
+
+    Raises:
+        DbtRuntimeError: the location or format cannot be used.
+    """
+    config = model["config"]
+    place = _place(location, project_root, taken)
+    named = format_of(place)
+    file_format = str(config.get("format") or named or "parquet").lower()
+    if file_format not in _FORMATS:
+        raise DbtRuntimeError(f"`format: {file_format}` cannot be written; it is one of {', '.join(_FORMATS)}")
+    options = _options(file_format, config, place if named else None)
+    partition_by = _columns(config.get("partition_by") or options.pop("partition_by", None))
+    if named and partition_by:
+        raise DbtRuntimeError(f"`partition_by` needs a folder, and `{location}` is one file: leave its ending out")
+    return ExternalTarget(place, bool(named), file_format, options, partition_by, str(model["unique_id"]))
+
+
+def refused(where: str, reason: str) -> DbtRuntimeError:
+    """The error for files that would be lost."""
+    return DbtRuntimeError(f"`{where}` would be overwritten, and {reason}")
+
+
+def _place(location: str, project_root: str, taken: Iterable[str]) -> str:
+    if not location:
+        raise DbtRuntimeError("the materialization `external` needs a `location`: the file or folder to write")
+    if any(letter in local_path(location) for letter in _OF_PATTERNS):
+        raise DbtRuntimeError(f"`location: {location}` would be read as a pattern; leave out * ? [ ] {{ }}")
+    return _folder(location, project_root, taken) if is_local(location) else _url(location, taken)
+
+
+def _folder(location: str, project_root: str, taken: Iterable[str]) -> str:
+    path = Path(os.path.normpath(Path(project_root, Path(local_path(location)).expanduser()).absolute()))
+    for folder in (Path(local_path(each)) for each in taken if is_local(each)):
+        if path.is_relative_to(folder) or folder.is_relative_to(path):
+            raise _in_warehouse(location, str(folder))
+    return str(path)
+
+
+def _url(location: str, taken: Iterable[str]) -> str:
+    try:
+        url = parse_url(location)
+    except InvalidSettingError as error:
+        raise DbtRuntimeError(f"`location`: {error.problem}. {error.action}") from error
+    if not url.prefix:
+        raise DbtRuntimeError(f"`location: {location}` is a whole bucket; name a file or a folder in it")
+    for other in (parse_url(each) for each in taken if not is_local(each)):
+        if url.store == other.store and (_is_within(url, other) or _is_within(other, url)):
+            raise _in_warehouse(location, str(other))
+    return str(url)
+
+
+def _is_within(url: ObjectUrl, other: ObjectUrl) -> bool:
+    return PurePosixPath("/", url.prefix).is_relative_to(PurePosixPath("/", other.prefix))
+
+
+def _in_warehouse(location: str, warehouse: str) -> DbtRuntimeError:
+    return DbtRuntimeError(f"`location: {location}` is in the warehouse {warehouse}, whose files are those of tables")
+
+
+def _columns(given: Any) -> tuple[str, ...]:
+    """Returns names of columns, which dbt-duckdb's projects also give as one text."""
+    names = given.split(",") if isinstance(given, str) else given or ()
+    return tuple(name.strip() for name in names)
+
+
+def _options(file_format: str, config: Mapping[str, Any], file: str | None) -> dict[str, Any]:
+    """Returns the options, with CSV's usual header and quotes, and the compression of the file's ending."""
+    given = {name.lower(): value for name, value in (config.get("options") or {}).items()}
+    if file_format == "csv":
+        given.setdefault("header", True)
+        given.setdefault("escape", '"')  # a quote within quotes is doubled, as readers of CSV expect
+        if config.get("delimiter"):
+            given["delimiter"] = config["delimiter"]
+    if file is not None and file_format not in SELF_DESCRIBING:
+        promised = compression_of(file) or "none"
+        if str(given.setdefault("compression", promised)).lower() not in (promised, "uncompressed"):
+            name = PurePosixPath(file).name
+            raise DbtRuntimeError(
+                f"a file with `compression: {given['compression']}` cannot be read under the name `{name}`"
+            )
+    return given
