@@ -17,7 +17,7 @@ export PYTHON
 # Runs a command with the Java that Spark is to use.
 WITH_JAVA = JAVA_HOME="$$(cat $(VENV)/java-home)"
 
-.PHONY: help setup java demo test test-long test-connect test-kept test-cloud test-projects check bench simulate processes processes-spark chaos race docs clean
+.PHONY: help setup java demo test test-long test-connect test-kept test-cloud test-projects check bench simulate processes processes-spark chaos cluster-faults race docs clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -90,6 +90,9 @@ processes-spark: $(SHARED) ## the same with Spark: appends, merges and deletes
 chaos: $(SHARED) ## KILLS dbt processes (300) killed and continued, JOBS at a time, from SEED; or those up to one KILL; SERVER=yes: over one server; CLOUD=s3: in an object store
 	@$(WITH_JAVA) $(BIN)/python -m tests.chaos --kills $(or $(KILLS),300) --seed $(or $(SEED),1) --jobs $(or $(JOBS),1) \
 		$(if $(FROM),--from $(FROM)) $(if $(KILL),--kill $(KILL)) $(if $(FIGURES),--figures $(FIGURES)) $(if $(SERVER),--server) $(if $(CLOUD),--cloud $(CLOUD))
+
+cluster-faults: $(SHARED) ## ROUNDS statements (100) on a standalone cluster whose executors are killed and stopped, from SEED
+	@$(WITH_JAVA) $(BIN)/python -m tests.clusters.faults --rounds $(or $(ROUNDS),100) --seed $(or $(SEED),1)
 
 race: $(STAMP) ## the kernel and delta-rs on one table, 100 commits each
 	@$(BIN)/python -m tests.interop.race

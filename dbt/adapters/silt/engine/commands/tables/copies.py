@@ -11,9 +11,11 @@ from typing import Final
 
 from dbt.adapters.silt.engine.commands.commit import discarded_on_error
 from dbt.adapters.silt.engine.commands.writing.files import Written
-from dbt.adapters.silt.engine.kernel.files import data_files
+from dbt.adapters.silt.engine.kernel.files import data_files, file_guard
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import IN_FILE, IN_FILE_OF_ABSOLUTE_PATH, file_name
+from dbt.adapters.silt.engine.kernel.files.file_guard import Expected
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table import z85
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DeletionVector
@@ -41,22 +43,31 @@ def referred(root: str, adds: Iterable[AddFile]) -> tuple[AddFile, ...]:
     )
 
 
-def copied(source: Store, target: DeltaLog, adds: Iterable[AddFile]) -> Written:
-    """Copies the files, and those of their deletion vectors, into a new folder of the target.
+def copied(source: Store, snapshot: Snapshot, target: DeltaLog) -> Written:
+    """Copies the snapshot's files, and those of their deletion vectors, into a new folder of the target.
 
     Partition folders are kept; two files of one name get different ones.
 
+    Args:
+        source: the folder of the snapshot's table.
+
     Raises:
-        DataFileMissingError: a file is not there; what was copied is deleted again.
+        DataFileMissingError, DataFileChangedError: a file is not there, or has another size than the log says; what
+            was copied is deleted again.
         StorageError: a file cannot be copied; likewise.
     """
-    folder, chosen = target.clock.new_id(), list(adds)
+    folder, chosen = target.clock.new_id(), list(snapshot.add_files())
     names = _target_names(folder, [decode_path(add.path) for add in chosen])
     vectors = _target_vectors(folder, target, chosen)
     copies = [_Copy(decode_path(add.path), name) for add, name in zip(chosen, names, strict=True)]
     copies += [_Copy(name, str(file_name(vector))) for name, vector in vectors.items()]
     with discarded_on_error(target, (Written(folder, (), 0),)):
         found = _copy_all(source, target.store, copies)
+        for add, name in zip(chosen, names, strict=True):
+            expected = Expected(decode_path(add.path), add.size, add.modification_time, add.stats)
+            if problem := file_guard.size_problem(expected, found[name][0]):
+                path = absolute_name(source.root, expected.name)
+                raise file_guard.changed(problem, path, snapshot.table, snapshot.version)
     done = []
     for add, name in zip(chosen, names, strict=True):
         of_target = _as_target_file(add, log_path(name), _moved(add.deletion_vector, vectors))
