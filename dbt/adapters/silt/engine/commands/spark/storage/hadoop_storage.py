@@ -103,6 +103,8 @@ def _s3(url: ObjectUrl, used: Access) -> dict[str, str]:
         "connection.establish.timeout": str(_CONNECT_MS),
         "connection.timeout": str(settings.timeout * 1000),
         "attempts.maximum": str(_ATTEMPTS),
+        # In milliseconds: else an object that was replaced is read with the size and the tag that it once had.
+        "analytics.accelerator.physicalio.metadatastore.ttl": "1",
         "retry.limit": "1",  # of all attempts together, each of which takes Hadoop's own least of 15 seconds
     }
     if used.kind is Kind.GIVEN:
