@@ -111,6 +111,8 @@ def _s3(url: ObjectUrl, used: Access) -> dict[str, str]:
         "connection.establish.timeout": str(_CONNECT_MS),
         "connection.timeout": str(settings.timeout * 1000),
         **_REPEATS,
+        # In milliseconds: else an object that was replaced is read with the size and the tag that it once had.
+        "analytics.accelerator.physicalio.metadatastore.ttl": "1",
     }
     if used.kind is Kind.GIVEN:
         keys = (settings.access_key_id, settings.secret_access_key, settings.session_token)
