@@ -25,6 +25,8 @@ FIRST: Mapping[str, Sequence[str]] = {
         "exactly-once",
         "orchestrators",
         "object-stores",
+        "object-store-requests",
+        "scale",
         "keep-alive",
         "silt-dbt",
         "operations",

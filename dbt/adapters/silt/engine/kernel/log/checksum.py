@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import pyarrow.compute as pc
 
@@ -23,6 +23,10 @@ from dbt.adapters.silt.engine.kernel.table.features import has_feature
 from dbt.adapters.silt.engine.kernel.table.paths import checksum_name, checksum_path, commit_path
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
+
+TRANSACTIONS: Final = 1_000
+"""A table with more transaction identifiers leaves them out of its checksums, as the specification allows: each commit
+writes a checksum, and each opening of the table reads one."""
 
 
 def write_checksum(store: Store, snapshot: Snapshot) -> PutResult:
@@ -58,9 +62,10 @@ def checksum(snapshot: Snapshot) -> bytes:
         "numProtocol": 1,
         "metadata": snapshot.metadata.to_json(),
         "protocol": snapshot.protocol.to_json(),
-        "setTransactions": [transaction.to_json() for transaction in snapshot.transactions.values()],
         "domainMetadata": [domain.to_json() for domain in snapshot.domains.values()],
     }
+    if len(snapshot.transactions) <= TRANSACTIONS:
+        body["setTransactions"] = [transaction.to_json() for transaction in snapshot.transactions.values()]
     if has_feature(snapshot.protocol, "deletionVectors"):
         vectors = snapshot.files["deletion_vector"].combine_chunks().drop_null()
         body["numDeletedRecordsOpt"] = pc.sum(pc.struct_field(vectors, "cardinality")).as_py() or 0

@@ -1,22 +1,30 @@
 """Deletes the part of the log that no version within the table's retention needs.
 
 Source: the Delta specification, section "Metadata Cleanup". A checkpoint stays, and all files of its version or
-later. Files are deleted in the order of their versions, a checkpoint before the commit of its version: wherever that
-stops, the log begins later and has no gap, and a deleted version is reported as deleted.
+later. First go the first commit and the checkpoints, the oldest first, from which versions are built: wherever that
+stops, the log begins later and no version of it has a gap, and a deleted version is reported as deleted.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.log.checkpoint_read import read_header
 from dbt.adapters.silt.engine.kernel.log.history import file_timestamps
-from dbt.adapters.silt.engine.kernel.log.log_segment import CheckpointFiles, LogListing, LogSegment, list_log
+from dbt.adapters.silt.engine.kernel.log.log_segment import (
+    CheckpointFiles,
+    LogListing,
+    LogSegment,
+    last_checkpoint_hint,
+    list_log,
+    listing_of,
+)
 from dbt.adapters.silt.engine.kernel.log.replay import replay
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.storage.few_requests import delete_all, files_in_order, is_never_reused
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.features import has_feature
 from dbt.adapters.silt.engine.kernel.table.paths import (
@@ -31,7 +39,10 @@ from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 
 _logger = logging.getLogger(__name__)
 
+_Named: TypeAlias = tuple[LogFileName, FileStatus]
+
 _DAY_MS: Final = 86_400_000
+_AT_ONCE: Final = 1000
 _CHECKPOINTS = (LogFileKind.CLASSIC_CHECKPOINT, LogFileKind.MULTI_PART_CHECKPOINT, LogFileKind.UUID_CHECKPOINT)
 
 
@@ -51,15 +62,14 @@ def clean_up(store: Store, snapshot: Snapshot, now_ms: int) -> int:
     """
     if not snapshot.properties.enable_expired_log_cleanup:
         return 0
-    listing = list_log(store, snapshot.table)
     cutoff_ms = expiry(snapshot.properties, now_ms)
-    files = _named(store)
-    for checkpoint in _boundaries(listing, cutoff_ms, snapshot):
+    files = _oldest(store, cutoff_ms)
+    for checkpoint in _boundaries(listing_of(files), cutoff_ms, snapshot):
         expired = _before(checkpoint.version, files)
         if not expired:
             return 0
         if _is_whole(store, checkpoint, snapshot.table):
-            _keep_old_readers_informed(store, listing, snapshot)
+            _keep_old_readers_informed(store, snapshot)
             return _delete(store, expired, snapshot, now_ms)
     return 0
 
@@ -85,19 +95,32 @@ def _protected(snapshot: Snapshot) -> int:
     return snapshot.properties.require_checkpoint_protection_before_version
 
 
-def _named(store: Store) -> list[tuple[LogFileName, FileStatus]]:
-    found = store.list_from(LOG_FOLDER)
-    return [(name, status) for status in found if (name := parse_log_name(status.name)) is not None]
+def _oldest(store: Store, cutoff_ms: int) -> list[_Named]:
+    """The log's files up to the first commit that has not expired: what is to be deleted is among them.
+
+    A log may have hundreds of thousands of files, and this is done at each checkpoint.
+    """
+    found: list[_Named] = []
+    latest = 0
+    for status in files_in_order(store, LOG_FOLDER):
+        name = parse_log_name(status.name)
+        if name is None:
+            continue
+        found.append((name, status))
+        if name.kind is LogFileKind.COMMIT:
+            latest = max(status.modified_ms, latest + 1)
+            if latest > cutoff_ms:
+                break
+    return found
 
 
-def _before(version: int, files: Sequence[tuple[LogFileName, FileStatus]]) -> list[tuple[LogFileName, FileStatus]]:
-    """The files to delete so that the log begins at that version, in the order in which they are deleted."""
-    expired = [
+def _before(version: int, files: Sequence[_Named]) -> list[_Named]:
+    """The files to delete so that the log begins at that version."""
+    return [
         (name, status)
         for name, status in files
         if name.version < version or (name.kind is LogFileKind.COMPACTION and name.version <= version)
     ]
-    return sorted(expired, key=lambda each: (each[0].version, each[0].kind not in _CHECKPOINTS, each[1].name))
 
 
 def _is_whole(store: Store, checkpoint: CheckpointFiles, table: str) -> bool:
@@ -110,30 +133,45 @@ def _is_whole(store: Store, checkpoint: CheckpointFiles, table: str) -> bool:
     return True
 
 
-def _keep_old_readers_informed(store: Store, listing: LogListing, snapshot: Snapshot) -> None:
+def _keep_old_readers_informed(store: Store, snapshot: Snapshot) -> None:
     """A reader that knows no UUID-named checkpoints finds the protocol, and so the feature it lacks, in a classic one.
 
     Source: "Handling Backward compatibility while moving to UUID-named v2 Checkpoints".
     """
-    newest = listing.checkpoints[0]
+    checkpoints = list_log(store, snapshot.table, last_checkpoint_hint(store) or 0).checkpoints
+    checkpoints = checkpoints or list_log(store, snapshot.table).checkpoints
+    newest = checkpoints[0]
     has_classic = any(
         checkpoint.kind is not LogFileKind.UUID_CHECKPOINT and checkpoint.version == newest.version
-        for checkpoint in listing.checkpoints
+        for checkpoint in checkpoints
     )
     if not has_classic and newest.name.endswith(".parquet"):
         snapshot.put_in_log(store, checkpoint_path(newest.version), store.read(newest.files[0].path))
 
 
-def _delete(store: Store, expired: Sequence[tuple[LogFileName, FileStatus]], snapshot: Snapshot, now_ms: int) -> int:
+def _delete(store: Store, expired: Sequence[_Named], snapshot: Snapshot, now_ms: int) -> int:
     deleted = 0
-    for _, status in expired:
+    for paths in _in_steps(store, expired):
         if snapshot.log_folder is not None and not snapshot.log_folder.is_current():
             return deleted
-        store.delete(status.path)
-        deleted += 1
+        delete_all(store, paths)
+        deleted += len(paths)
     if any(name.kind in _CHECKPOINTS for name, _ in expired):
         deleted += _delete_sidecars(store, snapshot.table, now_ms)
     return deleted
+
+
+def _in_steps(store: Store, expired: Sequence[_Named]) -> Iterator[list[str]]:
+    """The files to delete by one request each time: many where no other table will have this place.
+
+    First what versions are built from: the first commit, then the checkpoints. What is left then is in no version.
+    """
+    first = [status.path for name, status in expired if name.version == 0 and name.kind is LogFileKind.COMMIT]
+    checkpoints = [status.path for name, status in expired if name.kind in _CHECKPOINTS]
+    gone = {*first, *checkpoints}
+    size = _AT_ONCE if is_never_reused(store) else 1
+    for paths in (first, checkpoints, [status.path for _, status in expired if status.path not in gone]):
+        yield from (paths[start : start + size] for start in range(0, len(paths), size))
 
 
 def _delete_sidecars(store: Store, table: str, now_ms: int) -> int:
@@ -146,9 +184,8 @@ def _delete_sidecars(store: Store, table: str, now_ms: int) -> int:
     named = _named_sidecars(store, table) if old else None
     if named is None:
         return 0
-    unnamed = [status for status in old if status.path not in named]
-    for status in unnamed:
-        store.delete(status.path)
+    unnamed = [status.path for status in old if status.path not in named]
+    delete_all(store, unnamed)
     return len(unnamed)
 
 

@@ -8,7 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -30,6 +30,7 @@ from dbt.adapters.silt.engine.kernel.log.cleanup import clean_up, expiry
 from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile
 from dbt.adapters.silt.engine.kernel.log.commit_info import read_info
 from dbt.adapters.silt.engine.kernel.log.history import Commit
+from dbt.adapters.silt.engine.kernel.log.later_commits import later_commits
 from dbt.adapters.silt.engine.kernel.log.log_segment import (
     CheckpointFiles,
     LogListing,
@@ -43,8 +44,8 @@ from dbt.adapters.silt.engine.kernel.log.log_segment import (
 )
 from dbt.adapters.silt.engine.kernel.log.replay import TableState, advance, replay, tombstones
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.storage.few_requests import fetch
-from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, PinnedFolder, PrefixStore, Store
+from dbt.adapters.silt.engine.kernel.storage.few_requests import is_never_reused
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, PinnedFolder, Store
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 
@@ -95,6 +96,7 @@ class DeltaLog:
         self._newest: _Loaded | None = None
         self._compared: tuple[TableState, str | None] | None = None
         self._seen: tuple[str, int] = ("", -1)
+        self._ahead: dict[int, tuple[FileStatus, CommitFile]] = {}
         self._handed_out: Callable[[], Snapshot | None] = _nothing
 
     def __repr__(self) -> str:
@@ -208,6 +210,21 @@ class DeltaLog:
             if not window or window[0].version > start:
                 return  # the log was cleaned up to here
             end = start - 1
+
+    def read_ahead(self, version: int) -> Iterator[CommitFile]:
+        """The commits from a version on, oldest first, which the next snapshot then need not read again.
+
+        Raises:
+            MissingLogVersionError: a commit disappeared while it was read.
+            StorageError: one cannot be read.
+        """
+        while version in self._ahead:
+            yield self._ahead[version][1]
+            version += 1
+        for found in later_commits(self.store, version, self.name):
+            if self._is_only_one:
+                self._ahead = {**self._ahead, found[1].version: found}
+            yield found[1]
 
     def after_commit(self, version: int) -> None:
         """Does what is due after a commit: the checksum, and at every checkpoint interval a checkpoint and a clean-up.
@@ -347,7 +364,7 @@ class DeltaLog:
     @property
     def _is_only_one(self) -> bool:
         """Whether no other table was or will be at this place."""
-        return not self.store.has_folders and cast(PrefixStore, self.store).is_never_reused
+        return is_never_reused(self.store)
 
     def _check_not_older(self, snapshot: Snapshot) -> None:
         """Raises where the storage shows an older newest version than before."""
@@ -377,26 +394,21 @@ class DeltaLog:
 
     def _advanced(self, known: _Loaded, up_to: int | None = None) -> _Loaded:
         """The known state and the commits since, which are read one by one."""
-        found: list[CommitFile] = []
-        last = known.commit
-        version = known.snapshot.version + 1
-        while (up_to is None or version <= up_to) and (read := self._fetched(version)) is not None:
-            last, commit = read
-            found.append(commit)
-            version += 1
+        read = list(self._later(known.snapshot.version + 1, up_to))
+        found = [commit for _, commit in read]
         if not found and self.may_be_cleaned_up(known.snapshot) and not self._is_current(known):
             return self._load(listing := newest_listing(self.store, self.name), listing.newest or 0)
         if not found:
             return known
-        return self._loaded(advance(known.state, found, self.name), found[-1].version, last)
+        return self._loaded(advance(known.state, found, self.name), found[-1].version, read[-1][0])
 
-    def _fetched(self, version: int) -> tuple[FileStatus, CommitFile] | None:
-        """A commit with its file's status; None where there is none."""
-        try:
-            found = fetch(self.store, commit_path(version))
-        except ObjectMissing as error:
-            raise missing_version(version, self.name) from error
-        return None if found is None else (found[0], CommitFile(version, found[1]))
+    def _later(self, version: int, up_to: int | None) -> Iterator[tuple[FileStatus, CommitFile]]:
+        """The commits from a version on; what was read ahead is not read again."""
+        ahead, self._ahead = self._ahead, {}
+        while version in ahead and (up_to is None or version <= up_to):
+            yield ahead[version]
+            version += 1
+        yield from later_commits(self.store, version, self.name, up_to)
 
     def _load(self, listing: LogListing, version: int) -> _Loaded:
         state = self._first_readable(listing, version, lambda segment: replay(self.store, segment, self.name))

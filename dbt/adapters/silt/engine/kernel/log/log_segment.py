@@ -141,7 +141,11 @@ def list_log(store: Store, table: str, start: int = 0) -> LogListing:
         found = store.list_from(LOG_FOLDER, version_prefix(start) if start else "")
     except ObjectMissing as error:
         raise NotATableError(f"{store.root} holds no {LOG_FOLDER}: it is not a Delta table", table=table) from error
-    named = [(name, status) for status in found if (name := parse_log_name(status.name)) is not None]
+    return listing_of([(name, status) for status in found if (name := parse_log_name(status.name)) is not None], start)
+
+
+def listing_of(named: Sequence[tuple[LogFileName, FileStatus]], start: int = 0) -> LogListing:
+    """A listing of these files, of version `start` and later."""
     commits = {name.version: status for name, status in named if name.kind is LogFileKind.COMMIT}
     compactions = tuple(
         Compaction(name.version, name.last_version, status) for name, status in named if name.last_version is not None

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, Protocol
+from typing import IO, Protocol, cast
 
 from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
-from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store, joined, read_whole
+from dbt.adapters.silt.engine.kernel.storage.store import (
+    FileStatus,
+    ObjectMissing,
+    PrefixStore,
+    Store,
+    joined,
+    read_whole,
+)
 
 
 def read_ranges(store: Store, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
@@ -33,6 +40,16 @@ def files_below(store: Store, folder: str) -> list[FileStatus]:
     return list(store.files_below(folder) if isinstance(store, ObjectStore) else _walk(store, folder))
 
 
+def files_in_order(store: Store, folder: str) -> Iterator[FileStatus]:
+    """The files directly in a folder, sorted by name; an object store is asked for so many only as are taken.
+
+    Raises:
+        ObjectMissing: there is no such folder.
+        StorageError: it cannot be listed.
+    """
+    return store.files_in_order(folder) if isinstance(store, ObjectStore) else iter(store.list_from(folder))
+
+
 def fetch(store: Store, path: str) -> tuple[FileStatus, bytes] | None:
     """A whole file with its status; None where there is no such file.
 
@@ -43,6 +60,24 @@ def fetch(store: Store, path: str) -> tuple[FileStatus, bytes] | None:
         return store.fetch(path)
     status = store.status(path)
     return None if status is None else (status, read_whole(store, path, status))
+
+
+def delete_all(store: Store, paths: Sequence[str]) -> None:
+    """Deletes files, of an object store in any order; missing ones are no error.
+
+    Raises:
+        StorageError: it failed, and any of them may be deleted.
+    """
+    if isinstance(store, ObjectStore):
+        store.delete_all(paths)
+        return
+    for path in paths:
+        store.delete(path)
+
+
+def is_never_reused(store: Store) -> bool:
+    """Whether no other table has had or will have the store's root."""
+    return not store.has_folders and cast(PrefixStore, store).is_never_reused
 
 
 class Tree(Protocol):

@@ -71,6 +71,9 @@ _COPIED_BYTES: Final = 5 << 30
 _PART_BYTES: Final = 8 << 20
 _PARTS: Final = 9_000  # of which an upload may have 10,000
 _AZURE: Final = ("abfs://", "abfss://", "az://")
+_PAGE: Final = 1000
+_BEGINS_ANYWHERE: Final = ("s3://", "s3a://", "gs://", "memory:")
+_LAST_LETTER: Final = "\U0010ffff"
 
 
 class ObjectStore:
@@ -127,8 +130,7 @@ class ObjectStore:
         with _mapped("listing", self._named(folder)):
             if start:
                 # The service lists from an exclusive offset; names before `start` are filtered out below.
-                stream = obstore.list(self._client, key or None, offset=joined(key, start[:-1]), chunk_size=1000)
-                found: Iterable[Any] = [each for chunk in stream for each in chunk]
+                found: Iterable[Any] = list(self._without_folders(key, start[:-1]))
             else:
                 found = obstore.list_with_delimiter(self._client, key or None)["objects"]
         within = f"{key}/" if key else ""
@@ -138,6 +140,44 @@ class ObjectStore:
         return [
             _status(joined(folder, name), named[name]) for name in sorted(named) if name >= start and "/" not in name
         ]
+
+    def files_in_order(self, folder: str) -> Iterator[FileStatus]:
+        """The files directly in the folder, sorted by name; a request for each thousand of them that are taken."""
+        if not self._is_sorted:
+            yield from self.list_from(folder)
+            return
+        within = f"{self._key(folder)}/" if self._key(folder) else ""
+        is_there = False
+        with _mapped("listing", self._named(folder)):
+            for each in self._without_folders(self._key(folder), ""):
+                is_there, name = True, each["path"][len(within) :]
+                if "/" not in name:
+                    yield _status(joined(folder, name), each)
+        if not is_there:
+            self._require_folder(folder)
+
+    def _without_folders(self, key: str, start: str) -> Iterator[Any]:
+        """The objects below a key from a name on, in the service's order.
+
+        Folders in it are passed over where the service can begin a listing anywhere: they may hold far more files.
+        """
+        within = f"{key}/" if key else ""
+        can_skip = self._is_sorted and self._url.startswith(_BEGINS_ANYWHERE)
+        offset: str | None = joined(key, start) if start else ""
+        while offset is not None:
+            chunks = obstore.list(self._client, key or None, offset=offset or None, chunk_size=_PAGE)
+            offset = None
+            for chunk in chunks:
+                yield from chunk
+                name = chunk[-1]["path"][len(within) :] if len(chunk) == _PAGE else ""
+                if can_skip and "/" in name:
+                    offset = f"{within}{name.partition('/')[0]}/{_LAST_LETTER}"
+                    break
+
+    @property
+    def _is_sorted(self) -> bool:
+        """Whether the service lists by name: a disk does not, nor do S3's directory buckets."""
+        return not self._url.startswith("file:") and not self._url.rstrip("/").endswith("--x-s3")
 
     def list_folders(self, folder: str) -> list[str]:
         with _mapped("listing", self._named(folder)):
@@ -180,7 +220,7 @@ class ObjectStore:
     def files_below(self, folder: str) -> list[FileStatus]:
         """The files in the folder and in those below it, sorted, by one request for each thousand of them."""
         with _mapped("listing", self._named(folder)):
-            stream = obstore.list(self._client, self._key(folder) or None, chunk_size=1000)
+            stream = obstore.list(self._client, self._key(folder) or None, chunk_size=_PAGE)
             found = [each for chunk in stream for each in chunk]
         cut = len(f"{self._base}/") if self._base else 0
         return sorted((_status(each["path"][cut:], each) for each in found), key=lambda status: status.path)
@@ -276,6 +316,16 @@ class ObjectStore:
         with contextlib.suppress(ObjectMissing), _mapped("deleting", self._named(path)):
             obstore.delete(self._client, self._key(path))
 
+    def delete_all(self, paths: Sequence[str]) -> None:
+        """Deletes files in any order, a thousand by one request where the service can; missing ones are no error."""
+        try:
+            with _mapped("deleting", self.root):
+                obstore.delete(self._client, [self._key(path) for path in paths])
+        except ObjectMissing:
+            # Some services end such a request at what is not there.
+            for path in paths:
+                self.delete(path)
+
     def make_folder(self, folder: str) -> None:
         """Does nothing: the first object below it makes it."""
 
@@ -361,7 +411,7 @@ class ObjectStore:
 
     def _listed(self, folder: str) -> Iterator[Any]:
         with _mapped("listing", self._named(folder)):
-            for chunk in obstore.list(self._client, self._key(folder) or None, chunk_size=1000):
+            for chunk in obstore.list(self._client, self._key(folder) or None, chunk_size=_PAGE):
                 yield from chunk
 
     def _require_folder(self, folder: str) -> None:

@@ -10,12 +10,14 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentDropError,
     CorruptLogError,
     InternalError,
+    MissingLogVersionError,
     NotWrittenError,
     StorageError,
     StorageRefusedError,
 )
 from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PinnedFolder, PutResult
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
 from dbt.adapters.silt.engine.kernel.table.paths import commit_name, commit_path
@@ -102,12 +104,22 @@ def _occupant(log: DeltaLog, version: int, entry: Entry) -> Outcome:
     Raises:
         StorageError, CorruptLogError: it cannot be decided yet.
     """
-    try:
-        data = log.store.read(commit_path(version))
-    except ObjectMissing as error:
-        raise StorageError(
-            f"{commit_name(version)} exists by one answer of the storage and is not found by another"
-        ) from error
-    actions = CommitFile(version, data).actions(log.name)
+    commit = _commit_at(log, version)
+    if commit is None:
+        raise StorageError(f"{commit_name(version)} exists by one answer of the storage and is not found by another")
+    actions = commit.actions(log.name)
     is_own = any(isinstance(action, CommitInfo) and action.txn_id == entry.txn_id for action in actions)
     return Committed() if is_own else Conflict()
+
+
+def _commit_at(log: DeltaLog, version: int) -> CommitFile | None:
+    """The commit of that version; of an object store it comes whole, and the conflict check need not read it again.
+
+    Elsewhere a part of it may come, which is enough here: its first line tells whose it is.
+    """
+    try:
+        if isinstance(log.store, ObjectStore):
+            return next(log.read_ahead(version), None)
+        return CommitFile(version, log.store.read(commit_path(version)))
+    except (ObjectMissing, MissingLogVersionError):
+        return None

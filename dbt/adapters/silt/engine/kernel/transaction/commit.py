@@ -24,13 +24,13 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentModificationError,
     ConcurrentTransactionError,
     DataFileMissingError,
+    MissingLogVersionError,
 )
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
-from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.log_segment import list_log
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PinnedFolder, read_whole
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PinnedFolder
 from dbt.adapters.silt.engine.kernel.table.actions import (
     AddCDCFile,
     AddFile,
@@ -216,13 +216,11 @@ def _check_not_cleaned_up(log: DeltaLog, pending: PendingCommit, version: int) -
 
 def _winners(log: DeltaLog, version: int) -> Iterator[WinningCommit]:
     """The commits from that version on, oldest first."""
-    while True:
-        try:
-            data = read_whole(log.store, commit_path(version))
-        except ObjectMissing:
-            return
-        yield WinningCommit(version, CommitFile(version, data).actions(log.name))
-        version += 1
+    try:
+        for commit in log.read_ahead(version):
+            yield WinningCommit(commit.version, commit.actions(log.name))
+    except MissingLogVersionError:
+        return  # the table was dropped, which the next attempt finds out
 
 
 def _committed_at(log: DeltaLog, winner: WinningCommit, pending: PendingCommit) -> int:

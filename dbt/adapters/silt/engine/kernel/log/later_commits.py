@@ -1,0 +1,60 @@
+"""Reads the commits from a version on, as far as there are any, which nobody knows before."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Final
+
+from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile, read_commits
+from dbt.adapters.silt.engine.kernel.log.log_segment import list_log, missing_version
+from dbt.adapters.silt.engine.kernel.storage.few_requests import fetch
+from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.table.paths import commit_path
+
+# After so many there may be many more: a listing finds them by one request, and they are read at once.
+_ONE_BY_ONE: Final = 4
+
+Found = tuple[FileStatus, CommitFile]
+
+
+def later_commits(store: Store, first: int, table: str, up_to: int | None = None) -> Iterator[Found]:
+    """The commits from a version on, with their files' statuses, until there is no next one.
+
+    Args:
+        up_to: the last version to read; None for all.
+
+    Raises:
+        MissingLogVersionError: a commit disappeared while it was read.
+        StorageError: one cannot be read.
+    """
+    version = first
+    while True:
+        for _ in range(_ONE_BY_ONE):
+            found = None if up_to is not None and version > up_to else _fetched(store, version, table)
+            if found is None:
+                return
+            yield found
+            version += 1
+        if isinstance(store, ObjectStore):
+            for found in _listed(store, version, table, up_to):
+                yield found
+                version += 1
+
+
+def _fetched(store: Store, version: int, table: str) -> Found | None:
+    """A commit with its file's status; None where there is none."""
+    try:
+        found = fetch(store, commit_path(version))
+    except ObjectMissing as error:
+        raise missing_version(version, table) from error
+    return None if found is None else (found[0], CommitFile(version, found[1]))
+
+
+def _listed(store: Store, first: int, table: str, up_to: int | None) -> Iterator[Found]:
+    """The commits from a version on that a listing shows without a gap."""
+    shown = list_log(store, table, first).commits
+    versions = itertools.count(first) if up_to is None else range(first, up_to + 1)
+    files = [shown[version] for version in itertools.takewhile(shown.__contains__, versions)]
+    yield from zip(files, read_commits(store, first, files, table), strict=True)
