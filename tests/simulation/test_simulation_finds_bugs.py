@@ -46,7 +46,7 @@ def passed(*_: object) -> None:
     ("check", "start"),
     [
         ("check_added_files", 100),
-        ("check_removed_files_were_not_read", 36),
+        ("check_removed_files_were_not_read", 600),
         ("check_removed_files_are_not_removed_again", 100),
         ("check_metadata", 220),
         ("check_transactions", 100),

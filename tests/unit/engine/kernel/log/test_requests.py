@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
-from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, checksum_path
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, checksum_path, commit_path
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 
@@ -79,15 +79,16 @@ def test_a_clean_up_of_a_long_log_in_which_nothing_has_expired_is_one_request(me
     assert meter.cost().kinds == {"list": 1}
 
 
-def test_what_has_expired_of_a_log_is_deleted_by_a_thousand_at_once(meter: Meter) -> None:
+def test_what_has_expired_is_deleted_by_a_thousand_at_once_and_commits_in_their_order(meter: Meter) -> None:
     store = many_commits(3_005, 0)
     log = DeltaLog(store, "t")
     snapshot = log.snapshot()
     meter.reset()
     deleted = clean_up(store, snapshot, log.clock.now_ms() + 40 * _DAY_MS)
     assert deleted == 3_000 + 2_999 + 300  # commits, checksums, checkpoints
-    # The first commit; the checkpoints; the rest.
-    assert meter.cost().kinds["delete"] == 1 + 1 + 6, meter.cost()
+    gone = [request.key[-len(commit_path(0)) :] for request in meter.requests if request.kind == "delete"]
+    assert gone[4:] == [commit_path(version) for version in range(3_000)]
+    assert not any(key.endswith(".json") for key in gone[:4])
     assert DeltaLog(store, "t").snapshot().version == 3_004
     assert store.list_from(LOG_FOLDER)[0].name == f"{3_000:020}.checkpoint.parquet"
 

@@ -1,8 +1,8 @@
 """Deletes the part of the log that no version within the table's retention needs.
 
 Source: the Delta specification, section "Metadata Cleanup". A checkpoint stays, and all files of its version or
-later. First go the first commit and the checkpoints, the oldest first, from which versions are built: wherever that
-stops, the log begins later and no version of it has a gap, and a deleted version is reported as deleted.
+later. First go the checkpoints and checksums, then the commits in the order of their versions: wherever that stops, the
+log begins later and has no gap, and a deleted version is reported as deleted.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _oldest(store: Store, cutoff_ms: int) -> list[_Named]:
 
 
 def _before(version: int, files: Sequence[_Named]) -> list[_Named]:
-    """The files to delete so that the log begins at that version."""
+    """The files to delete so that the log begins at that version, in the order of their versions."""
     return [
         (name, status)
         for name, status in files
@@ -162,16 +162,15 @@ def _delete(store: Store, expired: Sequence[_Named], snapshot: Snapshot, now_ms:
 
 
 def _in_steps(store: Store, expired: Sequence[_Named]) -> Iterator[list[str]]:
-    """The files to delete by one request each time: many where no other table will have this place.
+    """The files to delete each time: many at once where no other table will have this place, but commits one by one.
 
-    First what versions are built from: the first commit, then the checkpoints. What is left then is in no version.
+    A reader, or a writer, takes its version for the newest where the next commit is not there: it must be gone by then.
     """
-    first = [status.path for name, status in expired if name.version == 0 and name.kind is LogFileKind.COMMIT]
-    checkpoints = [status.path for name, status in expired if name.kind in _CHECKPOINTS]
-    gone = {*first, *checkpoints}
+    commits = [status.path for name, status in expired if name.kind is LogFileKind.COMMIT]
+    others = [status.path for name, status in expired if name.kind is not LogFileKind.COMMIT]
     size = _AT_ONCE if is_never_reused(store) else 1
-    for paths in (first, checkpoints, [status.path for _, status in expired if status.path not in gone]):
-        yield from (paths[start : start + size] for start in range(0, len(paths), size))
+    yield from (others[start : start + size] for start in range(0, len(others), size))
+    yield from ([path] for path in commits)
 
 
 def _delete_sidecars(store: Store, table: str, now_ms: int) -> int:

@@ -47,7 +47,10 @@ def files_in_order(store: Store, folder: str) -> Iterator[FileStatus]:
         ObjectMissing: there is no such folder.
         StorageError: it cannot be listed.
     """
-    return store.files_in_order(folder) if isinstance(store, ObjectStore) else iter(store.list_from(folder))
+    if isinstance(store, ObjectStore):
+        return store.files_in_order(folder)
+    found = {file.name: file for file in store.list_from(folder)}
+    return iter([found[name] for name in sorted(found)])
 
 
 def fetch(store: Store, path: str) -> tuple[FileStatus, bytes] | None:
