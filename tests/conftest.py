@@ -23,6 +23,7 @@ from dbt.adapters.silt.session.storage.jars import SparkStorage
 from tests import kept_sparks
 from tests.cloud import install
 from tests.cloud.servers import ObjectServer, running_azure, running_s3
+from tests.clusters import standalone
 from tests.connect_server import running
 
 pytest_plugins = ["tests.durations", "tests.skips"]
@@ -48,8 +49,9 @@ SPARK_SETTINGS = {
 INTERPRETED = {"spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.codegen.wholeStage": "false"}
 """Has Spark read the plans of the tests' statements, which have few rows: compiling each takes longer."""
 
-SERVER, KEPT = "server", "kept"
-"""Over whose Spark Connect the tests run: a server that is started for them, or a Spark that the package keeps."""
+SERVER, KEPT, CLUSTER = "server", "kept", "cluster"
+"""On what the tests run: over Spark Connect, on a server that is started for them or a Spark that the package keeps; or
+in a driver of their own, on a standalone cluster that is started for them."""
 
 # How long an example takes says something of the machine, and nothing of the rule. A change is judged by the same
 # examples each time; elsewhere each run draws new ones.
@@ -68,6 +70,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     over = {"dest": "connect", "action": "store_const"}
     parser.addoption("--connect", **over, const=SERVER, help="run Spark's tests over a Spark Connect server for them")
     parser.addoption("--kept", **over, const=KEPT, help="run Spark's tests over a Spark that stays (`keep_alive`)")
+    parser.addoption("--cluster", **over, const=CLUSTER, help="run Spark's tests on a standalone cluster for them")
     parser.addoption("--silt-dbt", action="store_true", help="run the commands of dbt's suite as `silt dbt`")
     parser.addoption(
         "--cloud",
@@ -119,13 +122,26 @@ def cloud_settings(cloud: ObjectServer | None) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def local_master(cloud: ObjectServer | None) -> str:
-    """How many tasks the tests' Spark runs at once.
+def cluster_conf(request: pytest.FixtureRequest) -> dict[str, str]:
+    """What the tests' Spark is started with for `--cluster`, and not without it."""
+    return dict(standalone.SMALL) if request.config.getoption("--connect") == CLUSTER else {}
+
+
+@pytest.fixture(scope="session")
+def master(
+    request: pytest.FixtureRequest, cloud: ObjectServer | None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """Where the tests' Spark runs its tasks: on a cluster's workers, or how many at once in the driver.
 
     One on the S3: it deletes folders that it finds empty, and refuses what another task of the job begins to write
     there at that instant, as no S3 without folders does (409, "Existing Object is a directory").
     """
-    return "local[1]" if cloud is not None and cloud.files is not None else "local[2]"
+    if request.config.getoption("--connect") != CLUSTER:
+        yield "local[1]" if cloud is not None and cloud.files is not None else "local[2]"
+        return
+    cluster = contextlib.ExitStack()
+    atexit.register(cluster.close)  # after the driver's own end
+    yield cluster.enter_context(standalone.running(tmp_path_factory.mktemp("cluster"))).master
 
 
 @pytest.fixture(scope="session")
@@ -135,9 +151,11 @@ def code_generation(request: pytest.FixtureRequest) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def spark_settings(code_generation: dict[str, str], cloud_settings: dict[str, str]) -> dict[str, str]:
+def spark_settings(
+    code_generation: dict[str, str], cloud_settings: dict[str, str], cluster_conf: dict[str, str]
+) -> dict[str, str]:
     """The settings of the tests' Spark, wherever it runs."""
-    return SPARK_SETTINGS | code_generation | cloud_settings
+    return SPARK_SETTINGS | code_generation | cloud_settings | cluster_conf
 
 
 @pytest.fixture(scope="session")
@@ -167,16 +185,16 @@ def keep_alive(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 def spark(
     connect_server: str | None,
     keep_alive: timedelta | None,
-    local_master: str,
+    master: str,
     spark_settings: dict[str, str],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[SparkSession]:
     """A session in a time zone that is not the machine's, so that a forgotten zone shows."""
     logging.getLogger("SQLQueryContextLogger").disabled = True
     if keep_alive is not None:
-        session = kept.session(local_master, spark_settings, keep_alive.total_seconds())
+        session = kept.session(master, spark_settings, keep_alive.total_seconds())
     elif connect_server is None:
-        session = _embedded(local_master, spark_settings, tmp_path_factory.mktemp("spark-warehouse"))
+        session = _embedded(master, spark_settings, tmp_path_factory.mktemp("spark-warehouse"))
     else:
         session = SparkSession.builder.remote(connect_server).create()
     yield session
@@ -189,7 +207,8 @@ def _embedded(master: str, settings: dict[str, str], folder: Path) -> SparkSessi
         builder = builder.config(key, value)
     session = builder.config("spark.sql.warehouse.dir", str(folder)).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
-    hadoop_defaults.forget_unused(session.sparkContext)
+    if master.startswith("local"):
+        hadoop_defaults.forget_unused(session.sparkContext)
     return session
 
 

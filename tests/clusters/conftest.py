@@ -73,4 +73,4 @@ def project(tmp_path: Path) -> Project:
 
 def conf_of(**more: str) -> Mapping[str, str]:
     """Spark's settings for a driver of this machine."""
-    return {**standalone.DRIVER, "spark.executor.memory": "1g", "spark.sql.shuffle.partitions": "4", **more}
+    return {**standalone.SMALL, "spark.sql.shuffle.partitions": "4", **more}

@@ -34,9 +34,7 @@ from tests.clusters.standalone import Cluster
 
 _ROWS: Final = 60_000
 _SETTINGS: Final[Mapping[str, str]] = {
-    **standalone.DRIVER,
-    "spark.executor.memory": "1g",
-    "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    **standalone.SMALL,
     "spark.sql.shuffle.partitions": "6",
     # As many tasks as are planned, so that a fault has something to hit.
     "spark.sql.adaptive.coalescePartitions.enabled": "false",

@@ -18,6 +18,13 @@ import pyspark
 DRIVER: Final[Mapping[str, str]] = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 """Where executors of this machine find the driver."""
 
+SMALL: Final[Mapping[str, str]] = {
+    **DRIVER,
+    "spark.executor.memory": "1g",
+    "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
+}
+"""Settings of a driver whose executors are quick to start, and fill a worker."""
+
 _HOST = "127.0.0.1"
 _PACKAGE = "org.apache.spark.deploy"
 _EXECUTOR = b"CoarseGrainedExecutorBackend"

@@ -90,13 +90,14 @@ def silt_target(
     keep_alive: timedelta | None,
     code_generation: dict[str, str],
     place: dict[str, Any],
-    local_master: str,
+    master: str,
+    cluster_conf: dict[str, str],
 ) -> dict[str, Any]:
     return {
         "type": "silt",
         "threads": 4,
         **place,
-        **({"remote": connect_server} if connect_server else {"master": local_master}),
+        **({"remote": connect_server} if connect_server else {"master": master}),
         **({"keep_alive": f"{keep_alive.total_seconds():.0f} seconds"} if keep_alive else {}),
         "spark_conf": {
             **code_generation,
@@ -104,5 +105,6 @@ def silt_target(
             "spark.driver.extraJavaOptions": SPARK_SETTINGS["spark.driver.extraJavaOptions"],
             "spark.sql.shuffle.partitions": "4",
             "spark.sql.session.timeZone": "UTC",
+            **cluster_conf,
         },
     }
