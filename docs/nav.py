@@ -25,6 +25,7 @@ FIRST: Mapping[str, Sequence[str]] = {
         "exactly-once",
         "orchestrators",
         "object-stores",
+        "clusters",
         "object-store-requests",
         "scale",
         "keep-alive",

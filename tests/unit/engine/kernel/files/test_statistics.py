@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import threading
 from collections.abc import Mapping
 from datetime import date, datetime, timezone
 from decimal import Decimal
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,6 +16,7 @@ import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError, TableDamagedError
 from dbt.adapters.silt.engine.kernel.files.statistics import FileStatistics, from_footers, indexed_columns
+from dbt.adapters.silt.engine.kernel.storage.memory_object_store import MemoryObjectStore
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import (
@@ -258,3 +260,22 @@ def test_a_missing_file_and_a_cut_one_are_told_apart() -> None:
         from_footers(store, ["gone.parquet"], struct(c=LONG), TableProperties({}))
     with pytest.raises(TableDamagedError, match=r"cut\.parquet"):
         from_footers(store, ["cut.parquet"], struct(c=LONG), TableProperties({}))
+
+
+def test_many_footers_are_read_at_once_where_each_is_a_request() -> None:
+    together = threading.Barrier(64)
+
+    class Service(MemoryObjectStore):
+        """Answers when 64 requests are there."""
+
+        def open_input(self, path: str) -> IO[bytes]:
+            together.wait(timeout=60)
+            return super().open_input(path)
+
+    store, sink = Service(), io.BytesIO()
+    pq.write_table(pa.table({"id": [1, 2]}), sink)
+    names = [f"part-{number}.parquet" for number in range(64)]
+    for name in names:
+        store.put(name, sink.getvalue())
+    found = from_footers(store, names, struct(id=LONG), TableProperties({}))
+    assert {each.num_records for each in found.values()} == {2}

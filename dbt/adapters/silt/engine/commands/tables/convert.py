@@ -34,7 +34,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.files import statistics
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage.few_requests import Tree, tree
+from dbt.adapters.silt.engine.kernel.storage.few_requests import Tree, at_once, tree
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table import parquet_schema
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
@@ -48,7 +48,6 @@ from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operati
 OPERATION: Final = "CONVERT"
 
 _HIDDEN = ("_", ".")
-_READERS = 8
 
 
 @dataclass(frozen=True)
@@ -151,7 +150,7 @@ def _check_partitioning(found: Sequence[_Found], partitioning: Sequence[StructFi
 def _schema(log: DeltaLog, found: Sequence[_Found], partitioning: Sequence[StructField]) -> StructType:
     """The columns of all files, with the partition columns in their places, or after them."""
     paths = [file.status.path for file in found]
-    with ThreadPoolExecutor(_READERS) as pool:
+    with ThreadPoolExecutor(at_once(log.store)) as pool:
         schemas = list(pool.map(functools.partial(_file_schema, log.store), paths))
     merged, first_with = StructType(), dict[str, str]()
     for path, schema in zip(paths, schemas, strict=True):

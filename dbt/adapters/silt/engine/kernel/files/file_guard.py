@@ -21,13 +21,13 @@ import pyarrow.parquet as pq
 
 from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError
 from dbt.adapters.silt.engine.kernel.files.data_files import check_reach, located
+from dbt.adapters.silt.engine.kernel.storage import few_requests
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.column_mapping import PARQUET_FIELD_ID, is_mapped, stored_schema
 from dbt.adapters.silt.engine.kernel.table.paths import absolute_name, decode_path
 
-_READERS: Final = 8
 _MOST_KNOWN: Final = 100_000
 _FIELD_ID: Final = b"PARQUET:field_id"
 _MAY_LEAVE: Final = r"(?i)^/|^%2f|:|%3a|\.\.|%2e"
@@ -169,7 +169,7 @@ def _footer_problems(store: Store, doubtful: Sequence[Expected], metadata: Metad
         except (ObjectMissing, pa.ArrowException, OSError):
             return None  # whoever reads it says what is wrong with it
 
-    with ThreadPoolExecutor(_READERS) as pool:
+    with ThreadPoolExecutor(few_requests.at_once(store)) as pool:
         for expected, found in zip(doubtful, pool.map(problem, doubtful), strict=True):
             if found is not None:
                 yield expected, found

@@ -26,14 +26,13 @@ from dbt.adapters.silt.engine.kernel.files import data_files, footers
 from dbt.adapters.silt.engine.kernel.files.footers import ColumnChunks
 from dbt.adapters.silt.engine.kernel.files.stats_literals import string_literal, truncated_maximum, truncated_minimum
 from dbt.adapters.silt.engine.kernel.identifiers import split_name
+from dbt.adapters.silt.engine.kernel.storage import few_requests
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, PrimitiveType, StructType
 
 TRUSTED_TAG: Final = "SILT_STATISTICS"
 """The tag of an added file whose statistics are from this module: floating-point maxima include NaN."""
-
-_READERS = 8
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ def from_footers(
     columns = indexed_columns(schema, properties, partition_columns)
 
     prefix_length = properties.string_prefix_length
-    with ThreadPoolExecutor(_READERS) as pool:
+    with ThreadPoolExecutor(few_requests.at_once(store)) as pool:
         read = pool.map(functools.partial(_footer, store), paths)
         return {path: _from_metadata(footer, columns, prefix_length) for path, footer in zip(paths, read, strict=True)}
 

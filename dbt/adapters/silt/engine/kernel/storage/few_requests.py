@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, Protocol, cast
+from typing import IO, Final, Protocol, cast
 
 from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 from dbt.adapters.silt.engine.kernel.storage.store import (
@@ -16,6 +16,14 @@ from dbt.adapters.silt.engine.kernel.storage.store import (
     joined,
     read_whole,
 )
+
+_OF_FOLDERS: Final = 8
+_OF_OBJECTS: Final = 64
+
+
+def at_once(store: Store) -> int:
+    """How many files of the store to look into at the same time: a service answers late, and many at once."""
+    return _OF_FOLDERS if store.has_folders else _OF_OBJECTS
 
 
 def read_ranges(store: Store, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
