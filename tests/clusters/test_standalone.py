@@ -6,6 +6,7 @@ import socket
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from deltalake import DeltaTable, QueryBuilder
 
 from tests.clusters.conftest import Project, conf_of
@@ -24,6 +25,15 @@ def tables(warehouse: Path) -> dict[str, list[str]]:
     return found
 
 
+def test_models_are_run_by_the_executors(cluster: Cluster, project: Project) -> None:
+    project.use(master=cluster.master, warehouse="warehouse", spark_conf=conf_of())
+    done = project.dbt("run", "--select", "raw", "orders")
+    assert done.returncode == 0, done.stdout
+    expected = sorted(repr({"id": id_, "colour": id_ % 3, "amount": id_ * 2}) for id_ in range(1000))
+    assert tables(project.folder / "warehouse") == {"raw": expected, "orders": expected}
+
+
+@pytest.mark.long
 def test_two_builds_leave_the_tables_of_an_embedded_spark(cluster: Cluster, project: Project) -> None:
     project.use(master="local[2]", warehouse="embedded")
     for _ in range(2):
