@@ -25,9 +25,10 @@ _S3A: Final = "org.apache.hadoop.fs.s3a."
 _ABFS: Final = "org.apache.hadoop.fs.azurebfs.oauth2."
 _CONNECT_MS: Final = 5000
 _REPEATS: Final = {
-    # Of a request without an answer, which takes Hadoop's own least of 15 seconds each time ...
-    "attempts.maximum": "3",
-    # ... and of all of these together; what the service asks to be sent later has a limit of its own.
+    # Of a request without an answer, which takes Hadoop's own least of 15 seconds each time, and of reads that the
+    # service asks to be sent later ...
+    "attempts.maximum": "5",
+    # ... and of all of these together; writes that are to be sent later have a limit of their own.
     "retry.limit": "0",
     # Of the part of a file that is being read, each of 30 seconds; by default it is 20 times.
     "analytics.accelerator.physicalio.blockreadretrycount": "1",
