@@ -40,6 +40,7 @@ PROFILE_GROUPS: Mapping[str, Sequence[str]] = {
     "Which Spark runs": (
         *("master", "remote", "keep_alive", "spark_conf", "storage_jars", "python_functions", "external_paths"),
     ),
+    "Where others find the tables": ("catalog",),
     "How a run is continued": ("run_id", "resume"),
     "How commits meet other writers": ("isolation_level", "max_commit_attempts", "statement_attempts"),
     "What packages see": ("target_type",),
@@ -250,7 +251,7 @@ def macros_page() -> str:
         GENERATED,
         "# Macros and variables\n",
         "## Macros\n",
-        "For `dbt run-operation NAME --args '{...}'`. All but `silt_rollback` may also be a hook: "
+        "For `dbt run-operation NAME --args '{...}'`. All but `silt_rollback` and `silt_register` may also be a hook: "
         '`post_hook="{{ silt_optimize(this) }}"`.\n',
     ]
     for file in sorted((MACROS / "maintenance").glob("*.sql")):

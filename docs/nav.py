@@ -26,6 +26,7 @@ FIRST: Mapping[str, Sequence[str]] = {
         "orchestrators",
         "object-stores",
         "clusters",
+        "metastore",
         "object-store-requests",
         "scale",
         "keep-alive",

@@ -179,6 +179,19 @@ def test_a_spark_that_cannot_stay_is_refused(fields: dict[str, object], said: st
         credentials_of(**fields)
 
 
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"catalog": "glue"}, "`catalog` is hive, not `glue`"),
+        ({"catalog": "hive", "remote": "sc://host"}, "not with `remote`"),
+        ({"catalog": "hive", "keep_alive": "1 hour"}, "not with `keep_alive`"),
+    ],
+)
+def test_a_catalog_that_tables_cannot_be_registered_in_is_refused(fields: dict[str, object], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        credentials_of(**fields)
+
+
 def test_a_spark_stays_for_the_length_of_time_that_the_profile_says() -> None:
     assert credentials_of(keep_alive="15 minutes").stays == timedelta(minutes=15)
     assert credentials_of(keep_alive="1 day", master="local").stays == timedelta(days=1)

@@ -61,7 +61,7 @@ FLOORS = (
     ("cli", "runs/logical_run"),
     ("runs",),
     ("credentials", "materializations/incremental", "materializations/external"),
-    ("session/storage",),
+    ("session/storage", "registration"),
     ("materializations", "relation", "session"),
     ("connections", "materializations/python_models"),
     ("methods",),
@@ -83,8 +83,11 @@ STATEMENTS_WITH_SPARK = {
 }
 PRIVATE_SPARK = ("_jvm", "_jdf", "_jsparkSession", "sparkContext")
 LOOK_BEHIND_SPARK = tuple(
-    f"{PACKAGE}.session.{name}"
-    for name in ("spark", "hadoop_defaults", "connect_service", "java_launch", "python_sources", "storage.hadoop")
+    f"{PACKAGE}.{name}"
+    for name in (
+        *(f"session.{name}" for name in ("spark", "hadoop_defaults", "connect_service", "java_launch")),
+        *("session.python_sources", "session.storage.hadoop", "registration.hive_metastore"),
+    )
 )
 BUILD_SESSIONS = (f"{PACKAGE}.session.spark", f"{PACKAGE}.session.kept_client")
 # Where an import inside a function is meant: the lazy Plugin, and packages that need not be installed.

@@ -70,6 +70,7 @@ ERRORS = [
     "PartitionValueError",
     "ProtocolChangedError",
     "ReadOnlyStorageError",
+    "RegistrationError",
     "RelationExistsError",
     "RelationNotFoundError",
     "ReplaceWhereMismatchError",

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.credentials import SiltCredentials
     from dbt.adapters.silt.engine.catalog.catalog import Catalog
     from dbt.adapters.silt.records.units import Unit
+    from dbt.adapters.silt.registration import registration
     from dbt.adapters.silt.runs import statement_runner
     from dbt.adapters.silt.runs.response import SiltResponse
     from dbt.adapters.silt.session import environment as environments
@@ -54,6 +55,7 @@ class SiltConnectionManager(SQLConnectionManager):
         staying.tell(cast("SiltCredentials", profile.credentials).stays)
         self._lock = threading.Lock()
         self._runner: statement_runner.StatementRunner | None = None
+        self._registration: registration.Registration | None = None
         self._recorder = Recorder(CommitJournal(self.invocation.target_path))
         self.node = CurrentNode(self._recorder.batches)
         add_callback_to_manager(self.node.on_event)
@@ -81,6 +83,14 @@ class SiltConnectionManager(SQLConnectionManager):
                     query_comment=self._query_comment,
                 )
             return self._runner
+
+    @property
+    def registration(self) -> registration.Registration | None:
+        """This command's entries in the profile's metastore; None where it names none."""
+        with self._lock:
+            if self._registration is None:
+                self._registration = self.environment.registration()
+            return self._registration
 
     def _warm_up(self) -> None:
         with contextlib.suppress(SiltError):  # the first connection meets the same error, and reports it

@@ -60,6 +60,8 @@ class SiltCredentials(Credentials):
         external_paths: whether tables may name files that are neither in their own folders nor in the warehouse.
         keep_alive: for how long ("15 minutes") a Spark of this user's own stays for the next command after the last
             one; only with a local `master`. By default Spark ends with the command.
+        catalog: where tables are registered after their commits, so that other engines find them by name: `hive` is the
+            Hive metastore of `spark_conf`. Not with `remote` or `keep_alive`.
     """
 
     database: str = locations.DATABASE
@@ -80,6 +82,7 @@ class SiltCredentials(Credentials):
     target_type: str | None = None
     external_paths: bool = False
     keep_alive: str | None = None
+    catalog: str | None = None
 
     def __post_init__(self) -> None:
         check_names(self)
@@ -99,6 +102,7 @@ class SiltCredentials(Credentials):
             self.resume = OFF
         parse_resume(self.resume)
         check_keep_alive(self)
+        check_catalog(self)
         # Not where the adapter starts: `dbt retry` reads its results, and refuses, before it makes an adapter. Of this
         # package, nothing but the profile runs before that.
         explain_missing_results()
@@ -147,6 +151,7 @@ class SiltCredentials(Credentials):
             "target_type",
             "external_paths",
             "keep_alive",
+            "catalog",
         )
 
     def connection_info(self, *, with_aliases: bool = False) -> Iterable[tuple[str, Any]]:
@@ -279,6 +284,21 @@ def check_keep_alive(credentials: SiltCredentials) -> None:
         )
 
 
+def check_catalog(credentials: SiltCredentials) -> None:
+    """Raise ValidationError if tables are to be registered where they cannot be."""
+    if credentials.catalog is None:
+        return
+    if credentials.catalog not in CATALOGS:
+        raise ValidationError(f"`catalog` is {' or '.join(CATALOGS)}, not `{credentials.catalog}`")
+    for other in ("remote", "keep_alive"):
+        if getattr(credentials, other):
+            raise ValidationError(
+                f"`catalog` needs a Spark whose driver is dbt's own process, which it is not with `{other}`"
+            )
+
+
+CATALOGS = ("hive",)
+"""Where tables can be registered."""
 _LOCAL_MASTER = re.compile(r"local(\[[^\]]*\])?")
 _OF_KEPT_SPARK = ("spark.connect.grpc.binding.", "spark.connect.authenticate.", "spark.connect.grpc.port.")
 

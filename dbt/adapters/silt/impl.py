@@ -32,6 +32,7 @@ from dbt.adapters.silt.methods.contracts import ContractMethods
 from dbt.adapters.silt.methods.documentation import DocumentationMethods
 from dbt.adapters.silt.methods.incremental import IncrementalMethods
 from dbt.adapters.silt.methods.overrides import OverrideMethods
+from dbt.adapters.silt.methods.registration import RegistrationMethods
 from dbt.adapters.silt.methods.rollback import RollbackMethods
 from dbt.adapters.silt.methods.schemas import SchemaMethods
 from dbt.adapters.silt.methods.seeds import SeedMethods
@@ -121,6 +122,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     DocumentationMethods,
     IncrementalMethods,
     OverrideMethods,
+    RegistrationMethods,
     RollbackMethods,
     SchemaMethods,
     SeedMethods,
@@ -155,6 +157,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
         node = self.connections.node.scope(query_header_context, lambda: self.connections.handle.is_cancelled)
         with named, node:
             yield
+            self.register_own_table()
 
     # Relations
 

@@ -21,6 +21,8 @@ from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
 from dbt.adapters.silt.records.locations import locations as warehouse_locations
 from dbt.adapters.silt.records.locations import storages_of
 from dbt.adapters.silt.records.units import is_forgotten_on_replace
+from dbt.adapters.silt.registration.hive_metastore import HiveMetastore
+from dbt.adapters.silt.registration.registration import Registration
 from dbt.adapters.silt.session import class_archive
 from dbt.adapters.silt.session.handle import Runner, SiltHandle
 from dbt.adapters.silt.session.spark import SessionPool, SessionSettings
@@ -82,6 +84,12 @@ class Environment:
             SiltError: it cannot be started; the first connection meets the same error.
         """
         self._started()
+
+    def registration(self) -> Registration | None:
+        """The entries of this warehouse's tables in the profile's metastore, for one command; None without one."""
+        if self._credentials.catalog is None:
+            return None
+        return Registration(lambda: HiveMetastore(self._started().acquire()), self.catalog, self._locations)
 
     def _started(self) -> SessionPool:
         with self._lock:

@@ -59,6 +59,7 @@
           KeptSparkError
           KeptSparkInUseError
         SparkFailedError
+        RegistrationError
         InvalidSettingError
           ConditionsIgnoredError
         ExternalPathError
@@ -526,6 +527,13 @@ class SparkFailedError(UnavailableError):
     """Spark gave up, for a reason that is neither the statement's nor the data's."""
 
     code = "SILT_SPARK_FAILED"
+
+
+class RegistrationError(UnavailableError):
+    """Tables could not be registered in a metastore; the tables themselves are as they were committed."""
+
+    code = "SILT_REGISTRATION"
+    remedy = "Check the metastore and its settings, then run `dbt run-operation silt_register`"
 
 
 class InvalidSettingError(UnavailableError):

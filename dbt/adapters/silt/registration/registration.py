@@ -1,0 +1,128 @@
+"""Keeps a metastore's entries as the tables of the warehouse are.
+
+An entry is a name and a place. It is settled after a commit: what a metastore says never decides what a statement does.
+"""
+
+from __future__ import annotations
+
+import enum
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.relations import RelationKind
+from dbt.adapters.silt.registration.hive_metastore import HiveMetastore, RegisteredTable
+
+
+class Settled(enum.Enum):
+    """What became of a name in the metastore."""
+
+    REGISTERED = "registered"
+    MOVED = "registered at its new place"
+    UNCHANGED = "registered already"
+    REMOVED = "no longer registered"
+    TAKEN = "not registered: the name is another table's"
+    ABSENT = "neither here nor there"
+    NOT_TRIED = "not registered: the metastore could not be opened before"
+
+
+@dataclass(frozen=True)
+class SettledName:
+    """A name, and what became of it.
+
+    Attributes:
+        taken_by: where another table has the name, its place.
+    """
+
+    name: RelationName
+    settled: Settled
+    taken_by: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.settled.value}{f' ({self.taken_by})' if self.taken_by else ''}"
+
+
+class Registration:
+    """The entries of one warehouse's tables in a metastore; may be used by several threads.
+
+    The metastore is opened by the first use. One that cannot be opened is an error once, and not tried again.
+
+    Args:
+        open_metastore: opens the metastore.
+        catalog: the warehouse's.
+        locations: the places of the databases, by name.
+    """
+
+    def __init__(
+        self, open_metastore: Callable[[], HiveMetastore], catalog: Catalog, locations: Mapping[str, str]
+    ) -> None:
+        self._open = open_metastore
+        self._catalog = catalog
+        self._locations = locations
+        self._lock = threading.Lock()
+        self._metastore: HiveMetastore | None = None
+        self._was_tried = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the metastore has been reached."""
+        return self._metastore is not None
+
+    def settle(self, name: RelationName) -> SettledName:
+        """Registers the table of that name, or removes its entry where there is no such table any more.
+
+        Raises:
+            RegistrationError: the metastore cannot be reached, or refuses.
+        """
+        metastore = self._opened()
+        if metastore is None:
+            return SettledName(name, Settled.NOT_TRIED)
+        found = metastore.find(name.schema, name.identifier)
+        wanted = self._wanted(metastore, name)
+        if found is not None and found.warehouse != self._locations[name.database]:
+            return SettledName(name, Settled.TAKEN if wanted else Settled.ABSENT, found.location if wanted else "")
+        if wanted == found:
+            return SettledName(name, Settled.UNCHANGED if wanted else Settled.ABSENT)
+        if found is not None:
+            metastore.remove(found.schema, found.name)
+        if wanted is None:
+            return SettledName(name, Settled.REMOVED)
+        metastore.add(wanted)
+        return SettledName(name, Settled.MOVED if found else Settled.REGISTERED)
+
+    def settle_all(self, database: str) -> Iterator[SettledName]:
+        """Does so for every table of a database, and for every entry of its schemas that was made for it.
+
+        Raises:
+            RegistrationError: the metastore cannot be reached, or refuses.
+        """
+        for schema in self._catalog.schemas(database):
+            tables = {each.name for each in self._catalog.relations(database, schema) if _is_table(each.kind)}
+            entries = {RelationName(database, schema, each.name) for each in self._ours(database, schema)}
+            for name in sorted(tables | entries):
+                yield self.settle(name)
+
+    def _ours(self, database: str, schema: str) -> list[RegisteredTable]:
+        metastore, place = self._opened(), self._locations[database]
+        return [each for each in metastore.tables(schema) if each.warehouse == place] if metastore else []
+
+    def _wanted(self, metastore: HiveMetastore, name: RelationName) -> RegisteredTable | None:
+        entry = self._catalog.find(name)
+        if entry is None or not _is_table(entry.kind):
+            return None
+        location = metastore.location_of(self._catalog.table(entry.name).store.root)
+        return RegisteredTable(name.schema, name.identifier, location, self._locations[name.database])
+
+    def _opened(self) -> HiveMetastore | None:
+        """None where it could not be opened before."""
+        with self._lock:
+            if not self._was_tried:
+                self._was_tried = True
+                self._metastore = self._open()
+            return self._metastore
+
+
+def _is_table(kind: RelationKind) -> bool:
+    return kind is RelationKind.TABLE

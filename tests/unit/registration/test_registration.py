@@ -1,0 +1,154 @@
+"""Entries of tables in Spark's own Derby metastore, beside the names that others have there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.open_databases import open_databases
+from dbt.adapters.silt.engine.kernel.errors import RegistrationError
+from dbt.adapters.silt.engine.kernel.storage.settings import Storages
+from dbt.adapters.silt.engine.warehouse import Warehouse
+from dbt.adapters.silt.registration.hive_metastore import HiveMetastore, RegisteredTable
+from dbt.adapters.silt.registration.registration import Registration, Settled
+from tests import derby
+
+
+@pytest.fixture(scope="module")
+def metastore(
+    spark: SparkSession, connect_server: str | None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[HiveMetastore]:
+    if connect_server is not None or not isinstance(spark, SparkSession):
+        pytest.skip("the driver is in another process")
+    with derby.hadoop_settings(spark, derby.settings(tmp_path_factory.mktemp("derby"))):
+        yield HiveMetastore(spark)
+
+
+@dataclass
+class House:
+    """A warehouse whose schema no other test has."""
+
+    warehouse: Warehouse
+    registration: Registration
+    metastore: HiveMetastore
+    folder: Path
+    schema: str
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.warehouse.catalog
+
+    def sql(self, text: str) -> None:
+        self.warehouse.sql(text.format(s=self.schema))
+
+    def name(self, identifier: str) -> RelationName:
+        return RelationName("silt", self.schema, identifier)
+
+    def settled(self, identifier: str) -> Settled:
+        return self.registration.settle(self.name(identifier)).settled
+
+    def entry(self, identifier: str) -> RegisteredTable | None:
+        return self.metastore.find(self.schema, identifier)
+
+
+@pytest.fixture
+def house(spark: SparkSession, metastore: HiveMetastore, tmp_path: Path, request: pytest.FixtureRequest) -> House:
+    folder, schema = tmp_path / "house é 50%", f"s{abs(hash(request.node.name))}"
+    warehouse = Warehouse(spark.newSession(), str(folder))
+    registration = Registration(lambda: metastore, warehouse.catalog, {"silt": str(folder)})
+    made = House(warehouse, registration, metastore, folder, schema)
+    made.sql("create schema {s}")
+    return made
+
+
+def test_a_table_is_registered_once_at_its_place(house: House) -> None:
+    house.sql("create table {s}.orders as select 1 as id")
+    assert [house.settled("orders") for _ in range(2)] == [Settled.REGISTERED, Settled.UNCHANGED]
+    place = f"file:{house.folder}/{house.schema}/orders"
+    assert house.entry("orders") == RegisteredTable(house.schema, "orders", place, str(house.folder))
+    raw = house.metastore._client.getTable(house.schema, "orders")
+    assert (raw.provider().get(), raw.tableType().name()) == ("delta", "EXTERNAL")
+
+
+def test_an_entry_goes_with_its_table_and_leaves_its_files(house: House) -> None:
+    house.sql("create table {s}.gone as select 1 as id")
+    house.settled("gone")
+    house.metastore.remove(house.schema, "gone")
+    assert house.catalog.table(house.name("gone")).snapshot().version == 0
+    house.settled("gone")
+    house.sql("drop table {s}.gone")
+    assert [house.settled("gone") for _ in range(2)] == [Settled.REMOVED, Settled.ABSENT]
+    house.sql("create view {s}.seen as select 1 as id")
+    assert house.settled("seen") is Settled.ABSENT
+
+
+def test_a_view_in_place_of_a_table_takes_its_entry_away(house: House) -> None:
+    house.sql("create table {s}.both as select 1 as id")
+    house.settled("both")
+    house.sql("drop table {s}.both")
+    house.sql("create view {s}.both as select 2 as id")
+    assert house.settled("both") is Settled.REMOVED and house.entry("both") is None
+
+
+def test_a_table_that_others_registered_stays_theirs(house: House) -> None:
+    theirs = RegisteredTable(house.schema, "orders", "file:/elsewhere/orders", "/another/house")
+    house.metastore.add(theirs)
+    house.sql("create table {s}.orders as select 1 as id")
+    done = house.registration.settle(house.name("orders"))
+    assert (done.settled, done.taken_by) == (Settled.TAKEN, theirs.location)
+    house.sql("drop table {s}.orders")
+    assert house.settled("orders") is Settled.ABSENT and house.entry("orders") == theirs
+
+
+def test_an_entry_follows_a_table_to_its_new_place(house: House) -> None:
+    house.sql("create table {s}.moved as select 1 as id")
+    house.settled("moved")
+    entry = house.entry("moved")
+    assert entry is not None
+    house.metastore.remove(house.schema, "moved")
+    house.metastore.add(replace(entry, location="file:/an/earlier/place"))
+    assert house.settled("moved") is Settled.MOVED and house.entry("moved") == entry
+
+
+def test_all_tables_are_settled_and_entries_without_a_table_go(house: House) -> None:
+    house.sql("create table {s}.a as select 1 as id")
+    house.sql("create table {s}.b as select 1 as id")
+    house.settled("b")
+    house.sql("drop table {s}.b")
+    house.sql("create table {s}.c as select 1 as id")
+    house.sql("create view {s}.v as select 1 as id")
+    done = {each.name.identifier: each.settled for each in house.registration.settle_all("silt")}
+    assert done == {"a": Settled.REGISTERED, "b": Settled.REMOVED, "c": Settled.REGISTERED}
+    assert [each.name for each in house.metastore.tables(house.schema)] == ["a", "c"]
+
+
+def test_a_name_that_the_metastore_cannot_have_is_an_error_of_registration(house: House) -> None:
+    house.sql("create table {s}.`größe in m` as select 1 as id")
+    with pytest.raises(RegistrationError, match=r"größe in m.*silt_register"):
+        house.settled("größe in m")
+
+
+def test_a_metastore_that_cannot_be_opened_is_tried_once(
+    spark: SparkSession, metastore: HiveMetastore, tmp_path: Path
+) -> None:
+    tried = []
+
+    def opened() -> HiveMetastore:
+        tried.append(1)
+        nowhere = {"javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={tmp_path}/nothing"}
+        with derby.hadoop_settings(spark, derby.settings(tmp_path) | nowhere):
+            return HiveMetastore(spark)
+
+    databases = open_databases({"silt": str(tmp_path)}, Storages())
+    registration = Registration(opened, databases.catalog, {"silt": str(tmp_path)})
+    name = RelationName("silt", "main", "orders")
+    with pytest.raises(RegistrationError, match="could not be opened"):
+        registration.settle(name)
+    assert registration.settle(name).settled is Settled.NOT_TRIED
+    assert not registration.is_open and len(tried) == 1
