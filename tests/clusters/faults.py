@@ -56,17 +56,23 @@ _SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.variant.writeShredding.enabled": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # How many tasks have ended is known when they have, and not some time later.
+    "spark.ui.liveUpdate.period": "0",
 }
 _TABLE = """
     create table {table} (id bigint, p int, name string, amount decimal(12, 2), valid_to timestamp)
     {partitioned} tblproperties ({properties})
 """
 _FILL = """
-    insert into {table} select /*+ repartition(6) */ id, cast(id % 3 as int), concat('n', id), id / 4, null
+    insert into {table} select /*+ repartition({files}) */ id, cast(id % 3 as int), concat('n', id), id / 4, null
     from range({rows})
 """
+_WORK: Final = "length(aggregate(sequence(1, {times}), cast(id as string), (text, _) -> sha2(text, 256)))"
+"""64, after some work: a task that is over in a moment is neither hit by a fault nor speculated on."""
+_HASHES_PER_TASK: Final = 200_000
+_SOURCE_TASKS, _FILES = 5, 6
 _SOURCE = """
-    (select /*+ repartition(5) */ cast(id * 7 % {rows} as bigint) + {shift} as id, cast(id % 4 as int) as p,
+    (select /*+ repartition({tasks}) */ id * 7 % {rows} + {shift} + {work} - 64 as id, cast(id % 4 as int) as p,
         concat('m', id) as name, cast({round} as decimal(12, 2)) as amount, id % 5 as what from range({some}))
 """
 STATEMENTS: Final[Mapping[str, str]] = {
@@ -83,12 +89,18 @@ STATEMENTS: Final[Mapping[str, str]] = {
     "insert": "insert into {table} (id, p, name, amount) select id, p, name, amount from {source} where what > 1",
     "replace": """insert into {table} (id, p, name, amount) replace using (id)
         select distinct id, p, name, amount from {source}""",
-    "update": "update {table} set amount = amount + {round}, name = concat(name, '!') where id % 11 = {round} % 11",
-    "delete": "delete from {table} where id % 13 = {round} % 13",
+    "update": "update {table} set amount = amount + {round}, name = concat(name, '!') "
+    "where id % 11 = {round} % 11 and {table_work} = 64",
+    "delete": "delete from {table} where id % 13 = {round} % 13 and {table_work} = 64",
     "optimize": "optimize {table}",
 }
 _KINDS: Final = ({}, {"partitioned": "partitioned by (p)"}, {"marked": "true"}, {"marked": "true", "recorded": "true"})
 _UNEQUAL_METRICS: Final = ("Ms", "Bytes", "File", "Vectors")
+
+
+def _work(rows: int) -> str:
+    """An expression that keeps a task of so many rows busy for about a second."""
+    return _WORK.format(times=max(_HASHES_PER_TASK // rows, 1))
 
 
 @dataclass(frozen=True)
@@ -134,6 +146,7 @@ class Trial:
         given = {
             "table": name,
             "rows": _ROWS,
+            "files": _FILES,
             "partitioned": kind.get("partitioned", ""),
             "properties": ", ".join(f"'{key}' = '{value}'" for key, value in properties.items()),
         }
@@ -145,11 +158,15 @@ class Trial:
         """Runs the round of that number in tables of its own."""
         chance = random.Random(f"{self.seed}-{number}")
         name, table = chance.choice(sorted(STATEMENTS)), f"t{number}"
+        some = chance.choice((400, 20_000))
         given = {
             "rows": _ROWS,
             "round": number,
-            "some": chance.choice((400, 20_000)),
+            "some": some,
             "shift": chance.choice((0, _ROWS // 2)),
+            "tasks": _SOURCE_TASKS,
+            "work": _work(some // _SOURCE_TASKS),
+            "table_work": _work(_ROWS // _FILES),
         }
         text = STATEMENTS[name].format(table=table, source=_SOURCE.format(**given), **given)
         self.make(table, chance.choice(_KINDS))
@@ -157,7 +174,7 @@ class Trial:
         self.undisturbed.sql(text, (f"round/{number}", 1))
         tasks = self.log.repeated().ended
         faults = [
-            Fault(chance.randint(1, max(tasks - 1, 1)), None if chance.random() < 0.6 else chance.uniform(1.0, 4.0))
+            Fault(chance.randrange(max(tasks, 1)), None if chance.random() < 0.6 else chance.uniform(3.0, 9.0))
             for _ in range(chance.choice((1, 2, 3)))
         ]
         return self._disturbed(number, f"{name} of {given['some']} rows", text, faults)

@@ -1,4 +1,8 @@
-"""A standalone cluster of this machine: a master and workers of pip's PySpark, processes that listen on 127.0.0.1."""
+"""A standalone cluster of this machine: a master and workers of pip's PySpark.
+
+They listen on addresses of the loopback interface. Each worker has another, as machines do: Spark starts no speculative
+copy of a task on the host that runs it already.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +86,9 @@ def running(folder: Path, workers: int = 2, cores: int = 1, memory: str = "1g") 
             log = folder / f"worker-{number}.log"
             work = folder / f"work-{number}"
             size = ["--cores", str(cores), "--memory", memory, "--work-dir", str(work), "--webui-port", "0"]
-            worker = started.enter_context(_process(log, "worker.Worker", ["--host", _HOST, *size, url]))
+            worker = started.enter_context(
+                _process(log, "worker.Worker", ["--host", f"127.0.0.{number + 1}", *size, url])
+            )
             _wait_for(_WORKER_STARTED, worker, log)
             pids.append(worker.pid)
         yield Cluster(url, folder, tuple(pids))

@@ -15,7 +15,6 @@ from dbt_common.events.event_manager_client import add_callback_to_manager
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.silt.command_server import staying
-from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.journal import CommitJournal
 from dbt.adapters.silt.runs.current_node import CurrentNode
@@ -61,7 +60,7 @@ class SiltConnectionManager(SQLConnectionManager):
         add_callback_to_manager(self.node.on_event)
         if self.invocation.queries:
             # Spark needs as long as dbt needs to read a project, and nothing of it.
-            threading.Thread(target=self._warm_up, name="silt-warm-up", daemon=True).start()
+            threading.Thread(target=lambda: self.environment.warm_up(), name="silt-warm-up", daemon=True).start()
 
     # What the first statement needs, and a command without any does not load
 
@@ -91,10 +90,6 @@ class SiltConnectionManager(SQLConnectionManager):
             if self._registration is None:
                 self._registration = self.environment.registration()
             return self._registration
-
-    def _warm_up(self) -> None:
-        with contextlib.suppress(SiltError):  # the first connection meets the same error, and reports it
-            self.environment.warm_up()
 
     # Opening and closing
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import socket
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
@@ -47,3 +49,10 @@ def test_executors_of_the_same_version_pass(spark: SparkSession) -> None:
 def test_a_cluster_that_gives_no_executor_is_given_up_and_its_job_cancelled(spark: SparkSession) -> None:
     with pytest.raises(SparkUnavailableError, match=r"has given no executor in 0 seconds.*spark\.driver\.host"):
         cluster.check_executors(spark.newSession(), "spark://cluster.example:7077", longest_seconds=0)
+
+
+def test_an_application_that_a_master_does_not_take_is_told_of_versions() -> None:
+    error = cluster.not_taken("spark://cluster.example:7077", PySparkException("Cannot call methods on a stopped one"))
+    assert re.search(
+        r"did not take this application \(Cannot call .* stopped one\)\. Check that it runs Spark 4\.", str(error)
+    )

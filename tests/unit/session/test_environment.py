@@ -54,6 +54,17 @@ def test_a_warehouse_that_can_be_no_folder_is_refused_before_spark_is_asked_for(
         environment.open(NoRunner())
 
 
+def test_a_start_that_failed_ahead_of_the_connection_is_not_waited_for_again(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a_file").write_text("")
+    environment = Environment(SiltCredentials(warehouse="a_file"), {"silt": str(tmp_path / "a_file")})
+    environment.warm_up()
+    (tmp_path / "a_file").unlink()
+    with pytest.raises(InvalidSettingError, match="a_file is a file"):
+        environment.open(NoRunner())
+
+
 class NoRunner:
     """Is never asked to run something."""
 

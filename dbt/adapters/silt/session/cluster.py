@@ -11,11 +11,13 @@ import socket
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 
+import pyspark
 from dbt.adapters.events.logging import AdapterLogger
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from dbt.adapters.silt.engine.commands.spark.causes import first_line
 from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
 
 logger = AdapterLogger("Silt")
@@ -67,7 +69,7 @@ def check_executors(session: SparkSession, master: str, longest_seconds: float =
             ) from None
         except (PySparkException, Py4JError) as error:
             raise SparkUnavailableError(
-                f"the executors of {master} cannot run a task ({_first_line(error)})",
+                f"the executors of {master} cannot run a task ({first_line(error)})",
                 remedy=f"Check that they run Spark {session.version}, as this process does, and the workers' logs",
             ) from error
     others = sorted({version for version in versions if _minor(version) != _minor(session.version)})
@@ -76,6 +78,15 @@ def check_executors(session: SparkSession, master: str, longest_seconds: float =
             f"{master} runs Spark {others[0]}, and this process {session.version}",
             remedy=f"Install the version of the cluster here: `pip install 'pyspark=={_minor(others[0])}.*'`",
         )
+
+
+def not_taken(master: str, error: PySparkException | Py4JError) -> SparkUnavailableError:
+    """The error of an application that ended as it began: a master refuses what it cannot read, and logs why."""
+    return SparkUnavailableError(
+        f"{master} did not take this application ({first_line(error)})",
+        remedy=f"Check that it runs Spark {_minor(pyspark.__version__)}, as this process does, and the master's log; "
+        "another minor version of Spark cannot be used",
+    )
 
 
 def _waited(asked: Future[list[str]], master: str, longest_seconds: float) -> list[str]:
@@ -104,7 +115,3 @@ def _not_reached(place: str) -> str:
 
 def _minor(version: str) -> str:
     return ".".join(version.split(".")[:2])
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]

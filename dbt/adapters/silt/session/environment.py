@@ -15,6 +15,7 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.locations import check_locations
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases, open_location
 from dbt.adapters.silt.engine.commands.spark.storage import hadoop_storage
+from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
@@ -46,6 +47,7 @@ class Environment:
         self._lock = threading.Lock()
         self._pool: SessionPool | None = None
         self._warehouse: Warehouse | None = None
+        self._failure: SiltError | None = None
         self._databases = open_databases(locations, self.storages, credentials.external_paths)
 
     @property
@@ -78,12 +80,12 @@ class Environment:
         return SiltHandle(pool, session, self._warehouse.for_session(session, one_cut=True), runner)
 
     def warm_up(self) -> None:
-        """Starts Spark, where it does not run; for a thread of its own.
-
-        Raises:
-            SiltError: it cannot be started; the first connection meets the same error.
-        """
-        self._started()
+        """Starts Spark, where it does not run; for a thread of its own. The next connection raises what went wrong."""
+        with self._lock:
+            try:
+                self._start()
+            except SiltError as error:
+                self._failure = error
 
     def registration(self) -> Registration | None:
         """The entries of this warehouse's tables in the profile's metastore, for one command; None without one."""
@@ -93,17 +95,23 @@ class Environment:
 
     def _started(self) -> SessionPool:
         with self._lock:
-            if self._pool is None:
-                check_locations(self._locations)
-                pool = SessionPool(self._session_settings())
-                session = pool.acquire()
-                self._warehouse = self._open_warehouse(session)
-                pool.release(session)
-                self._pool = pool
-                _logger.debug("the warehouse is open")
-                if not self._credentials.remote and not self._credentials.keep_alive:  # the keeper makes its own
-                    class_archive.make_after_this_process()
-            return self._pool
+            failure, self._failure = self._failure, None
+            if failure is not None:
+                raise failure
+            return self._start()
+
+    def _start(self) -> SessionPool:
+        if self._pool is None:
+            check_locations(self._locations)
+            pool = SessionPool(self._session_settings())
+            session = pool.acquire()
+            self._warehouse = self._open_warehouse(session)
+            pool.release(session)
+            self._pool = pool
+            _logger.debug("the warehouse is open")
+            if not self._credentials.remote and not self._credentials.keep_alive:  # the keeper makes its own
+                class_archive.make_after_this_process()
+        return self._pool
 
     def _session_settings(self) -> SessionSettings:
         given = self._credentials

@@ -182,6 +182,10 @@ def _on_cluster(settings: SessionSettings) -> _Running:
     except SparkUnavailableError:
         running.stop()
         raise
+    except (PySparkException, Py4JError) as error:  # it ended meanwhile
+        refused = cluster.not_taken(settings.master, error)
+        running.stop()
+        raise refused from None  # its text is in the Java that is gone
     return running
 
 
