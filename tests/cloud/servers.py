@@ -10,11 +10,13 @@ import collections
 import datetime
 import hashlib
 import hmac
+import http
 import os
 import re
 import socket
 import subprocess
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -321,7 +323,7 @@ def _free_port() -> int:
 
 
 def _make_container(endpoint: str, name: str) -> None:
-    """Makes a container by one signed request, as obstore does not."""
+    """Makes a container, where there is none of the name, by one signed request, as obstore does not."""
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%a, %d %b %Y %H:%M:%S GMT")
     version = "2021-08-06"
     headers = f"x-ms-date:{now}\nx-ms-version:{version}"
@@ -332,5 +334,8 @@ def _make_container(endpoint: str, name: str) -> None:
     request.add_header("x-ms-version", version)
     request.add_header("Authorization", f"SharedKey {_ACCOUNT}:{base64.b64encode(digest).decode()}")
     request.add_header("Content-Length", "0")
-    with urllib.request.urlopen(request, timeout=30):
-        pass
+    try:
+        urllib.request.urlopen(request, timeout=30).close()
+    except urllib.error.HTTPError as error:
+        if error.code != http.HTTPStatus.CONFLICT:  # there is one of that name
+            raise

@@ -89,7 +89,7 @@ LOOK_BEHIND_SPARK = tuple(
         *("session.python_sources", "session.storage.hadoop", "registration.hive_metastore"),
     )
 )
-BUILD_SESSIONS = (f"{PACKAGE}.session.spark", f"{PACKAGE}.session.kept_client")
+BUILD_SESSIONS = tuple(f"{PACKAGE}.session.{name}" for name in ("spark", "connect_client"))
 # Where an import inside a function is meant: the lazy Plugin, and packages that need not be installed.
 LAZY_IMPORTS = {PACKAGE: ("dbt.adapters.silt.impl",)}
 OPTIONAL_PACKAGES = ("obstore",)

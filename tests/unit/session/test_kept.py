@@ -101,9 +101,9 @@ class TestShared:
         self, clients: tuple[Client, Client], record: Record, token: str
     ) -> None:
         _, second = clients
-        second.run("import dataclasses, grpc; from dbt.adapters.silt.session import kept_client")
+        second.run("import dataclasses, grpc; from dbt.adapters.silt.session import connect_client")
         second.run(
-            "class Other(kept_client._Channel):\n"
+            "class Other(connect_client._Channel):\n"
             "    def toChannel(self):\n"
             "        return super().toChannel() if self._token else self._insecure_channel(self.endpoint)\n"
         )
@@ -111,7 +111,7 @@ class TestShared:
             "def intrude(token):\n"
             "    other = Other(attached())\n"
             "    other._token = token\n"
-            "    return kept_client.SparkSession(connection=other).version\n"
+            "    return connect_client.SparkSession(connection=other).version\n"
         )
         with pytest.raises(RuntimeError, match=r"token|UNAUTHENTICATED"):
             second.run(f"intrude({token!r})")

@@ -21,7 +21,7 @@ from dbt.adapters.silt.kept_spark.uses import Use
 from dbt.adapters.silt.kept_spark.watch import Reason, how_it_ended
 from dbt.adapters.silt.session.storage.jars import SparkStorage
 
-CLIENT = "dbt.adapters.silt.session.kept_client"
+CLIENT = "dbt.adapters.silt.session.connect_client"
 """The module that connects. A process that forks may import it before; what it does is for after the fork."""
 
 _attached: dict[Path, Attached] = {}

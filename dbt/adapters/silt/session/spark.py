@@ -13,7 +13,6 @@ import logging
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import threading
@@ -22,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -35,6 +34,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.silt.engine.commands.spark import required_settings
 from dbt.adapters.silt.engine.commands.spark.shown_settings import address, setting
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
+from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.session import cluster, hadoop_defaults, java_launch, kept, python_sources, temporary
 from dbt.adapters.silt.session.java import (
     Java,
@@ -46,6 +46,11 @@ from dbt.adapters.silt.session.java import (
 )
 from dbt.adapters.silt.session.storage import hadoop, jars
 from dbt.adapters.silt.session.storage.jars import SparkStorage, not_brought
+
+if TYPE_CHECKING:
+    from dbt.adapters.silt.session import connect_client
+else:
+    connect_client = lazy_module("dbt.adapters.silt.session.connect_client")
 
 _logger = logging.getLogger(__name__)
 
@@ -348,8 +353,6 @@ def _did_not_start(master: str, error: Exception, log: Path) -> SparkUnavailable
 
 
 _CONNECT_PACKAGES = ("grpc", "google.rpc", "grpc_status", "pandas")
-_CONNECT_PORT = 15002
-_CONNECT_SECONDS = 10
 
 
 def _kept(settings: SessionSettings, keep_alive: timedelta) -> SparkSession:
@@ -369,27 +372,26 @@ def _check_connect_packages() -> None:
 
 
 def _connect(remote: str) -> SparkSession:
-    _check_reachable(remote)
+    _check_address(remote)
     _check_connect_packages()
     try:
-        session = SparkSession.builder.remote(remote).create()
+        connect_client.check_reachable(remote)
+        session = cast("SparkSession", connect_client.connect_to(remote))
         session.version  # noqa: B018 -- the first call that reaches the server
     except Exception as error:  # the channel's errors are of packages that need not be installed
         raise _not_reached(remote, error) from error
     return session
 
 
-def _check_reachable(remote: str) -> None:
-    """Passes where something listens there: the client itself would try again for minutes."""
+def _check_address(remote: str) -> None:
     try:
         url = urlsplit(remote)
-        if url.scheme != "sc" or url.hostname is None:
-            raise InvalidSettingError(
-                f"`remote` is {address(remote)}, and a Spark Connect server is named as sc://host:port"
-            )
-        socket.create_connection((url.hostname, url.port or _CONNECT_PORT), _CONNECT_SECONDS).close()
-    except (OSError, ValueError) as error:
+    except ValueError as error:
         raise _not_reached(remote, error) from error
+    if url.scheme != "sc" or url.hostname is None:
+        raise InvalidSettingError(
+            f"`remote` is {address(remote)}, and a Spark Connect server is named as sc://host:port"
+        )
 
 
 def _not_reached(remote: str, error: Exception) -> SparkUnavailableError:
