@@ -62,7 +62,7 @@ class _WhileReachable(DefaultPolicy):
             if now - self._gone_since >= self._gone_seconds:
                 raise SparkUnavailableError(
                     f"the Spark Connect server {address(self._remote)} went away in the middle of a statement",
-                    remedy="When it is there again, run the same command again: what was committed is skipped",
+                    remedy="When it is there again, run `dbt retry`: what was committed is skipped",
                 ) from error
         return True
 
@@ -80,6 +80,7 @@ def check_reachable(remote: str) -> None:
 
 def connect_to(remote: str) -> SparkSession:
     """A new session of the server at an address."""
+    _use_connect()
     session = SparkSession.builder.remote(remote).create()
     session.client.set_retry_policies([_WhileReachable(remote)])
     return session
@@ -127,7 +128,12 @@ def connect(attached: Attached, ended: Callable[[], End | None]) -> SparkSession
     Args:
         ended: how it has ended; None while it lives.
     """
-    os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"  # by this PySpark's functions know whose columns they make
+    _use_connect()
     session = SparkSession.builder.channelBuilder(_Channel(attached)).create()
     session.client.set_retry_policies([_WhileItLives(ended)])
     return session
+
+
+def _use_connect() -> None:
+    """By this PySpark's functions know whose columns they make."""
+    os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
