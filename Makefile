@@ -17,7 +17,7 @@ export PYTHON
 # Runs a command with the Java that Spark is to use.
 WITH_JAVA = JAVA_HOME="$$(cat $(VENV)/java-home)"
 
-.PHONY: help setup java demo test test-long test-connect test-kept test-cloud test-projects check bench simulate processes processes-spark chaos cluster-faults race docs clean
+.PHONY: help setup java demo test test-long test-connect test-kept test-cloud test-projects check bench simulate processes processes-spark chaos places cluster-faults race docs clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -41,6 +41,7 @@ test-long: $(SHARED) ## versions and the wheel, each in an environment of its ow
 	@export $(WITH_JAVA); ended=0; \
 	$(if $(LANE),,$(BIN)/python -m pytest -m long -n $(WORKERS) --dist loadscope --no-loadscope-reorder || ended=1;) \
 	$(if $(LANE),,$(BIN)/python -m pytest --kept -m "stays or connect" || ended=1;) \
+	$(if $(LANE),,$(BIN)/python -m pytest --cluster -m "stays or connect" || ended=1;) \
 	$(if $(LANE),,$(BIN)/python -m pytest --kept --silt-dbt -m stays tests/functional || ended=1;) \
 	$(BIN)/python -m tests.lanes --workers $(WORKERS) $(LANE) || ended=1; \
 	exit $$ended
@@ -70,6 +71,9 @@ test-cloud: $(SHARED) ## the tests on object stores: an S3 (versitygw) and an Az
 	$(BIN)/python -m pytest --cloud s3 $(ON_STORAGE) tests/corpus tests/functional || ended=1; \
 	$(BIN)/python -m pytest --cloud azure tests/cloud tests/unit/engine/kernel || ended=1; \
 	$(BIN)/python -m pytest --cloud azure -m "connect or stays" tests/unit/engine tests/functional || ended=1; \
+	for spark in cluster connect; do \
+		$(BIN)/python -m pytest --cloud s3 --$$spark -m "connect or stays" tests/unit/engine tests/functional || ended=1; \
+	done; \
 	for cloud in s3 azure; do $(BIN)/python -m tests.cloud.race $$cloud || ended=1; done; exit $$ended
 
 # With --cloud those run that ask for the server. The S3 has them all; Azurite has the short form of what Spark and dbt do.
@@ -90,6 +94,9 @@ processes-spark: $(SHARED) ## the same with Spark: appends, merges and deletes
 chaos: $(SHARED) ## KILLS dbt processes (300) killed and continued, JOBS at a time, from SEED; or those up to one KILL; SERVER=yes: over one server; CLOUD=s3: in an object store
 	@$(WITH_JAVA) $(BIN)/python -m tests.chaos --kills $(or $(KILLS),300) --seed $(or $(SEED),1) --jobs $(or $(JOBS),1) \
 		$(if $(FROM),--from $(FROM)) $(if $(KILL),--kill $(KILL)) $(if $(FIGURES),--figures $(FIGURES)) $(if $(SERVER),--server) $(if $(CLOUD),--cloud $(CLOUD))
+
+places: $(SHARED) ## the sample project embedded, on a cluster and over Spark Connect, in a folder and in an S3: times and results
+	@$(WITH_JAVA) $(BIN)/python -m tests.clusters.places
 
 cluster-faults: $(SHARED) ## ROUNDS statements (100) on a standalone cluster whose executors are killed and stopped, from SEED
 	@$(WITH_JAVA) $(BIN)/python -m tests.clusters.faults --rounds $(or $(ROUNDS),100) --seed $(or $(SEED),1)

@@ -73,7 +73,8 @@ def _check_folder(spark: SparkSession, store: Store) -> None:
     if seen != [content]:
         raise InvalidSettingError(
             f"the Spark of this session does not see the warehouse {store.root} of this machine",
-            remedy="Put the warehouse where both reach it under the same path: a folder that client and server share",
+            remedy="Put the warehouse where both reach it under the same name: into an object store, or a folder "
+            "that all machines share",
             details={"folder": store.root},
         )
 
