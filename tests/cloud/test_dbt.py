@@ -11,15 +11,13 @@ import time
 from pathlib import Path
 
 import pytest
-import yaml
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.relations import RelationKind
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
+from tests.cloud import project
 from tests.cloud.servers import ObjectServer
-from tests.cloud.test_one_set_of_settings import storage_of
-from tests.files import write_files
 
 _BUDGET = 40
 _RUN_SECONDS = 300
@@ -35,17 +33,7 @@ FILES = {
 
 @pytest.fixture
 def shop(server: ObjectServer, tmp_path: Path) -> Path:
-    """A project whose warehouse is at a prefix of its own."""
-    target = {
-        "type": "silt",
-        "threads": 2,
-        "warehouse": f"{server.base}/{tmp_path.name} é%20",
-        "storage": storage_of(server),
-        "spark_conf": {"spark.ui.enabled": "false"},
-    }
-    profile = {"shop": {"target": "dev", "outputs": {"dev": target}}}
-    write_files(tmp_path, FILES | {"profiles.yml": yaml.safe_dump(profile)})
-    return tmp_path
+    return project.made(server, tmp_path, FILES).folder
 
 
 def start_dbt(shop: Path, *arguments: str) -> subprocess.Popen[bytes]:
@@ -59,7 +47,7 @@ def dbt(shop: Path, *arguments: str) -> None:
 
 
 def catalog_of(server: ObjectServer, shop: Path) -> Catalog:
-    return Catalog({"silt": server.store(f"{shop.name} é%20")})
+    return Catalog({"silt": server.store(f"{shop.name} é%20/house")})
 
 
 def named(identifier: str) -> RelationName:

@@ -7,16 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from tests.cloud import faults as of
+from tests.cloud import project
 from tests.cloud.faults import Faults, Which
 from tests.cloud.proxy import Passing, behind_proxy
 from tests.cloud.servers import ObjectServer
 from tests.cloud.test_dbt import FILES, catalog_of, named, start_dbt
 from tests.cloud.test_one_set_of_settings import storage_of
-from tests.files import write_files
 
 _RUN_SECONDS = 300
 RUN = ("run", "--vars", json.dumps({"silt_run_id": "once"}))
@@ -34,11 +33,7 @@ def shop(server: ObjectServer, faults: Faults, tmp_path: Path) -> Iterator[Path]
     if server.name != "s3":
         pytest.skip("the faults are of an S3")
     with behind_proxy(server, faults) as behind:
-        storage = storage_of(behind) | {"timeout": 1}
-        target = {"type": "silt", "warehouse": f"{server.base}/{tmp_path.name} é%20", "storage": storage}
-        profile = {"shop": {"target": "dev", "outputs": {"dev": target}}}
-        write_files(tmp_path, FILES | {"profiles.yml": yaml.safe_dump(profile)})
-        yield tmp_path
+        yield project.made(server, tmp_path, FILES, storage=storage_of(behind) | {"timeout": 1}, threads=1).folder
         faults.release()
 
 

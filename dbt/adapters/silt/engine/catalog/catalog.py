@@ -111,9 +111,12 @@ class Catalog:
         Raises:
             RelationExistsError: the schema is not empty, and `cascade` is False.
         """
-        if if_exists and not self._has(database):
-            return
-        self._database(database).drop_schema(check_identifier(schema, "schema"), cascade, if_exists)
+        name = check_identifier(schema, "schema")
+        try:
+            self._database(database).drop_schema(name, cascade)
+        except SchemaNotFoundError:  # of another that drops it meanwhile, too
+            if not if_exists:
+                raise
 
     def relations(self, database: str, schema: str) -> list[RelationEntry]:
         """The tables and views of a schema, sorted by name."""

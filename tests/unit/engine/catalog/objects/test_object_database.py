@@ -23,7 +23,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.storage.faulty_store import Fault, FaultKind, FaultyStore
 from dbt.adapters.silt.engine.kernel.storage.memory_object_store import MemoryObjectStore
-from dbt.adapters.silt.engine.kernel.storage.store import Store
+from dbt.adapters.silt.engine.kernel.storage.store import Store, Tag
 from tests.unit.engine.catalog.conftest import commit_first, make_table, named
 
 T = TypeVar("T")
@@ -91,6 +91,23 @@ def test_of_two_creators_one_gets_the_name_and_the_other_leaves_nothing(bucket: 
         first.publish_table(ORDERS, logs[0])
     assert first.table(ORDERS).snapshot().metadata.id == "1"
     assert len(folders(bucket)) == 1
+
+
+def test_a_schema_that_another_drops_meanwhile_is_gone_for_both(bucket: MemoryObjectStore) -> None:
+    others = of(bucket)
+
+    class Beaten(FaultyStore):
+        """Somebody else drops the schema ahead of the first change of the names."""
+
+        def swap_if_unchanged(self, path: str, data: bytes, tag: Tag) -> Tag | None:
+            others.drop_schema("silt", "main", if_exists=True)
+            return super().swap_if_unchanged(path, data, tag)
+
+    Catalog({"silt": Beaten(bucket)}, FixedClock(seed=2)).drop_schema("silt", "main", if_exists=True)
+    assert others.schemas("silt") == []
+    others.create_schema("silt", "main")
+    with pytest.raises(SchemaNotFoundError):
+        Catalog({"silt": Beaten(bucket)}, FixedClock(seed=3)).drop_schema("silt", "main")
 
 
 def test_a_table_of_a_schema_that_was_dropped_meanwhile_gets_no_name(bucket: MemoryObjectStore) -> None:

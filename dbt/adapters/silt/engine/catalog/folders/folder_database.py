@@ -74,10 +74,8 @@ class FolderDatabase:
         if layout.make_schema(self._store, schema, self._clock) is PutResult.EXISTS and not if_not_exists:
             raise name_errors.schema_exists(f"{self._name}.{schema}")
 
-    def drop_schema(self, schema: str, cascade: bool, if_exists: bool) -> None:
+    def drop_schema(self, schema: str, cascade: bool) -> None:
         """A drop that is cut off leaves the schema, with the tables that were not dropped yet."""
-        if if_exists and not self.has_schema(schema):
-            return
         self._require(schema)
         with exclusive(self._store, "", self._clock), layout.locked_schema(self._store, schema, self._clock):
             if not cascade and layout.is_occupied(self._store, schema):

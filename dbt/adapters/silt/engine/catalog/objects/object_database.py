@@ -102,10 +102,8 @@ class ObjectDatabase:
 
         self._register.change(create)
 
-    def drop_schema(self, schema: str, cascade: bool, if_exists: bool) -> None:
+    def drop_schema(self, schema: str, cascade: bool) -> None:
         """A drop that is cut off leaves the schema, with the tables that were not dropped yet."""
-        if if_exists and not self.has_schema(schema):
-            return
         while not self._drop_if_empty(schema):
             if not cascade:
                 raise name_errors.schema_not_empty(f"{self._name}.{schema}")

@@ -299,8 +299,10 @@ class DeltaLog:
         doubt = contradiction(self.store, snapshot.version, loaded.state)
         if doubt is None and is_newest:
             doubt = lost_commit(self.store, snapshot.version + 1)
-        if doubt is not None and not folder.is_current():
-            return snapshot  # the checksum is that of a table which has replaced this one
+        if doubt is not None and not (folder.is_current() and self.exists()):
+            return (
+                snapshot  # the checksum is of a table which has replaced this one, or a late one of this that is gone
+            )
         if is_newest:
             self._compared = loaded.state, doubt
         if doubt is not None:

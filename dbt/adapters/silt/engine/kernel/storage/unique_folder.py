@@ -33,12 +33,14 @@ class UniqueFolder:
         """Looks after a commit whether the table is still there; what is not a commit means nothing without it.
 
         A drop ends the log by a commit, which a late one conflicts with, and then deletes what is there. What is
-        written after that finds the witness gone; it is deleted again, and nobody else can have written it.
+        written after that finds the witness gone; it is deleted again, and nobody else can have written it. One that
+        is there already may be of this writer, by a try whose answer was lost.
         """
         path = joined(self.folder, name)
         result = self.store.put_if_absent(path, data)
-        if result is PutResult.CREATED and name.endswith(_COMMIT) and not self._is_there():
-            self.store.delete(path)
+        if name.endswith(_COMMIT) and not self._is_there():
+            if result is PutResult.CREATED:
+                self.store.delete(path)
             raise ObjectMissing(joined(self.store.root, self.folder))
         return result
 

@@ -257,7 +257,7 @@ def _make_durable(log: DeltaLog, changes: Changes, folder: PinnedFolder) -> None
     try:
         log.store.make_durable(paths)
     except ObjectMissing as error:
-        if not folder.is_current():
+        if not (folder.is_current() and log.exists()):
             raise ConcurrentDropError("the table was dropped", table=log.name) from error
         raise DataFileMissingError("a data file to be committed is not there", table=log.name) from error
 
