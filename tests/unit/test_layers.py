@@ -57,7 +57,7 @@ FLOORS = (
     ("engine/statements/execute",),
     ("engine/statements",),
     ("engine/warehouse",),
-    ("column", "command_server", "kept_spark", "records", "tools"),
+    ("cli/tables", "column", "command_server", "kept_spark", "records", "tools"),
     ("cli", "runs/logical_run"),
     ("runs",),
     ("credentials", "materializations/incremental", "materializations/external"),

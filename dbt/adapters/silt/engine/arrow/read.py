@@ -10,10 +10,10 @@ stream, of which only a part is in memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import contextlib
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Final, TypedDict
 
 import pyarrow as pa
@@ -23,11 +23,11 @@ from dbt.adapters.silt.engine.arrow.parallel import in_order
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.arrow.tables import TableSource, path_in, snapshot_of
 from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError, DataFileMissingError
-from dbt.adapters.silt.engine.kernel.files.file_guard import FileGuard
 from dbt.adapters.silt.engine.kernel.log import origins
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.active_files import files_table
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression
 from dbt.adapters.silt.engine.sql.conditions.exact import exact_predicate
@@ -133,7 +133,7 @@ class TableRead:
     snapshot: Snapshot
     scan: ArrowScan
 
-    def batches(self, at_once: int | None = None) -> Iterator[pa.RecordBatch]:
+    def batches(self, at_once: int | None = None) -> Generator[pa.RecordBatch, None, None]:
         """The rows, file by file.
 
         Args:
@@ -143,15 +143,23 @@ class TableRead:
             SiltError: as `read`.
         """
         usual = _FOLDER_FILES if self.log.store.has_folders else _OBJECT_FILES
-        read = partial(read_file, self.scan, store=self.log.store)
         try:
-            self._check_files()
-            yield from in_order(read, self.scan.files, usual if at_once is None else at_once)
+            yield from in_order(self._of_file, self.scan.files, usual if at_once is None else at_once)
         except (DataFileMissingError, DataFileChangedError) as error:
             raise origins.with_origin(self.log, self.snapshot, error) from error
 
-    def _check_files(self) -> None:
-        """As before each read of Spark's: see `file_guard`."""
-        guard: FileGuard = self.log.guard
-        files = files_table(self.scan.files)
-        guard.check(self.log.store, files, self.snapshot.metadata, self.log.name, self.snapshot.version)
+    def head(self, limit: int) -> pa.Table:
+        """The first rows, up to a number; files after them are not opened. Raises as `batches`."""
+        found: list[pa.RecordBatch] = []
+        left = limit
+        with contextlib.closing(self.batches(at_once=1)) as batches:
+            while left > 0 and (batch := next(batches, None)) is not None:
+                found.append(batch.slice(0, left))
+                left -= found[-1].num_rows
+        return pa.Table.from_batches(found, self.scan.schema)
+
+    def _of_file(self, file: AddFile) -> Iterator[pa.RecordBatch]:
+        """The rows of a file, which is compared with the log as before each read of Spark's (`file_guard`)."""
+        log, snapshot = self.log, self.snapshot
+        log.guard.check(log.store, files_table([file]), snapshot.metadata, log.name, snapshot.version)
+        yield from read_file(self.scan, file, log.store)
