@@ -68,6 +68,10 @@ def to_table(array: pa.Array, wanted: DataType, stored: DataType, traits: FileTr
         pa.ArrowException: the file's values are not of the type.
         UnsupportedFeatureError: it has dates of an old calendar.
     """
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if _kind_of(wanted) != _kind_in_file(array.type):
+        raise pa.ArrowTypeError("one of them has values inside that the other lacks")
     match wanted, stored:
         case StructType(), StructType():
             return _struct(array, wanted, stored, traits)
@@ -83,10 +87,19 @@ def to_table(array: pa.Array, wanted: DataType, stored: DataType, traits: FileTr
     return leaf(array, arrow_type(wanted), traits)
 
 
+def _kind_of(data_type: DataType) -> str:
+    return {StructType: "struct", ArrayType: "list", MapType: "map"}.get(type(data_type), "")
+
+
+def _kind_in_file(kind: pa.DataType) -> str:
+    if pa.types.is_struct(kind) or pa.types.is_map(kind):
+        return "struct" if pa.types.is_struct(kind) else "map"
+    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    return "list" if is_list else ""
+
+
 def leaf(array: pa.Array, target: pa.DataType, traits: FileTraits) -> pa.Array:
     """Values without any inside, as the type that the table has now; raises as `to_table`."""
-    if isinstance(array, pa.ExtensionArray):
-        array = array.storage
     if traits.is_old_calendar:
         check_calendar(array)
     if array.type == target:

@@ -80,10 +80,6 @@ def read(
         UnsupportedFeatureError: the table, or a column, needs what is not read here.
         DataFileMissingError: a file is not there, as after a VACUUM.
         SiltError: see `kernel.errors`.
-
-    Example:
-        >>> read("main.orders", folder, where="id > 1").to_pylist()
-        [{'id': 2, 'amount': Decimal('3.00')}]
     """
     return read_batches(name, warehouse, columns=columns, where=where, **options).read_all()
 
