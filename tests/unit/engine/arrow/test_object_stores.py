@@ -20,14 +20,24 @@ from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata, Protocol, serialize
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 
-SCHEMA = StructType((StructField("id", PrimitiveType("long")), StructField("payload", PrimitiveType("binary"))))
+SCHEMA = StructType(
+    tuple(
+        StructField(name, PrimitiveType(kind))
+        for name, kind in (("id", "long"), ("key", "long"), ("payload", "binary"))
+    )
+)
 ROWS, GROUPS, PAYLOAD = 400, 4, 10_000
 
 
 @pytest.fixture
 def log(tmp_path: Path) -> DeltaLog:
     """A table of one file with a column that is much larger than the other."""
-    rows = {"id": pa.array(range(ROWS)), "payload": pa.array([os.urandom(PAYLOAD) for _ in range(ROWS)])}
+    numbers = range(ROWS)
+    rows = {
+        "id": numbers,
+        "key": [7 * n % ROWS for n in numbers],
+        "payload": pa.array([os.urandom(PAYLOAD) for _ in range(ROWS)]),
+    }
     pq.write_table(pa.table(rows), tmp_path / "a.parquet", row_group_size=ROWS // GROUPS)
     content = (tmp_path / "a.parquet").read_bytes()
     store = ObjectStore("memory:///")
@@ -67,6 +77,12 @@ def test_a_point_look_up_reads_one_row_group(log: DeltaLog, requests: list[int])
     assert found["id"].to_pylist() == [250] and len(found["payload"][0].as_py()) == PAYLOAD
     assert sum(requests) < PAYLOAD * ROWS // GROUPS * 1.1
     assert len(requests) <= GROUPS
+
+
+def test_the_columns_of_a_condition_are_read_before_the_others(log: DeltaLog, requests: list[int]) -> None:
+    assert read(log, where="key = 7")["id"].to_pylist() == [1]
+    assert sum(requests) < PAYLOAD * ROWS // GROUPS * 1.1
+    assert read(log, where="key is null or key = -1").num_rows == 0
 
 
 def test_a_missing_object_is_a_missing_file(log: DeltaLog) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -22,10 +23,13 @@ from dbt.adapters.silt.engine.arrow.types import arrow_type
 from dbt.adapters.silt.engine.kernel.errors import TableDamagedError
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
-from dbt.adapters.silt.engine.kernel.table.expressions import TRUE
+from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, columns
 
 BATCH_ROWS: Final = 1 << 16
 """Rows of a batch, at most."""
+
+_WORTH_A_PROBE: Final = 4
+"""How many times smaller than all columns those of the predicate are, if they are read first."""
 
 
 def read_file(scan: ArrowScan, file: AddFile, store: Store) -> Iterator[pa.RecordBatch]:
@@ -78,9 +82,34 @@ class _FileRead:
         start = 0
         for group in range(footer.num_row_groups):
             rows = footer.row_group(group).num_rows
-            if group in groups:
-                yield from self._of_group(group, None if kept is None else kept.slice(start, rows))
+            left = None if kept is None else kept.slice(start, rows)
+            if group in groups and self._has_rows(group, left):
+                yield from self._of_group(group, left)
             start += rows
+
+    def _has_rows(self, group: int, kept: pa.BooleanArray | None) -> bool:
+        """Whether a row is left; the columns of the predicate are read for it alone where they are small."""
+        return self._probe is None or next(self._probe._of_group(group, kept), None) is not None
+
+    @functools.cached_property
+    def _probe(self) -> _FileRead | None:
+        """The read of the predicate's columns alone; None where it would save little."""
+        needed = (column.parts[0].lower() for column in columns(self.scan.predicate))
+        read = {column.field.name.lower(): column.field.name for column in self.scan.read_columns}
+        names = tuple(dict.fromkeys(read[name] for name in needed))
+        if not names:
+            return None
+        probe = _FileRead.of(replace(self.scan, names=names), self.file, self.parquet)
+        return probe if probe._stored_bytes() * _WORTH_A_PROBE < self._stored_bytes() else None
+
+    def _stored_bytes(self) -> int:
+        """What the columns take in the file's first row group, about."""
+        footer = self.parquet.metadata
+        if footer.num_row_groups == 0:
+            return 0
+        names = {self.parquet.schema_arrow.field(at).name for at in self.places if at is not None}
+        leaves = (footer.row_group(0).column(at) for at in range(footer.num_columns))
+        return sum(leaf.total_compressed_size for leaf in leaves if leaf.path_in_schema.partition(".")[0] in names)
 
     def _groups(self) -> Sequence[int]:
         """The row groups to read: of a file with one the log's statistics have been looked at."""
@@ -113,8 +142,8 @@ class _FileRead:
             left -= rows
 
     def _table_batch(self, found: pa.RecordBatch) -> pa.RecordBatch:
-        columns = zip(self.scan.read_columns, self.places, strict=True)
-        arrays = [self._column(column, place, found) for column, place in columns]
+        pairs = zip(self.scan.read_columns, self.places, strict=True)
+        arrays = [self._column(column, place, found) for column, place in pairs]
         return pa.RecordBatch.from_arrays(arrays, names=[column.field.name for column in self.scan.read_columns])
 
     def _column(self, column: ScanColumn, place: int | None, found: pa.RecordBatch) -> pa.Array:
