@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from dbt.adapters.silt.cli.main import main
+from dbt.adapters.silt.engine.catalog.documents import View
 from tests.unit.cli.house import House, rows
 
 AsJson = Callable[..., Any]
@@ -58,6 +59,12 @@ def test_what_needs_spark_is_refused(orders: House, capsys: pytest.CaptureFixtur
     folder = str(orders.folder)
     assert main(["show", "main.orders", "--where", "id + 1 = 2", "--warehouse", folder]) == 2
     assert "`id + 1 = 2` can only be carried out by Spark" in capsys.readouterr().err
+
+
+def test_a_view_has_no_rows_without_spark(orders: House, capsys: pytest.CaptureFixture[str]) -> None:
+    orders.catalog.put_view(View(orders.name("main.v"), "select 1"))
+    assert main(["show", "v", "--rows", "--warehouse", str(orders.folder)]) == 2
+    assert "it is a view, whose rows only Spark computes" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "x"])
