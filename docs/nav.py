@@ -35,7 +35,7 @@ FIRST: Mapping[str, Sequence[str]] = {
         "silt-command",
         "tools",
     ),
-    "engine": ("python", "other-engines"),
+    "engine": ("python", "arrow", "other-engines"),
     "reference": ("profile", "configs", "errors", "statements", "table-properties", "table-features"),
 }
 """The pages of a folder that come before the others."""

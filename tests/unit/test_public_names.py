@@ -11,7 +11,17 @@ from dbt.adapters.silt import engine
 from dbt.adapters.silt.engine import warehouse
 from dbt.adapters.silt.engine.kernel import errors
 
-ENGINE = ["Location", "Outcome", "Result", "SiltError", "StorageSettings", "Warehouse", "WarehouseSettings"]
+ENGINE = [
+    "Location",
+    "Outcome",
+    "Result",
+    "SiltError",
+    "StorageSettings",
+    "Warehouse",
+    "WarehouseSettings",
+    "read",
+    "read_batches",
+]
 WAREHOUSE = ["Result", "Warehouse", "WarehouseSettings"]
 WAREHOUSE_METHODS = [
     "execute",

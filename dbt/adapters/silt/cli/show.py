@@ -1,16 +1,17 @@
-"""`silt show TABLE[@v]`: shows a table at a version."""
+"""`silt show TABLE[@v]`: shows a table at a version, or its rows."""
 
 from __future__ import annotations
 
-from argparse import Namespace
-from typing import Any
+from argparse import ArgumentTypeError, Namespace
+from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.silt.cli.answers import UNKNOWN, UTC, Answer, Block, Facts, Rows, count, iso, size, utc
-from dbt.adapters.silt.cli.column_statistics import ColumnStatistics, column_statistics
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.rendering import show
+from dbt.adapters.silt.cli.tables.column_statistics import ColumnStatistics, column_statistics
 from dbt.adapters.silt.cli.warehouses import snapshot_of, view_of
 from dbt.adapters.silt.engine.catalog.documents import View
+from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
 from dbt.adapters.silt.engine.kernel.files.row_counts import deleted_rows, row_count
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -18,14 +19,22 @@ from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
 from dbt.adapters.silt.engine.kernel.table.features import features_of
 from dbt.adapters.silt.engine.kernel.table.keys import table_keys
 from dbt.adapters.silt.engine.kernel.table.schema import CURRENT_DEFAULT, all_fields
+from dbt.adapters.silt.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from dbt.adapters.silt.cli.tables import rows
+else:
+    rows = lazy_module("dbt.adapters.silt.cli.tables.rows")
 
 _COLUMNS = ("column", "type", "null", "min", "max", "#nulls", "comment")
+_FEW_ROWS = 20
 _TRANSACTIONS = ("transaction id", "#version", f"last updated {UTC}")
 _DESCRIPTION = """\
 Shows a table at its newest version, or as it was: TABLE@v12, or TABLE@2026-01-31T12:00 (in UTC unless it says
 otherwise); of a view, its query. Minimum and maximum are from the log's statistics, by which files are skipped: they
-may be wider than the values. Transaction ids are the units of work that the table has recorded, of dbt runs, streams
-and other programs."""
+may be wider than the values. With --rows it shows rows instead, in no order; a condition compares columns with
+literals, and what needs Spark is refused. Transaction ids are the units of work that the table has recorded, of dbt
+runs, streams and other programs."""
 _SUMMARY = "show schema, files, statistics and transaction ids of a table; the query of a view"
 
 
@@ -40,14 +49,40 @@ def add(subparsers: Subparsers) -> None:
     parser.add_argument(
         "table", metavar="TABLE[@VERSION]", help="a name, such as main.orders, or the path of a table's folder"
     )
+    parser.add_argument(
+        *("-r", "--rows"),
+        metavar="N",
+        nargs="?",
+        type=_count,
+        const=_FEW_ROWS,
+        help=f"show N rows, {_FEW_ROWS} by default",
+    )
+    parser.add_argument("--columns", metavar="NAMES", help="only these columns of the rows, as in id,amount")
+    parser.add_argument("--where", metavar="CONDITION", help='only rows for which it is true, as in "id > 3"')
 
 
 def run(arguments: Namespace) -> int:
-    """Prints the table, or the view."""
+    """Prints the table, its rows, or the view."""
+    if arguments.rows is None and (arguments.columns or arguments.where) is not None:
+        arguments.rows = _FEW_ROWS
     view = view_of(arguments.table, arguments)
+    if view is not None and arguments.rows is not None:
+        raise InvalidStatementError(
+            "it is a view, whose rows only Spark computes",
+            remedy="Show the rows of a table that it reads, or query it with `dbt show`",
+            table=str(view.name),
+        )
     if view is not None:
         return show(view_answer(view), arguments.json)
+    if arguments.rows is not None:
+        return show(rows_answer(*snapshot_of(arguments.table, arguments), arguments), arguments.json)
     return show(answer(*snapshot_of(arguments.table, arguments)), arguments.json)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise ArgumentTypeError(f"{text} is not a number of rows")
+    return int(text)
 
 
 def answer(log: DeltaLog, snapshot: Snapshot) -> Answer:
@@ -69,6 +104,13 @@ def answer(log: DeltaLog, snapshot: Snapshot) -> Answer:
         rows = [[each.app_id, str(each.version), utc(each.last_updated)] for each in transactions]
         blocks.append(Rows(_TRANSACTIONS, rows))
     return Answer(document, blocks)
+
+
+def rows_answer(log: DeltaLog, snapshot: Snapshot, arguments: Namespace) -> Answer:
+    """Renders the first rows of the table."""
+    found = rows.first_rows(log, snapshot, arguments.rows, arguments.columns, arguments.where)
+    headings = [f"#{name}" if number else name for name, number in zip(found.names, found.numbers, strict=True)]
+    return Answer(found.documents(), [Rows(headings, found.cells(), empty="no rows")])
 
 
 def view_answer(view: View) -> Answer:

@@ -2,6 +2,12 @@
 
     from dbt.adapters.silt.engine import Warehouse
 
+and their rows as Arrow for programs without Spark:
+
+    from dbt.adapters.silt import engine as silt
+
+    orders = silt.read("main.orders", warehouse="/data/warehouse")
+
 Its public names are those of `__all__`; each is imported when it is first asked for, so that the kernel and the catalog
 can be used without Spark.
 """
@@ -12,6 +18,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dbt.adapters.silt.engine.arrow.read import read as read
+    from dbt.adapters.silt.engine.arrow.read import read_batches as read_batches
     from dbt.adapters.silt.engine.catalog.locations import Location as Location
     from dbt.adapters.silt.engine.commands.target import Outcome as Outcome
     from dbt.adapters.silt.engine.kernel.errors import SiltError as SiltError
@@ -20,7 +28,17 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.engine.warehouse import Warehouse as Warehouse
     from dbt.adapters.silt.engine.warehouse import WarehouseSettings as WarehouseSettings
 
-__all__ = ["Location", "Outcome", "Result", "SiltError", "StorageSettings", "Warehouse", "WarehouseSettings"]
+__all__ = [
+    "Location",
+    "Outcome",
+    "Result",
+    "SiltError",
+    "StorageSettings",
+    "Warehouse",
+    "WarehouseSettings",
+    "read",
+    "read_batches",
+]
 
 _HOMES = {
     "Location": "catalog.locations",
@@ -30,6 +48,8 @@ _HOMES = {
     "StorageSettings": "kernel.storage.settings",
     "Warehouse": "warehouse",
     "WarehouseSettings": "warehouse",
+    "read": "arrow.read",
+    "read_batches": "arrow.read",
 }
 
 

@@ -71,10 +71,17 @@ class ColumnChunks:
         return None
 
 
-def read(metadata: pq.FileMetaData, paths: Sequence[Path]) -> dict[Path, ColumnChunks]:
-    """The statistics of the columns at these paths, without those that the file does not have."""
+def read(
+    metadata: pq.FileMetaData, paths: Sequence[Path], row_groups: Sequence[int] | None = None
+) -> dict[Path, ColumnChunks]:
+    """The statistics of the columns at these paths, without those that the file does not have.
+
+    Args:
+        row_groups: those whose statistics are wanted; None for all.
+    """
     leaves = dict(_leaves(metadata.schema.to_arrow_schema(), (), iter(range(metadata.num_columns))))
-    groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
+    wanted = range(metadata.num_row_groups) if row_groups is None else row_groups
+    groups = [metadata.row_group(group) for group in wanted]
     orders_nan = (metadata.created_by or "").startswith("parquet-mr")
     found = {}
     for path in paths:

@@ -135,7 +135,7 @@ def _from_metadata(metadata: pq.FileMetaData, columns: Sequence[IndexedColumn], 
         texts = ((path, entry.get(name)) for path, entry in entries.items())
         values = {path: text for path, text in texts if text is not None}
         if values:
-            parts.append(f'"{name}":{_document(values)}')
+            parts.append(f'"{name}":{document(values)}')
     missing = tuple(column.path for column in columns if _lacks_statistics(column, found.get(_path_in_file(column))))
     return FileStatistics(metadata.num_rows, "{" + ",".join(parts) + "}", missing)
 
@@ -173,10 +173,10 @@ def _lacks_statistics(column: IndexedColumn, chunks: ColumnChunks | None) -> boo
     return chunks is not None and not chunks.complete and not isinstance(column.type, ArrayType | MapType)
 
 
-def _document(values: Mapping[tuple[str, ...], str]) -> str:
-    """The JSON object with each text at its path of names."""
+def document(values: Mapping[tuple[str, ...], str]) -> str:
+    """The JSON object with each text at its path of names, of which those that begin alike come together."""
     members = []
     for name, group in itertools.groupby(values.items(), key=lambda item: item[0][0]):
         below = {path[1:]: text for path, text in group}
-        members.append(f"{string_literal(name)}:{below[()] if () in below else _document(below)}")
+        members.append(f"{string_literal(name)}:{below[()] if () in below else document(below)}")
     return "{" + ",".join(members) + "}"

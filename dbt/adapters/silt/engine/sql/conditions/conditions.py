@@ -6,7 +6,7 @@ others evaluate. A condition that does not fit the grammar to its last token has
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from dbt.adapters.silt.engine.sql.spans import Tokens, after_value, closings, starts_query_in_parentheses
@@ -62,7 +62,10 @@ class Bare:
 
 @dataclass(frozen=True)
 class Opaque:
-    """A condition of another kind."""
+    """A condition of another kind: the tokens from `first` up to `after`, where these are known."""
+
+    first: int = field(default=0, compare=False)
+    after: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,10 @@ class _Parser:
         return self._predicated(at)
 
     def _predicated(self, at: int) -> _Step:
+        condition, after = self._one(at)
+        return (Opaque(at, after) if isinstance(condition, Opaque) else condition), after
+
+    def _one(self, at: int) -> _Step:
         tokens = self.tokens
         if tokens[at].word == "EXISTS" and tokens[at + 1].word == "(":
             return Opaque(), self._behind_group(at + 1)

@@ -81,7 +81,7 @@ def to_predicate(condition: str, schema: StructType, qualifiers: Collection[Name
 def predicate(condition: Tokens, schema: StructType, resolve: Resolve, time_zone: str) -> Expression:
     """As `to_predicate`, for the tokens of a condition in which `resolve` tells the table's columns from others."""
     try:
-        return _Translator(condition, schema, resolve, time_zone).translate(structure(condition))
+        return Translator(condition, schema, resolve, time_zone).translate(structure(condition))
     except RecursionError:
         return UNKNOWN
 
@@ -150,13 +150,16 @@ _COLLATIONS, _CHAR_TYPE = "__COLLATIONS", "__CHAR_VARCHAR_TYPE_STRING"
 
 
 @dataclass(frozen=True)
-class _Translator:
+class Translator:
+    """Translates the structure of a condition; see `predicate`."""
+
     tokens: Tokens
     schema: StructType
     resolve: Resolve
     time_zone: str
 
     def translate(self, condition: Condition) -> Expression:
+        """What the condition surely says."""
         match condition:
             case AllOf(parts):
                 found = tuple(self.translate(part) for part in parts)

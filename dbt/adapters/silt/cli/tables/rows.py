@@ -1,0 +1,106 @@
+"""Reads the first rows of a table for `silt show --rows`, and spells their values."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from dbt.adapters.silt.engine.arrow.read import TableRead, condition
+from dbt.adapters.silt.engine.arrow.scan import ArrowScan
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+
+NULL = "null"
+
+
+@dataclass(frozen=True)
+class ShownRows:
+    """Rows of a table.
+
+    Attributes:
+        names: of the columns.
+        numbers: for each column whether it holds numbers.
+        rows: their values as JSON has them.
+    """
+
+    names: tuple[str, ...]
+    numbers: tuple[bool, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    def documents(self) -> list[dict[str, Any]]:
+        """Each row as a JSON object."""
+        return [dict(zip(self.names, row, strict=True)) for row in self.rows]
+
+    def cells(self) -> list[list[str]]:
+        """Each row as texts."""
+        return [[_cell(each) for each in row] for row in self.rows]
+
+
+def first_rows(log: DeltaLog, snapshot: Snapshot, limit: int, columns: str | None, where: str | None) -> ShownRows:
+    """The first rows of a table.
+
+    Args:
+        columns: names with commas between them; None for all.
+        where: a condition in SQL.
+
+    Raises:
+        UnsupportedStatementError, ColumnNotFoundError: the condition or the columns cannot be read.
+        TableDamagedError: a file cannot be read.
+    """
+    names = None if columns is None else [name.strip() for name in columns.split(",")]
+    scan = ArrowScan.of(snapshot, names, condition(where, snapshot, log.name))
+    found = TableRead(log, snapshot, scan).head(limit)
+    values = [_plain_values(column) for column in found.columns]
+    return ShownRows(
+        scan.names, tuple(_is_number(field.type) for field in scan.schema), tuple(zip(*values, strict=True))
+    )
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _plain_values(column: pa.ChunkedArray) -> list[Any]:
+    """The values as JSON has them; days and times as texts, of any year."""
+    return [_plain(value) for value in column.cast(_with_texts(column.type)).to_pylist()]
+
+
+def _with_texts(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_temporal(kind):
+        return pa.string()
+    if pa.types.is_struct(kind):
+        members = (kind.field(at) for at in range(kind.num_fields))
+        return pa.struct([pa.field(member.name, _with_texts(member.type)) for member in members])
+    if pa.types.is_map(kind):
+        return pa.map_(_with_texts(kind.key_type), _with_texts(kind.item_type))
+    return pa.list_(_with_texts(kind.value_type)) if pa.types.is_list(kind) else kind
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case dict():
+            return {name: _plain(each) for name, each in value.items()}
+        case list():
+            return [_plain(each) for each in value]
+        case tuple():
+            return [_plain(each) for each in value]
+        case bytes():
+            return value.hex()
+        case Decimal():
+            return format(value, "f")
+        case float() if not math.isfinite(value):
+            return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")
+    return value
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return NULL
+    if isinstance(value, bool | dict | list):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value)

@@ -1,0 +1,1 @@
+"""Reads tables as Arrow, without Spark: for pandas, polars, DuckDB and the command line."""

@@ -1,0 +1,154 @@
+"""Converts the columns of a data file to the columns of its table.
+
+A file knows a column by its physical name, or its id, lacks columns that were added later, and has the types that it
+was written with: narrower ones (type widening), INT96 timestamps, other units of time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.silt.engine.arrow.calendars import check_calendar
+from dbt.adapters.silt.engine.arrow.types import arrow_type
+from dbt.adapters.silt.engine.kernel.errors import TableDamagedError
+from dbt.adapters.silt.engine.kernel.table.column_mapping import PARQUET_FIELD_ID
+from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, StructField, StructType
+
+_FIELD_ID = b"PARQUET:field_id"
+_MOST_DIGITS = 38
+
+
+@dataclass(frozen=True)
+class FileTraits:
+    """What decides how a file's columns are read.
+
+    Attributes:
+        by_id: whether they are found by their ids, not by their names.
+        is_old_calendar: whether old dates and times are of the calendar that Spark had before its version 3.
+    """
+
+    by_id: bool = False
+    is_old_calendar: bool = False
+
+
+def position(fields: Sequence[pa.Field], stored: StructField, by_id: bool) -> int | None:
+    """Where a column is among the fields of a file, or of a struct in it; None where it is not there.
+
+    Raises:
+        TableDamagedError: the file has it twice, in different case.
+    """
+    wanted = stored.metadata.get(PARQUET_FIELD_ID) if by_id else None
+    if wanted is not None:
+        return next((at for at, field in enumerate(fields) if field_id(field) == wanted), None)
+    name = stored.name.lower()
+    found = [at for at, field in enumerate(fields) if field.name.lower() == name]
+    if len(found) > 1:
+        raise TableDamagedError(f"the column `{stored.name}` is {len(found)} times in one file, in different case")
+    return found[0] if found else None
+
+
+def field_id(field: pa.Field) -> int | None:
+    """The Parquet id of a field; None without one."""
+    text = (field.metadata or {}).get(_FIELD_ID)
+    return None if text is None else int(text)
+
+
+def to_table(array: pa.Array, wanted: DataType, stored: DataType, traits: FileTraits) -> pa.Array:
+    """A column of a file, or of a struct, list or map in it, as the table has it.
+
+    Args:
+        wanted: the table's type.
+        stored: the same with the names and ids that files have.
+
+    Raises:
+        pa.ArrowException: the file's values are not of the type.
+        UnsupportedFeatureError: it has dates of an old calendar.
+    """
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if _kind_of(wanted) != _kind_in_file(array.type):
+        raise pa.ArrowTypeError("one of them has values inside that the other lacks")
+    match wanted, stored:
+        case StructType(), StructType():
+            return _struct(array, wanted, stored, traits)
+        case ArrayType(), ArrayType():
+            values = to_table(array.values, wanted.element_type, stored.element_type, traits)
+            return _nested(array, arrow_type(wanted), values)
+        case MapType(), MapType():
+            keys = to_table(array.keys, wanted.key_type, stored.key_type, traits)
+            items = to_table(array.items, wanted.value_type, stored.value_type, traits)
+            target = arrow_type(wanted)
+            fields = [pa.field("key", target.key_type, nullable=False), pa.field("value", target.item_type)]
+            return _nested(array, target, pa.StructArray.from_arrays([keys, items], fields=fields))
+    return leaf(array, arrow_type(wanted), traits)
+
+
+def _kind_of(data_type: DataType) -> str:
+    return {StructType: "struct", ArrayType: "list", MapType: "map"}.get(type(data_type), "")
+
+
+def _kind_in_file(kind: pa.DataType) -> str:
+    if pa.types.is_struct(kind) or pa.types.is_map(kind):
+        return "struct" if pa.types.is_struct(kind) else "map"
+    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    return "list" if is_list else ""
+
+
+def leaf(array: pa.Array, target: pa.DataType, traits: FileTraits) -> pa.Array:
+    """Values without any inside, as the type that the table has now; raises as `to_table`."""
+    if traits.is_old_calendar:
+        check_calendar(array)
+    if array.type == target:
+        return array
+    if pa.types.is_null(target):
+        return pa.nulls(len(array))
+    if pa.types.is_timestamp(target):
+        return _timestamp(array, target)
+    if pa.types.is_decimal(target) and pa.types.is_integer(array.type):
+        return array.cast(pa.decimal128(_MOST_DIGITS, target.scale)).cast(target)
+    if pa.types.is_string(target) and _is_bytes(array.type):
+        return array.cast(pa.binary()).view(target)
+    return array.cast(target)
+
+
+def _struct(array: pa.Array, wanted: StructType, stored: StructType, traits: FileTraits) -> pa.Array:
+    """Its members that the file has, in the table's order; the others are null."""
+    held = [array.type.field(at) for at in range(array.type.num_fields)]
+    members = []
+    for member, of_file in zip(wanted, stored, strict=True):
+        at = position(held, of_file, traits.by_id)
+        if at is None:
+            members.append(pa.nulls(len(array), arrow_type(member.type)))
+        else:
+            members.append(to_table(array.field(at), member.type, of_file.type, traits))
+    target = arrow_type(wanted)
+    fields = [target.field(at) for at in range(target.num_fields)]
+    return pa.StructArray.from_arrays(members, fields=fields, mask=array.is_null())
+
+
+def _nested(array: pa.Array, target: pa.DataType, values: pa.Array) -> pa.Array:
+    """A list or a map with the same places, over other values."""
+    if pa.types.is_large_list(array.type) or pa.types.is_fixed_size_list(array.type):
+        lists = array.cast(pa.list_(array.type.value_type))
+        return pa.Array.from_buffers(target, len(lists), lists.buffers()[:2], offset=lists.offset, children=[values])
+    return pa.Array.from_buffers(target, len(array), array.buffers()[:2], offset=array.offset, children=[values])
+
+
+def _timestamp(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """Times of any unit, and days, as microseconds; what is finer is cut off, toward the past."""
+    if pa.types.is_date(array.type):
+        return array.cast(pa.timestamp("us")).view(target)
+    if not pa.types.is_timestamp(array.type):
+        raise pa.ArrowTypeError(f"{array.type} is no time")
+    plain = array.view(pa.timestamp(array.type.unit))
+    if array.type.unit == "ns":
+        plain = pc.floor_temporal(plain, unit="microsecond")
+    return plain.cast(pa.timestamp("us")).view(target)
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind))

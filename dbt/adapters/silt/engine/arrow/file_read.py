@@ -1,0 +1,172 @@
+"""Reads one data file of a scan as record batches: the table's columns, without deleted rows, filtered."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from dbt.adapters.silt.engine.arrow import calendars
+from dbt.adapters.silt.engine.arrow.casts import FileTraits, field_id, position, to_table
+from dbt.adapters.silt.engine.arrow.deleted_rows import kept_rows
+from dbt.adapters.silt.engine.arrow.filters import outcomes
+from dbt.adapters.silt.engine.arrow.open_file import open_parquet, problems
+from dbt.adapters.silt.engine.arrow.partition_values import partition_column
+from dbt.adapters.silt.engine.arrow.row_groups import RowGroups
+from dbt.adapters.silt.engine.arrow.scan import ArrowScan, ScanColumn
+from dbt.adapters.silt.engine.arrow.types import arrow_type
+from dbt.adapters.silt.engine.kernel.errors import TableDamagedError
+from dbt.adapters.silt.engine.kernel.storage.store import Store
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile
+from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, columns
+
+BATCH_ROWS: Final = 1 << 16
+"""Rows of a batch, at most."""
+
+_WORTH_A_PROBE: Final = 4
+"""How many times smaller than all columns those of the predicate are, if they are read first."""
+
+
+def read_file(scan: ArrowScan, file: AddFile, store: Store) -> Iterator[pa.RecordBatch]:
+    """The rows of one of the scan's files, in their order; batches without rows are left out.
+
+    Args:
+        store: the table's folder (`open_databases.open_location` opens it in another process).
+
+    Raises:
+        DataFileMissingError: the file is not there.
+        DataFileChangedError: it is not the file that the log names.
+        TableDamagedError: it, its deletion vector or its partition values cannot be read.
+        ExternalPathError: it is where no file of the table may be.
+        UnsupportedFeatureError: it has dates of a calendar that is not read here.
+        StorageError: the storage failed.
+    """
+    with problems(scan, file), open_parquet(scan, file, store) as parquet:
+        yield from _FileRead.of(scan, file, parquet).batches(store)
+
+
+@dataclass(frozen=True)
+class _FileRead:
+    """A file that is open.
+
+    Attributes:
+        places: of each column that is read, its place among the file's; None where the file lacks it.
+    """
+
+    scan: ArrowScan
+    file: AddFile
+    parquet: pq.ParquetFile
+    traits: FileTraits
+    places: tuple[int | None, ...]
+
+    @classmethod
+    def of(cls, scan: ArrowScan, file: AddFile, parquet: pq.ParquetFile) -> _FileRead:
+        fields = list(parquet.schema_arrow)
+        if scan.by_id and fields and all(field_id(field) is None for field in fields):
+            raise TableDamagedError("it has no ids of columns, by which the table finds them")
+        places = (
+            None if each.is_partition else position(fields, each.stored, scan.by_id) for each in scan.read_columns
+        )
+        return cls(scan, file, parquet, FileTraits(scan.by_id, calendars.is_old(parquet.metadata)), tuple(places))
+
+    def batches(self, store: Store) -> Iterator[pa.RecordBatch]:
+        """The rows that are left of each row group."""
+        footer = self.parquet.metadata
+        kept = kept_rows(self.file, footer.num_rows, store, self.scan.table)
+        groups = self._groups()
+        start = 0
+        for group in range(footer.num_row_groups):
+            rows = footer.row_group(group).num_rows
+            left = None if kept is None else kept.slice(start, rows)
+            if group in groups and self._has_rows(group, left):
+                yield from self._of_group(group, left)
+            start += rows
+
+    def _has_rows(self, group: int, kept: pa.BooleanArray | None) -> bool:
+        """Whether a row is left; the columns of the predicate are read for it alone where they are small."""
+        return self._probe is None or next(self._probe._of_group(group, kept), None) is not None
+
+    @functools.cached_property
+    def _probe(self) -> _FileRead | None:
+        """The read of the predicate's columns alone; None where it would save little."""
+        needed = (column.parts[0].lower() for column in columns(self.scan.predicate))
+        read = {column.field.name.lower(): column.field.name for column in self.scan.read_columns}
+        names = tuple(dict.fromkeys(read[name] for name in needed))
+        if not names:
+            return None
+        probe = _FileRead.of(replace(self.scan, names=names), self.file, self.parquet)
+        return probe if probe._stored_bytes() * _WORTH_A_PROBE < self._stored_bytes() else None
+
+    def _stored_bytes(self) -> int:
+        """What the columns take in the file's first row group, about."""
+        footer = self.parquet.metadata
+        if footer.num_row_groups == 0:
+            return 0
+        names = {self.parquet.schema_arrow.field(at).name for at in self.places if at is not None}
+        leaves = (footer.row_group(0).column(at) for at in range(footer.num_columns))
+        return sum(leaf.total_compressed_size for leaf in leaves if leaf.path_in_schema.partition(".")[0] in names)
+
+    def _groups(self) -> Sequence[int]:
+        """The row groups to read: of a file with one the log's statistics have been looked at."""
+        every = range(self.parquet.metadata.num_row_groups)
+        if self.scan.predicate == TRUE or (len(every) < 2 and self.file.stats):
+            return every
+        scan = self.scan
+        groups = RowGroups(self.parquet.metadata, scan.metadata, scan.stored, scan.by_id)
+        return groups.matching(self.file, scan.predicate)
+
+    def _of_group(self, group: int, kept: pa.BooleanArray | None) -> Iterator[pa.RecordBatch]:
+        start = 0
+        for found in self._stored_batches(group):
+            rows = found.num_rows
+            batch = self._table_batch(found)
+            yield from self._filtered(batch, None if kept is None else kept.slice(start, rows))
+            start += rows
+
+    def _stored_batches(self, group: int) -> Iterator[pa.RecordBatch]:
+        """The columns that are read, as the file has them; of a file that has none of them, only the rows count."""
+        fields = self.parquet.schema_arrow
+        names = [fields.field(at).name for at in sorted({at for at in self.places if at is not None})]
+        if names:
+            yield from self.parquet.iter_batches(BATCH_ROWS, row_groups=[group], columns=names)
+            return
+        left = self.parquet.metadata.row_group(group).num_rows
+        while left > 0:
+            rows = min(left, BATCH_ROWS)
+            yield pa.RecordBatch.from_arrays([pa.nulls(rows)], names=[""])
+            left -= rows
+
+    def _table_batch(self, found: pa.RecordBatch) -> pa.RecordBatch:
+        pairs = zip(self.scan.read_columns, self.places, strict=True)
+        arrays = [self._column(column, place, found) for column, place in pairs]
+        return pa.RecordBatch.from_arrays(arrays, names=[column.field.name for column in self.scan.read_columns])
+
+    def _column(self, column: ScanColumn, place: int | None, found: pa.RecordBatch) -> pa.Array:
+        if column.is_partition:
+            text = self.file.partition_values.get(column.field.physical_name)
+            return partition_column(text, column.field, found.num_rows)
+        if place is None:
+            return pa.nulls(found.num_rows, arrow_type(column.field.type))
+        name = self.parquet.schema_arrow.field(place).name
+        try:
+            return to_table(found.column(name), column.field.type, column.stored.type, self.traits)
+        except pa.ArrowException as error:
+            kind, wanted = found.column(name).type, column.field.type.sql_name
+            raise TableDamagedError(
+                f"its column `{name}` is {kind}, and cannot be read as {wanted} ({error})"
+            ) from error
+
+    def _filtered(self, batch: pa.RecordBatch, kept: pa.BooleanArray | None) -> Iterator[pa.RecordBatch]:
+        mask: Any = kept
+        if self.scan.predicate != TRUE:
+            true = outcomes(self.scan.predicate, batch)
+            mask = true if mask is None else pc.and_kleene(true, mask)
+        wanted = batch.select(list(self.scan.names))
+        left = wanted if mask is None else wanted.filter(mask)
+        if left.num_rows:
+            yield pa.RecordBatch.from_arrays(left.columns, schema=self.scan.schema)

@@ -1,0 +1,125 @@
+"""Opens data files for Arrow: by ranges where they are in an object store."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dbt.adapters.silt.engine.arrow.scan import ArrowScan
+from dbt.adapters.silt.engine.kernel.errors import (
+    DataFileMissingError,
+    SiltError,
+    StorageError,
+    TableDamagedError,
+    UnsupportedFeatureError,
+)
+from dbt.adapters.silt.engine.kernel.files import file_guard
+from dbt.adapters.silt.engine.kernel.files.data_files import located
+from dbt.adapters.silt.engine.kernel.files.file_guard import Expected
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile
+from dbt.adapters.silt.engine.kernel.table.paths import absolute_name, decode_path, is_absolute
+
+
+@contextlib.contextmanager
+def open_parquet(scan: ArrowScan, file: AddFile, store: Store) -> Iterator[pq.ParquetFile]:
+    """A data file as Arrow opens it, found to have the size and the rows that the log says.
+
+    Raises:
+        DataFileMissingError: it is not there.
+        DataFileChangedError: it has another size, or other rows.
+        ExternalPathError: it is where no file of the table may be.
+        StorageError: the storage failed.
+        pa.ArrowException, OSError: it is no Parquet file.
+    """
+    name = decode_path(file.path)
+    with _source(scan, store, name) as source:
+        size = source.size()
+        problem = file_guard.size_problem(Expected(name, file.size, file.modification_time, file.stats), size)
+        if problem is not None:
+            raise file_guard.changed(problem, absolute_name(store.root, name), scan.table, scan.version)
+        parquet = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=not store.has_folders)
+        _check_rows(scan, file, parquet.metadata.num_rows, absolute_name(store.root, name))
+        yield parquet
+
+
+@contextlib.contextmanager
+def problems(scan: ArrowScan, file: AddFile) -> Iterator[None]:
+    """Names the table, the version and the file in what goes wrong.
+
+    Raises:
+        TableDamagedError: Arrow cannot read the file.
+        StorageError: the machine cannot.
+    """
+    name = decode_path(file.path)
+    try:
+        yield
+    except (TableDamagedError, UnsupportedFeatureError) as error:
+        if error.table is not None:
+            raise
+        raise _of_file(error, name, scan) from error
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise StorageError(f"the data file {name} cannot be read ({error.strerror})", table=scan.table) from error
+        raise TableDamagedError(
+            f"the data file {name} cannot be read ({_first_line(error)})",
+            table=scan.table,
+            version=scan.version,
+            details={"path": name},
+        ) from error
+
+
+@contextlib.contextmanager
+def _source(scan: ArrowScan, store: Store, name: str) -> Iterator[Any]:
+    """The file for Arrow; of an object without the buffer, which would divide what Arrow asks for at once."""
+    where, own = located(store, name)
+    try:
+        found: Any = where.open_input(own)
+    except ObjectMissing as error:
+        raise _missing(scan, name) from error
+    raw = found.raw if isinstance(found, io.BufferedReader) else found
+    with found, raw if isinstance(raw, pa.NativeFile) else pa.PythonFile(raw, mode="r") as source:
+        yield source
+
+
+def _missing(scan: ArrowScan, name: str) -> DataFileMissingError:
+    where: dict[str, Any] = {"table": scan.table, "version": scan.version, "details": {"path": name}}
+    if not is_absolute(name):
+        return DataFileMissingError(f"the data file {name} is not there", **where)
+    return DataFileMissingError(
+        f"the data file {name} is not there: the table is a shallow clone, and the file was its source's, which VACUUM "
+        "or a drop has deleted",
+        remedy="Restore the source's file from a copy, or clone the source again; a deep clone has files of its own",
+        **where,
+    )
+
+
+def _check_rows(scan: ArrowScan, file: AddFile, rows: int, path: str) -> None:
+    try:
+        said = json.loads(file.stats or "{}").get("numRecords")
+    except (ValueError, AttributeError):
+        return
+    if isinstance(said, int) and said != rows:
+        problem = f"the data file {decode_path(file.path)} has {rows} rows, and the log says {said}"
+        raise file_guard.changed(problem, path, scan.table, scan.version)
+
+
+def _of_file(error: SiltError, name: str, scan: ArrowScan) -> SiltError:
+    """The error with what it is about: `it` in its words is the file."""
+    return type(error)(
+        f"the data file {name}: {error.problem}",
+        remedy=error.action,
+        table=scan.table,
+        version=scan.version,
+        details={**error.details, "path": name},
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

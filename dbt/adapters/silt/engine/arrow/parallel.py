@@ -1,0 +1,99 @@
+"""Reads several files at the same time, and gives their batches in the order of the files.
+
+A reader of a file goes no further than a few batches ahead of whoever takes them, so memory is bounded by the number of
+files that are read at a time, however large they are.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeAlias
+
+import pyarrow as pa
+
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile
+
+Read: TypeAlias = Callable[[AddFile], Iterator[pa.RecordBatch]]
+
+_AHEAD: Final = 4
+"""Batches of a file that are read before they are taken."""
+
+_LOOK_SECONDS: Final = 0.1
+
+
+class _Ended(Exception):
+    """Nobody takes the batches any longer."""
+
+
+class _Reader:
+    """One file, read by a thread of its own."""
+
+    def __init__(self, read: Read, file: AddFile, ended: threading.Event) -> None:
+        self._found: queue.Queue[pa.RecordBatch | BaseException | None] = queue.Queue(_AHEAD)
+        self._ended = ended
+        self._thread = threading.Thread(target=self._run, args=(read, file), name="silt-arrow", daemon=True)
+        self._thread.start()
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The batches of the file; raises what its reader raised."""
+        while (found := self._found.get()) is not None:
+            if isinstance(found, BaseException):
+                raise found
+            yield found
+
+    def join(self) -> None:
+        self._thread.join()
+
+    def _run(self, read: Read, file: AddFile) -> None:
+        try:
+            for batch in read(file):
+                self._put(batch)
+            self._put(None)
+        except _Ended:
+            return
+        except BaseException as error:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        try:
+            self._put(error)
+        except _Ended:
+            return
+
+    def _put(self, found: pa.RecordBatch | BaseException | None) -> None:
+        while not self._ended.is_set():
+            try:
+                self._found.put(found, timeout=_LOOK_SECONDS)
+            except queue.Full:
+                continue
+            return
+        raise _Ended
+
+
+def in_order(read: Read, files: Sequence[AddFile], at_once: int) -> Iterator[pa.RecordBatch]:
+    """The batches of the files, one file after the other.
+
+    Args:
+        read: gives the batches of a file; called in threads.
+        at_once: how many files are read at the same time.
+    """
+    if at_once <= 1 or len(files) <= 1:
+        for file in files:
+            yield from read(file)
+        return
+    ended = threading.Event()
+    readers: deque[_Reader] = deque()
+    waiting = iter(files)
+    try:
+        readers.extend(_Reader(read, file, ended) for _, file in zip(range(at_once), waiting, strict=False))
+        while readers:
+            yield from readers[0].batches()
+            readers.popleft()
+            readers.extend(_Reader(read, file, ended) for _, file in zip(range(1), waiting, strict=False))
+    finally:
+        ended.set()
+        for reader in readers:
+            reader.join()

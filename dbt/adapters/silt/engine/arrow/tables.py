@@ -1,0 +1,119 @@
+"""Opens a table by its name in a warehouse, or by its path, at a version or a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Final
+
+from dbt.adapters.silt.engine.catalog.locations import allowed_folders, check_locations, table_location
+from dbt.adapters.silt.engine.catalog.names import RelationName, name_parts
+from dbt.adapters.silt.engine.catalog.open_databases import open_databases, open_location
+from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError, InvalidStatementError
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings, storages
+
+DATABASE: Final = "silt"
+SCHEMA: Final = "main"
+_BY_PATH: Final = "delta.`"
+
+
+@dataclass(frozen=True)
+class TableSource:
+    """Where a table is.
+
+    Attributes:
+        name: `table`, `schema.table` or `database.schema.table`; or its path: a folder, a URL.
+        warehouse: the folder or the URL of the warehouse; None for a table that is named by its path.
+        storage: how its object store is reached.
+        external_paths: whether the log may name files that are neither in the table's folder nor in the warehouse.
+    """
+
+    name: str
+    warehouse: str | None = None
+    storage: StorageSettings | None = None
+    external_paths: bool = False
+
+    def log(self) -> DeltaLog:
+        """The table's log.
+
+        Raises:
+            InvalidArgumentError: it is a name, and there is no warehouse.
+            InvalidNameError, InvalidSettingError: the name or a location cannot be used.
+            RelationNotFoundError, SchemaNotFoundError: there is no such table.
+        """
+        path = path_in(self.name)
+        if path is not None:
+            return self._at(path)
+        if self.warehouse is None:
+            raise InvalidArgumentError(
+                f"`{self.name}` is a table's name, and no warehouse is given",
+                remedy='Give its folder or URL, as in `warehouse="warehouse"`; or the path of the table',
+            )
+        return self._named(self.warehouse)
+
+    def _at(self, path: str) -> DeltaLog:
+        location = table_location(path)
+        used = storages({} if self.warehouse is None else {DATABASE: self.warehouse}, self.storage)
+        places = {} if self.warehouse is None else {DATABASE: self.warehouse}
+        return DeltaLog(open_location(location, used, allowed_folders(places, self.external_paths)), path)
+
+    def _named(self, warehouse: str) -> DeltaLog:
+        name = self.relation
+        locations = {name.database: warehouse}
+        check_locations(locations)
+        opened = open_databases(locations, storages(locations, self.storage), self.external_paths)
+        return opened.catalog.table(name)
+
+    @property
+    def relation(self) -> RelationName:
+        """The full name.
+
+        Raises:
+            InvalidNameError: it is no name.
+            InvalidStatementError: it has too many parts.
+        """
+        parts = name_parts(self.name)
+        if len(parts) > 3:
+            raise InvalidStatementError(f"`{self.name}` has more than three parts", remedy="Write it `schema.table`")
+        return RelationName(*(DATABASE, SCHEMA)[: 3 - len(parts)], *parts)
+
+
+def path_in(name: str) -> str | None:
+    """The folder or the URL that a text names; None where it is the name of a table."""
+    if name.startswith(_BY_PATH) and name.endswith("`"):
+        return name[len(_BY_PATH) : -1]
+    return name if name in (".", "..") or ("/" in name and not name.startswith("`")) else None
+
+
+def snapshot_of(log: DeltaLog, version: int | None, timestamp: str | datetime | None) -> Snapshot:
+    """The table at a version, or as it was at a time; else the newest.
+
+    Raises:
+        InvalidArgumentError: both are given, or the time is none.
+        VersionNotFoundError: the log does not have that version, or no longer.
+        NotATableError, TableDamagedError, UnsupportedFeatureError: the table cannot be read.
+    """
+    if version is not None and timestamp is not None:
+        raise InvalidArgumentError("a version and a timestamp are given", remedy="Give one of them", table=log.name)
+    if timestamp is not None:
+        version = log.version_at(_milliseconds(timestamp, log.name))
+    return log.snapshot() if version is None else log.snapshot_at(version)
+
+
+def _milliseconds(timestamp: str | datetime, table: str) -> int:
+    """Since 1970-01-01 UTC; a time without a zone is in UTC."""
+    try:
+        moment = timestamp if isinstance(timestamp, datetime) else _parsed(timestamp)
+    except (ValueError, AttributeError, TypeError) as error:
+        raise InvalidArgumentError(
+            f"`{timestamp}` is not a time", remedy="Write it `2026-01-31T12:00:00`", table=table
+        ) from error
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+    return int(aware.timestamp() * 1000)
+
+
+def _parsed(text: str) -> datetime:
+    plain = text.strip()
+    return datetime.fromisoformat(f"{plain[:-1]}+00:00" if plain.endswith(("Z", "z")) else plain)

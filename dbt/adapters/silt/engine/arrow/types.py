@@ -1,0 +1,78 @@
+"""Converts the types of tables to Arrow's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import pyarrow as pa
+
+from dbt.adapters.silt.engine.kernel.errors import UnsupportedFeatureError
+from dbt.adapters.silt.engine.kernel.table.schema import (
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructField,
+    StructType,
+    primitive_types,
+)
+
+INSTANT: Final = pa.timestamp("us", tz="UTC")
+LOCAL_TIME: Final = pa.timestamp("us")
+
+_PRIMITIVES: Final[Mapping[str, pa.DataType]] = {
+    "boolean": pa.bool_(),
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": INSTANT,
+    "timestamp_ntz": LOCAL_TIME,
+    "void": pa.null(),
+}
+
+
+def arrow_schema(fields: Iterable[StructField], table: str) -> pa.Schema:
+    """The columns as Arrow has them, all of them nullable.
+
+    Raises:
+        UnsupportedFeatureError: a column is of a type that Arrow does not have.
+    """
+    return pa.schema([pa.field(field.name, _checked(field, table)) for field in fields])
+
+
+def arrow_type(data_type: DataType) -> pa.DataType:
+    """The type as Arrow has it, null allowed everywhere inside but for the keys of maps.
+
+    Raises:
+        KeyError: Arrow has none.
+    """
+    match data_type:
+        case StructType():
+            return pa.struct([pa.field(member.name, arrow_type(member.type)) for member in data_type])
+        case ArrayType():
+            return pa.list_(pa.field("element", arrow_type(data_type.element_type)))
+        case MapType():
+            return pa.map_(arrow_type(data_type.key_type), arrow_type(data_type.value_type))
+        case DecimalType():
+            return pa.decimal128(data_type.precision, data_type.scale)
+        case _:
+            return _PRIMITIVES[data_type.name]
+
+
+def _checked(field: StructField, table: str) -> pa.DataType:
+    for primitive in primitive_types(field.type):
+        if not isinstance(primitive, DecimalType) and primitive.name not in _PRIMITIVES:
+            raise UnsupportedFeatureError(
+                f"the column `{field.name}` is of the type {primitive.name}, which Arrow does not have",
+                remedy="Leave it out with `columns`, or read it with Spark: `Warehouse.sql`",
+                table=table,
+                details={"column": field.name, "type": primitive.name},
+            )
+    return arrow_type(field.type)

@@ -1,0 +1,121 @@
+"""Reads a condition that is to be carried out row by row: into a predicate that says all that the condition says.
+
+What cannot be read so is refused by its text. A comparison of a column with a literal of its type can; expressions,
+functions, subqueries and comparisons of two columns are Spark's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.table.expressions import And, Constant, Expression, Not, Or
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
+from dbt.adapters.silt.engine.sql.ast import Name
+from dbt.adapters.silt.engine.sql.conditions.conditions import (
+    AllOf,
+    Among,
+    AnyOf,
+    Bare,
+    Compared,
+    Condition,
+    Liked,
+    Negated,
+    NullTest,
+    Opaque,
+    Operand,
+    structure,
+)
+from dbt.adapters.silt.engine.sql.conditions.predicates import Translator, column_path, qualified_by
+from dbt.adapters.silt.engine.sql.spans import Tokens
+from dbt.adapters.silt.engine.sql.tokens import tokenize
+
+
+def exact_predicate(condition: str, schema: StructType, qualifiers: Collection[Name], time_zone: str) -> Expression:
+    """The predicate that has the condition's outcome for every row.
+
+    Args:
+        condition: the text of an expression over one table.
+        qualifiers: the names by whose last parts columns may be qualified.
+        time_zone: of literals that name none.
+
+    Raises:
+        UnsupportedStatementError: a part of it, which the message names, can only be carried out by Spark.
+        ColumnNotFoundError: it names a column that is not there.
+        StatementSyntaxError: as `tokenize`.
+    """
+    tokens = tokenize(condition)
+    translator = Translator(tokens, schema, qualified_by(schema, qualifiers), time_zone)
+    try:
+        return _Exact(condition, tokens, translator).read(structure(tokens))
+    except RecursionError:
+        raise _refused(condition) from None
+
+
+@dataclass(frozen=True)
+class _Exact:
+    text: str
+    tokens: Tokens
+    translator: Translator
+
+    def read(self, condition: Condition) -> Expression:
+        match condition:
+            case AllOf(parts):
+                return And(tuple(map(self.read, parts)))
+            case AnyOf(parts):
+                return Or(tuple(map(self.read, parts)))
+            case Negated(part):
+                return Not(self.read(part))
+        operands = list(_operands(condition))
+        for operand in operands:
+            self._check_column(operand)
+        found = self.translator.translate(condition)
+        if _is_uncertain(found):
+            raise _refused(self._shown(operands))
+        return found
+
+    def _check_column(self, operand: Operand) -> None:
+        path = column_path(self.tokens, operand)
+        if path is not None and self.translator.resolve(path) is None:
+            names = ", ".join(self.translator.schema.names)
+            raise ColumnNotFoundError(f"there is no column `{'.'.join(path)}`; columns: {names}")
+
+    def _shown(self, operands: list[Operand]) -> str:
+        """The text of the part; the whole where it is not known."""
+        first = min((each.first for each in operands), default=0)
+        after = max((each.after for each in operands), default=0)
+        return self.text[self.tokens[first].start : self.tokens[after - 1].end] if after > first else self.text.strip()
+
+
+def _operands(condition: Condition) -> Iterator[Operand]:
+    match condition:
+        case Compared(_, left, right):
+            yield from (left, right)
+        case Among(value, choices):
+            yield from (value, *choices)
+        case Liked(value, pattern):
+            yield from (value, pattern)
+        case NullTest(value) | Bare(value):
+            yield value
+        case Opaque(first, after):
+            yield Operand(first, after)
+
+
+def _is_uncertain(expression: Expression) -> bool:
+    match expression:
+        case Constant(possible):
+            return len(possible) > 1
+        case And(parts) | Or(parts):
+            return any(map(_is_uncertain, parts))
+        case Not(part):
+            return _is_uncertain(part)
+    return False
+
+
+def _refused(part: str) -> UnsupportedStatementError:
+    return UnsupportedStatementError(
+        f"`{part}` can only be carried out by Spark: here a column is compared with a literal of its type, by =, <=>, "
+        "<>, <, <=, >, >=, BETWEEN, IN, IS NULL and LIKE 'prefix%'",
+        remedy="Read the rows with Spark (`Warehouse.sql`), or filter the Arrow table",
+    )

@@ -1,0 +1,84 @@
+"""The rows that Arrow reads of tables that other engines wrote, in every version, against the manifest."""
+
+from __future__ import annotations
+
+import importlib.util
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from dbt.adapters.silt import engine as silt
+from dbt.adapters.silt.engine.arrow.file_read import read_file
+from dbt.adapters.silt.engine.arrow.read import TableRead
+from dbt.adapters.silt.engine.arrow.scan import ArrowScan
+from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError, UnsupportedFeatureError
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.table.schema import primitive_types
+from tests.corpus.corpus import CORPUS, REFUSED, log_of, needs_corpus, readable
+
+pytestmark = needs_corpus
+
+VARIANTS = ("delta-rs/spark-shredded-variant-preview-delta", "delta-rs/spark-variant-checkpoint")
+READ = [entry for entry in readable() if entry["oracle"] != "log-only" and entry["path"] not in VARIANTS]
+WITHOUT_FILES = [
+    entry
+    for entry in readable()
+    if entry["oracle"] == "log-only" and not any(column["type"] == "variant" for column in entry["schema"])
+]
+
+
+@pytest.fixture(scope="module")
+def digest() -> Callable[[pa.Table], dict[str, Any]]:
+    """The corpus' own checksum of rows."""
+    spec = importlib.util.spec_from_file_location("corpus_check", CORPUS / "check.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.digest  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("entry", READ, ids=[entry["path"] for entry in READ])
+def test_every_version_has_the_rows_that_other_readers_find(
+    digest: Callable[[pa.Table], dict[str, Any]], log_at: Callable[[str], DeltaLog], entry: Any
+) -> None:
+    log = log_at(entry["path"])
+    for each in entry.get("versions") or [entry]:
+        if each["oracle"] != "log-only":
+            rows = digest(rows_of(log, each["version"]))
+            wanted = ("rows",) if "sha256_missing" in entry else ("rows", "sha256")
+            assert {key: rows[key] for key in wanted} == {key: each.get(key) for key in wanted}, each["version"]
+
+
+def rows_of(log: DeltaLog, version: int) -> pa.Table:
+    snapshot = log.snapshot_at(version)
+    scan = pickle.loads(pickle.dumps(ArrowScan.of(snapshot)))
+    together = pa.Table.from_batches(TableRead(log, snapshot, scan).batches(), scan.schema)
+    apart = [batch for file in scan.files for batch in read_file(scan, file, log.store)]
+    assert pa.Table.from_batches(apart, scan.schema).equals(together)
+    return together
+
+
+@pytest.mark.parametrize("entry", WITHOUT_FILES, ids=[entry["path"] for entry in WITHOUT_FILES])
+def test_data_files_that_are_not_there_are_missed(log_at: Callable[[str], DeltaLog], entry: Any) -> None:
+    log = log_at(entry["path"])
+    with pytest.raises(DataFileMissingError, match="is not there"):
+        rows_of(log, log.snapshot().version)
+
+
+@pytest.mark.parametrize("path", VARIANTS)
+def test_a_variant_is_refused_and_can_be_left_out(path: str) -> None:
+    with pytest.raises(UnsupportedFeatureError, match=r"the column `v` is of the type variant.*Leave it out"):
+        silt.read(str(CORPUS / path))
+    schema = log_of(path).snapshot().schema
+    names = [column.name for column in schema if "variant" not in {each.name for each in primitive_types(column.type)}]
+    assert silt.read(str(CORPUS / path), columns=names).num_rows > 0
+
+
+@pytest.mark.parametrize("path", sorted(REFUSED))
+def test_a_table_that_cannot_be_read_is_refused_by_name(path: str) -> None:
+    kind, names = REFUSED[path]
+    with pytest.raises(kind, match=names):
+        silt.read(str(CORPUS / path))

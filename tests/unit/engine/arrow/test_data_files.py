@@ -1,0 +1,216 @@
+"""Data files of other writers, and damaged ones, are read by their table's schema or refused."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dbt.adapters.silt.engine.arrow.file_read import BATCH_ROWS, read_file
+from dbt.adapters.silt.engine.arrow.partition_values import partition_value
+from dbt.adapters.silt.engine.arrow.scan import ArrowScan
+from dbt.adapters.silt.engine.kernel.clock import FixedClock
+from dbt.adapters.silt.engine.kernel.errors import (
+    CorruptLogError,
+    DataFileChangedError,
+    StorageError,
+    TableDamagedError,
+)
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata, Protocol, serialize
+from dbt.adapters.silt.engine.kernel.table.schema import (
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    PrimitiveType,
+    StructField,
+    StructType,
+)
+
+LONG, STRING = PrimitiveType("long"), PrimitiveType("string")
+ID = "delta.columnMapping.id"
+PHYSICAL = "delta.columnMapping.physicalName"
+
+
+class Table:
+    """A table of one file in a folder."""
+
+    def __init__(self, folder: Path, data: pa.Table, schema: StructType, **options: Any) -> None:
+        self.file = folder / "a.parquet"
+        pq.write_table(data, self.file, **options.pop("write", {}))
+        stats = options.pop("stats", None)
+        size = self.file.stat().st_size
+        actions = [
+            Protocol(2, 5) if "configuration" in options else Protocol(),
+            Metadata("an-id", schema.to_json(), **options),
+            AddFile("a.parquet", {}, size, int(self.file.stat().st_mtime * 1000), stats=stats),
+        ]
+        (folder / "_delta_log").mkdir()
+        (folder / "_delta_log" / "00000000000000000000.json").write_bytes(serialize(actions))
+        self.log = DeltaLog(LocalStore(folder), "main.t", FixedClock())
+
+    def read(self, *names: str) -> pa.Table:
+        scan = ArrowScan.of(self.log.snapshot(), names or None)
+        batches = [batch for file in scan.files for batch in read_file(scan, file, self.log.store)]
+        assert all(0 < batch.num_rows <= BATCH_ROWS for batch in batches)
+        return pa.Table.from_batches(batches, scan.schema)
+
+
+def struct(**members: DataType) -> StructType:
+    return StructType(tuple(StructField(name, kind) for name, kind in members.items()))
+
+
+def test_nested_values_of_many_batches_keep_their_places(tmp_path: Path) -> None:
+    schema = struct(a=ArrayType(struct(N=LONG)), m=MapType(STRING, struct(v=LONG, late=STRING)), s=struct(x=LONG))
+    rows = [
+        {
+            "a": None if n % 5 == 0 else [{"n": n + at} for at in range(n % 3)],
+            "m": None if n % 7 == 0 else [(f"k{at}", {"v": n}) for at in range(n % 2)],
+            "s": None if n % 11 == 0 else {"x": n},
+        }
+        for n in range(BATCH_ROWS * 2 + 100)
+    ]
+    stored = pa.schema(
+        [
+            ("a", pa.list_(pa.struct([("n", pa.int32())]))),
+            ("m", pa.map_(pa.string(), pa.struct([("v", pa.int64())]))),
+            ("s", pa.struct([("x", pa.int32())])),
+        ]
+    )  # fmt: skip
+    found = Table(tmp_path, pa.Table.from_pylist(rows, stored), schema).read().to_pylist()
+    assert len(found) == len(rows)
+    for got, row in zip(found, rows, strict=True):
+        assert got["s"] == row["s"]
+        assert got["a"] == (None if row["a"] is None else [{"N": each["n"]} for each in row["a"]])
+        late = None if row["m"] is None else [(key, {**value, "late": None}) for key, value in row["m"]]
+        assert got["m"] == late
+
+
+def test_a_dot_in_a_name_is_no_path(tmp_path: Path) -> None:
+    data = pa.table({"a": pa.array([{"b": 1}]), "a.b": [2], "a`.c": [3]})
+    table = Table(tmp_path, data, struct(**{"a": struct(b=LONG), "a.b": LONG, "a`.c": LONG}))
+    assert table.read("a.b").to_pylist() == [{"a.b": 2}]
+    assert table.read("a").to_pylist() == [{"a": {"b": 1}}]
+    assert table.read().to_pylist() == data.to_pylist()
+
+
+def test_columns_are_found_in_any_case_and_missing_ones_are_null(tmp_path: Path) -> None:
+    table = Table(tmp_path, pa.table({"ID": [1, 2], "Name": ["a", "b"]}), struct(id=LONG, late=STRING, name=STRING))
+    assert table.read().to_pylist() == [
+        {"id": 1, "late": None, "name": "a"},
+        {"id": 2, "late": None, "name": "b"},
+    ]
+    assert table.read("late").to_pylist() == [{"late": None}] * 2
+
+
+def test_a_column_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    table = Table(tmp_path, pa.table({"id": [1], "ID": [2]}), struct(id=LONG))
+    with pytest.raises(TableDamagedError, match=r"a\.parquet: the column `id` is 2 times in one file"):
+        table.read()
+
+
+@pytest.mark.parametrize(
+    ("stored", "wanted", "value"),
+    [
+        (pa.array(["a"]).dictionary_encode(), STRING, "a"),
+        (pa.array(["a"], pa.large_string()), STRING, "a"),
+        (pa.array([b"a"]), STRING, "a"),
+        (pa.array(["a"]), PrimitiveType("binary"), b"a"),
+        (pa.array([5], pa.int8()), LONG, 5),
+        (pa.array([5], pa.uint32()), LONG, 5),
+        (pa.array([5], pa.int64()), PrimitiveType("short"), 5),
+        (pa.array([Decimal("1.5")]), DecimalType(20, 4), Decimal("1.5000")),
+        (pa.array([7], pa.int64()), DecimalType(38, 19), Decimal("7.0000000000000000000")),
+        (pa.array([[1]], pa.large_list(pa.int32())), ArrayType(LONG), [1]),
+        (pa.array([[1, 2]], pa.list_(pa.int64(), 2)), ArrayType(LONG), [1, 2]),
+    ],
+)
+def test_values_that_are_stored_otherwise_are_converted(
+    tmp_path: Path, stored: pa.Array, wanted: DataType, value: Any
+) -> None:
+    table = Table(tmp_path, pa.table({"c": stored}), struct(c=wanted))
+    assert table.read()["c"].to_pylist() == [value]
+
+
+@pytest.mark.parametrize(
+    ("stored", "wanted"),
+    [
+        (pa.array(["a"]), LONG),
+        (pa.array([1 << 40]), PrimitiveType("integer")),
+        (pa.array([1]), PrimitiveType("timestamp")),
+        (pa.array([1.5]), LONG),
+        (pa.array([Decimal("1.55")]), DecimalType(3, 1)),
+        (pa.array([1]), ArrayType(LONG)),
+        (pa.array([1]), struct(x=LONG)),
+    ],
+)
+def test_values_that_are_not_of_the_type_are_a_damage(tmp_path: Path, stored: pa.Array, wanted: DataType) -> None:
+    table = Table(tmp_path, pa.table({"c": stored}), struct(c=wanted))
+    with pytest.raises(TableDamagedError, match=r"a\.parquet: its column `c` is .* and cannot be read as") as refused:
+        table.read()
+    assert (refused.value.table, refused.value.version) == ("main.t", 0)
+
+
+def test_a_file_without_the_ids_that_its_table_finds_columns_by_is_refused(tmp_path: Path) -> None:
+    schema = StructType((StructField("id", LONG, metadata={ID: 1, PHYSICAL: "id"}),))
+    configuration = {"delta.columnMapping.mode": "id", "delta.columnMapping.maxColumnId": "1"}
+    table = Table(tmp_path, pa.table({"id": [1]}), schema, configuration=configuration)
+    with pytest.raises(TableDamagedError, match="it has no ids of columns"):
+        table.read()
+
+
+def test_a_file_with_other_rows_than_the_log_says_is_refused(tmp_path: Path) -> None:
+    table = Table(tmp_path, pa.table({"id": [1, 2]}), struct(id=LONG), stats='{"numRecords":3}')
+    with pytest.raises(DataFileChangedError, match="has 2 rows, and the log says 3"):
+        table.read()
+
+
+def test_a_page_that_cannot_be_read_is_a_damage(tmp_path: Path) -> None:
+    table = Table(tmp_path, pa.table({"id": list(range(5000))}), struct(id=LONG), write={"compression": "zstd"})
+    content = bytearray(table.file.read_bytes())
+    content[20:4000] = b"\xff" * 3980
+    table.file.write_bytes(content)
+    with pytest.raises(TableDamagedError, match=r"a\.parquet"):
+        table.read()
+
+
+def test_a_failing_storage_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = Table(tmp_path, pa.table({"id": [1]}), struct(id=LONG))
+
+    class Failing:
+        closed = False
+
+        def seek(self, *place: int) -> int:
+            return 0
+
+        def tell(self) -> int:
+            return table.file.stat().st_size
+
+        def read(self, size: int = -1) -> bytes:
+            raise StorageError("the service does not answer")
+
+        def close(self) -> None:
+            self.closed = True
+
+        def __enter__(self) -> Failing:
+            return self
+
+        def __exit__(self, *error: object) -> None:
+            self.close()
+
+    table.log.snapshot()
+    monkeypatch.setattr(LocalStore, "open_input", lambda self, path: Failing())
+    with pytest.raises(StorageError, match="does not answer"):
+        table.read()
+
+
+@pytest.mark.parametrize("text", ["x", "1.5", "9223372036854775808"])
+def test_a_partition_value_of_another_type_is_a_damage_of_the_log(text: str) -> None:
+    with pytest.raises(CorruptLogError, match="is no partition value of the column `p`"):
+        partition_value(text, StructField("p", LONG))
