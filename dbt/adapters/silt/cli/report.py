@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -94,15 +96,23 @@ def _write(output: Path, text: str) -> None:
     Raises:
         NotWrittenError: it cannot be written.
     """
-    temporary = output.with_name(f".{output.name}.{os.getpid()}.tmp")
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         if output.is_dir():
-            raise IsADirectoryError(0, "it is a folder")
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, output)
+            raise IsADirectoryError(errno.EISDIR, "it is a folder")
+        _replace(output, text)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise NotWrittenError(
             f"{output} cannot be written: {error.strerror or error}", remedy="Name another file with `--output`"
         ) from error
+
+
+def _replace(output: Path, text: str) -> None:
+    temporary = output.with_name(f".{output.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        os.replace(temporary, output)
+    except OSError:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise

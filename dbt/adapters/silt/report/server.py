@@ -77,9 +77,9 @@ class _Handler(BaseHTTPRequestHandler):
         """Answers with the page or its data."""
         if not self.server.is_host(self.headers.get("Host")):
             return self._answer(HTTPStatus.FORBIDDEN, b"this server has another name\n")
-        token, _, rest = self.path.removeprefix("/").partition("/")
+        token, slash, rest = self.path.removeprefix("/").partition("/")
         known = hmac.compare_digest(token.encode(), self.server.token.encode())
-        if not known or rest not in ("", _DATA):
+        if not known or not slash or rest not in ("", _DATA):
             return self._answer(HTTPStatus.NOT_FOUND, b"not found: the address is as `silt serve` printed it\n")
         try:
             data = self.server.live.data()

@@ -69,8 +69,10 @@
     function sorted() {
       if (by === null) return rows;
       const value = columns[by].value;
-      const order = (one, other) => (one === other ? 0 : !isKnown(one) ? 1 : !isKnown(other) ? -1 : one < other ? -1 : 1);
-      return [...rows].sort((one, other) => (down ? -1 : 1) * order(value(one), value(other)));
+      const known = rows.filter((row) => isKnown(value(row)));
+      const order = (one, other) => (one === other ? 0 : one < other ? -1 : 1);
+      known.sort((one, other) => (down ? -1 : 1) * order(value(one), value(other)));
+      return [...known, ...rows.filter((row) => !isKnown(value(row)))];
     }
     function draw() {
       heads.forEach((head, at) => head.setAttribute("aria-sort", at !== by ? "none" : down ? "descending" : "ascending"));
