@@ -165,7 +165,7 @@ def _entry(run_id: str, minutes: int, finished: bool = True) -> dict[str, Any]:
     entry = RunEntry(
         f"{run_id}-1",
         run_id,
-        f"dbt build --select {HOSTILE}",
+        f"/{SECRET}/dbt build --select {HOSTILE}",
         f"/home/{SECRET}",
         _time(minutes),
         variables=f"{{secret: {SECRET}}}",

@@ -162,6 +162,8 @@ def test_a_run_shows_threads_failures_and_what_a_node_waited_for(opened: Any) ->
     row = next(each.text for each in find(opened, "tbody tr") if each.text.startswith("model.shop.late"))
     assert "failed" in row and "orders" in row and "1.0 s" in row
     assert len(find(opened, "svg circle.again")) == 1
+    held = next(each.text for each in find(opened, "tbody tr") if each.text.startswith("model.shop.held"))
+    assert "held because of model.shop.late" in held
 
 
 def test_the_graph_shows_the_state_of_each_node_and_the_details_of_one(opened: Any) -> None:
@@ -171,6 +173,7 @@ def test_the_graph_shows_the_state_of_each_node_and_the_details_of_one(opened: A
     find(opened, ".graph a[aria-label^=late] rect")[0].click()
     eventually(lambda: find(opened, ".panel"))
     assert "Division by zero" in text(opened, ".panel pre") and "silt.main.late" in text(opened, ".panel")
+    assert [each.get_attribute("class") for each in find(opened, ".node.distrusted")] == ["node built distrusted"]
     go(opened, "#/graph?state=failed&around=1")
     assert {each.get_attribute("aria-label") for each in find(opened, ".graph a")} == {
         "late: failed",
@@ -204,14 +207,16 @@ def test_a_served_page_shows_a_commit_without_being_loaded_again(browser: Any, h
     log = house.create("main.live", rows(0, 3))
     read = functools.partial(document, Source(house.catalog, target))
     live = LiveData(read, time.monotonic, lambda: int(time.time() * 1000), least=0.1)
+    # In one step: between two, the page may be drawn again.
+    shown = functools.partial(browser.execute_script, "return document.querySelector('.tile b').textContent")
     with ReportServer(0, live) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        browser.get(f"{server.url}#/table/silt.main.live")
-        assert find(browser, ".tile b")[0].text == "3"
-        house.append(log, rows(3, 4))
-        eventually(lambda: find(browser, ".tile b")[0].text == "7")
-        server.shutdown()
-        thread.join()
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        try:
+            browser.get(f"{server.url}#/table/silt.main.live")
+            assert shown() == "3"
+            house.append(log, rows(3, 4))
+            eventually(lambda: shown() == "7")
+        finally:
+            server.shutdown()
     errors = [json.dumps(entry) for entry in browser.get_log("browser") if "favicon" not in json.dumps(entry)]
     assert [each for each in errors if "ERR_CONNECTION_REFUSED" not in each] == []

@@ -24,6 +24,7 @@ def texts(project: Project, numbers: list[int | None]) -> list[str | None]:
 
 def test_runs_come_from_logs_registry_and_results_the_newest_first(project: Project) -> None:
     assert [run["id"] for run in project["runs"]] == ["tuesday", "monday", "broken"]
+    assert project["runs"][0]["commands"][0][1].startswith("dbt build --select")
     commands = {run["id"]: run["commands"][0][2] for run in project["runs"]}
     assert commands == {"tuesday": "ended", "monday": "ended", "broken": "broken off"}
 

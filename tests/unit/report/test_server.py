@@ -57,7 +57,7 @@ def clock() -> Clock:
 @pytest.fixture
 def server(reader: Reader, clock: Clock) -> Iterator[ReportServer]:
     with ReportServer(0, LiveData(reader, clock, clock.now_ms)) as running:
-        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         yield running
         running.shutdown()

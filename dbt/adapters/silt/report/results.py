@@ -17,7 +17,7 @@ class NodeResult:
 
     Attributes:
         state: `built`, `skipped` (an earlier commit holds its work), `held` (not run, because another failed),
-            `failed`, `warned` (a test that warns), or dbt's own word.
+            `failed`; `passed` or `warned` of a test; or dbt's own word.
         thread: of dbt.
         started_ms, ended_ms: milliseconds since 1970-01-01 UTC; None where it was not run.
         message: why it failed, or what it did.
@@ -87,7 +87,7 @@ def _state(status: str, response: Mapping[str, Any]) -> str:
         return "held"
     if response.get("skipped") is True:
         return "skipped"
-    return {"success": "built", "pass": "built", "warn": "warned"}.get(status, status)
+    return {"success": "built", "pass": "passed", "warn": "warned"}.get(status, status)
 
 
 def _times(timing: Mapping[str, Any]) -> tuple[int | None, int | None]:

@@ -78,8 +78,14 @@ def _commands(records: ProjectRecords) -> Mapping[str, list[Any]]:
     found: dict[str, list[Any]] = defaultdict(list)
     for each in records.commands:
         started, ended = milliseconds(each.started_at), milliseconds(each.ended_at)
-        found[each.run_id].append([each.invocation_id, each.command, _state(each), each.target, started, ended])
+        found[each.run_id].append([each.invocation_id, _typed(each.command), _state(each), each.target, started, ended])
     return found
+
+
+def _typed(command: str) -> str:
+    """Returns a command line without the folder of its program, which is one of the machine's."""
+    program, space, rest = command.partition(" ")
+    return program.rpartition("/")[2] + space + rest
 
 
 def _state(command: RunEntry) -> str:

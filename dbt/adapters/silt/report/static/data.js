@@ -99,7 +99,8 @@ const Silt = {};
     }
     model.nodes.forEach((each) => each.parents.forEach((at) => model.nodes[at].children.push(each.number)));
     model.runs.forEach((each) => summarize(each, model));
-    model.nodes.forEach((each) => { each.state = stateOf(each, model); });
+    const failed = (test) => { const found = model.results && model.results.byNode.get(test.id); return Boolean(found) && found.state === "failed"; };
+    model.nodes.forEach((each) => { each.state = stateOf(each, model); each.failing = each.tests.filter(failed); });
   }
 
   const total = (values) => {
@@ -149,6 +150,19 @@ const Silt = {};
     return isOld && ["built", "skipped", "built earlier"].includes(state) ? "stale" : state;
   }
 
+  /* What keeps a held node from being run: the nearest ancestor that failed, or whose test did. */
+  function heldBy(model, id) {
+    const start = model.nodeById.get(id);
+    const seen = new Set(start ? [start] : []);
+    for (const each of seen) {
+      const failing = each.failing.length ? each.failing[0].id : null;
+      if (each !== start && (each.state === "failed" || failing)) return each.state === "failed" ? each.id : failing;
+      each.parents.forEach((at) => seen.add(model.nodes[at]));
+    }
+    return null;
+  }
+
+  Silt.heldBy = heldBy;
   Silt.read = read;
   Silt.total = total;
 })();

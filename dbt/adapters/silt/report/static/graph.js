@@ -16,7 +16,7 @@
     return [h("h1", {}, "Graph of models"),
       h("div", { class: "filters" }, filter("Find", "q", query, draw), choice("State", "state", query, states, draw), choice("Kind", "kind", query, kinds, draw),
         choice("Around", "around", query, ["1", "2", "4"], draw)),
-      h("p", { class: "legend" }, states.map((state) => h("span", {}, badge(state), ` ${count(model.nodes.filter((each) => each.state === state).length)} `))), place];
+      h("p", { class: "legend" }, states.map((state) => h("span", {}, badge(state), ` ${count(model.nodes.filter((each) => each.state === state).length)} `)), model.nodes.some((each) => each.failing.length) ? h("span", {}, "dashed: a test of it failed") : null), place];
   }
 
   function drawn(model, query) {
@@ -94,7 +94,7 @@
       return s("path", { class: "edge", d: `M${x1},${y1}C${x1 + 25},${y1} ${x2 - 25},${y2} ${x2},${y2}` });
     }));
     const boxes = chosen.map((each) => s("a", { href: `#/graph?focus=${encodeURIComponent(each.id)}`, "aria-label": `${each.name}: ${each.state}` },
-      s("rect", { class: `node ${each.state.replace(/ /g, "-")}${each === focus ? " focus" : ""}`, x: x(each.number), y: y(each.number), width: WIDE, height: TALL - 10, rx: 4 }, s("title", {}, `${each.name}: ${each.state}`)),
+      s("rect", { class: `node ${each.state.replace(/ /g, "-")}${each === focus ? " focus" : each.failing.length ? " distrusted" : ""}`, x: x(each.number), y: y(each.number), width: WIDE, height: TALL - 10, rx: 4 }, s("title", {}, `${each.name}: ${each.state}${each.failing.length ? `, ${count(each.failing.length)} tests failed` : ""}`)),
       s("text", { class: "inside", x: x(each.number) + 12, y: y(each.number) + 16 }, Silt.short(each.name, 27))));
     const [wide, tall] = [columns.length * (WIDE + 50), Math.max(...columns.map((column) => column.length)) * TALL + 8];
     return h("div", { class: "graph", tabindex: "0", role: "group", "aria-label": "graph" }, s("svg", { width: wide, height: tall, viewBox: `0 0 ${wide} ${tall}` }, edges, boxes));
@@ -103,7 +103,6 @@
   function details(model, node, query) {
     const result = model.results && model.results.byNode.get(node.id);
     const table = node.table && model.tableByName.get(node.table);
-    const failing = node.tests.filter((test) => { const found = model.results && model.results.byNode.get(test.id); return found && found.state === "failed"; });
     const close = h("a", { href: "#/graph", class: "close", "aria-label": "show all nodes" }, "all nodes");
     const others = (numbers) => numbers.map((at) => [h("a", { href: `#/graph?focus=${encodeURIComponent(model.nodes[at].id)}` }, model.nodes[at].name), " "]);
     return h("div", { class: "panel" }, close, h("h2", {}, node.name, " ", badge(node.state)), node.about ? h("p", {}, node.about) : null,
@@ -112,8 +111,8 @@
         ["last commit", node.last ? [`${time(node.last.ms)}, ${took(model.made - node.last.ms)} ago, run `, link(["run", node.last.run || ""], node.last.run || "")] : null],
         ["to be rebuilt after", node.after ? took(node.after) : null],
         ["newest row", node.fresh ? `${time(node.fresh.newest)}, seen ${time(node.fresh.looked)}: ${node.fresh.status}` : null],
-        ["tests", node.tests.length ? `${count(node.tests.length)}, ${count(failing.length)} failed` : null],
-        ["reads", node.parents.length ? others(node.parents) : null], ["is read by", node.children.length ? others(node.children) : null]]),
+        ["tests", node.tests.length ? `${count(node.tests.length)}, ${count(node.failing.length)} failed` : null],
+        ["held because of", node.state === "held" ? Silt.heldBy(model, node.id) : null], ["reads", node.parents.length ? others(node.parents) : null], ["is read by", node.children.length ? others(node.children) : null]]),
       result && result.message ? h("pre", {}, result.message) : null);
   }
 

@@ -128,7 +128,7 @@
       return s("a", { href: model.nodeById.has(each.node) ? `#/graph?focus=${encodeURIComponent(each.node)}` : "#/", "aria-label": each.node }, bar, again, label);
     });
     return h("div", { class: "chart wide" }, s("svg", { viewBox: `0 0 ${wide} ${threads.length * line + 30}`, role: "img", "aria-label": "nodes by thread" }, ticks, lanes, drawn),
-      h("p", { class: "legend" }, ["built", "skipped", "failed", "warned"].map(badge), h("span", { class: "again-mark" }, "● tried again")));
+      h("p", { class: "legend" }, ["built", "skipped", "failed", "passed", "warned"].map(badge), h("span", { class: "again-mark" }, "● tried again")));
   }
 
   /* Where dbt's results are of another command, only the moments of commits are known. */
@@ -167,15 +167,16 @@
       { name: "waited for", value: (each) => (each.wait ? each.wait.parent || "" : ""), cell: (each) => (each.wait && each.wait.parent ? nameOf(model, each.wait.parent) : Silt.UNKNOWN) },
       { name: "for a thread", number: true, value: (each) => each.wait && each.wait.thread, cell: (each) => (each.wait ? took(each.wait.thread) : Silt.UNKNOWN) },
       { name: "wrote", value: (each) => each.commits.length, cell: (each) => each.commits.slice(0, 5).map((commit) => [link(["table", commit.table], `${commit.table}@v${commit.version}`), commit.undoneBy ? ` rolled back by v${commit.undoneBy}` : "", " "]) },
+      { name: "what", value: (each) => what(model, each), cell: (each) => what(model, each) },
       number("inserted", "inserted"), number("updated", "updated"), number("deleted", "deleted"), number("files", "filesAdded"),
       { name: "tried again", number: true, value: (each) => (sum(each, "retries") || 0) + (sum(each, "reruns") || 0), cell: (each) => count((sum(each, "retries") || 0) + (sum(each, "reruns") || 0)) },
-      { name: "what", value: (each) => (each.result && each.result.message) || "", cell: (each) => what(each) },
     ], found, { empty: "No node." })];
   }
 
-  function what(each) {
+  function what(model, each) {
     const [skip] = each.skips;
-    const said = each.result && each.result.message ? each.result.message.split("\n")[0] : skip ? `skipped: v${skip.version} of ${skip.table} holds its work` : "";
+    const cause = stateOf(each) === "held" ? Silt.heldBy(model, each.node) : null;
+    const said = cause ? `held because of ${cause}` : each.result && each.result.message ? each.result.message.split("\n")[0] : skip ? `skipped: v${skip.version} of ${skip.table} holds its work` : "";
     return Silt.short(said, 160);
   }
 

@@ -83,7 +83,7 @@
     if (zorder.length) parts.push(h("p", {}, "Ranges of files overlap; ordered, a look-up of a key reads fewer:"), command(operation("silt_optimize", `table: ${name}, zorder_by: [${zorder.map(plain).join(", ")}]`)));
     if (table.dead) {
       const [number, bytes, due, dueBytes] = table.dead;
-      parts.push(h("p", {}, `${count(number)} files of ${size(bytes)} are no longer in the table, as far as the log tells; ${count(due)} of ${size(dueBytes)} are older than the retention:`), command(operation("silt_vacuum", `table: ${name}`)));
+      parts.push(h("p", {}, `${count(number)} files of ${size(bytes)} are no longer in the table, as far as the log tells; ${due ? `${count(due)} of ${size(dueBytes)} are older than the retention:` : "VACUUM deletes them when they are older than the retention:"}`), command(operation("silt_vacuum", `table: ${name}`)));
     } else parts.push(h("p", {}, "No dead files."));
     return parts;
   }
