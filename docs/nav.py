@@ -33,6 +33,7 @@ FIRST: Mapping[str, Sequence[str]] = {
         "silt-dbt",
         "operations",
         "silt-command",
+        "report",
         "tools",
     ),
     "engine": ("python", "arrow", "other-engines"),

@@ -16,7 +16,7 @@ import pytest
 import yaml
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt.adapters.silt.cli.profile import find_project, warehouse_of
+from dbt.adapters.silt.cli.project.profile import find_project, warehouse_of
 from dbt.adapters.silt.engine import Warehouse
 from dbt.adapters.silt.engine.sql.split import split_statements
 from tests.documentation import commands, output

@@ -58,6 +58,7 @@ FLOORS = (
     ("engine/statements",),
     ("engine/warehouse",),
     ("cli/tables", "column", "command_server", "kept_spark", "records", "tools"),
+    ("report", "cli/project"),
     ("cli", "runs/logical_run"),
     ("runs",),
     ("credentials", "materializations/incremental", "materializations/external"),
@@ -240,7 +241,10 @@ except ImportError:
 def test_what_needs_neither_spark_nor_dbt_imports_without_them() -> None:
     packages = [
         f"{PACKAGE}.{name}"
-        for name in ("engine.kernel", "engine.catalog", "engine.sql", "engine.arrow", "cli", "kept_spark", "records")
+        for name in (
+            *("engine.kernel", "engine.catalog", "engine.sql", "engine.arrow"),
+            *("cli", "kept_spark", "records", "report"),
+        )
     ]
     run = subprocess.run(
         [sys.executable, "-W", "error", "-c", IMPORT_BLOCKED, *packages],

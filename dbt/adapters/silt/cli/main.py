@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.kernel.errors import NotATableError, SiltError, Ta
 if TYPE_CHECKING:
     from dbt.adapters.silt.cli.options import Subcommand
 
-SUBCOMMANDS: Final = ("runs", "run", "history", "show", "check", "rollback", "session")
+SUBCOMMANDS: Final = ("runs", "run", "history", "show", "check", "report", "serve", "rollback", "session")
 """The subcommands in the order of the help, each a module of this package; only the one that runs is loaded."""
 
 DBT: Final = "dbt"

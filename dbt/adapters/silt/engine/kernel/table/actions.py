@@ -445,9 +445,13 @@ def parse(data: bytes) -> list[Action]:
     return found
 
 
+_DECODER = json.JSONDecoder(parse_float=Decimal)
+"""Made once: `json.loads` with an argument makes one for each line, which takes as long as a short line itself."""
+
+
 def _loaded(line: str) -> Mapping[str, Json]:
     try:
-        wrapper = json.loads(line, parse_float=Decimal)
+        wrapper = _DECODER.decode(line)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     if not isinstance(wrapper, dict):

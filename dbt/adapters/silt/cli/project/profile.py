@@ -22,10 +22,10 @@ from dbt.adapters.silt.records import locations as profile_locations
 if TYPE_CHECKING:
     import yaml
 
-    from dbt.adapters.silt.cli import jinja
+    from dbt.adapters.silt.cli.project import jinja
 else:
     yaml = lazy_module("yaml")
-    jinja = lazy_module("dbt.adapters.silt.cli.jinja")
+    jinja = lazy_module("dbt.adapters.silt.cli.project.jinja")
 
 _PROJECT_FILE = "dbt_project.yml"
 _PROFILES_FILE = "profiles.yml"

@@ -1,0 +1,1 @@
+"""Finds the warehouse of a dbt project by the rules of dbt, without dbt."""

@@ -1,0 +1,40 @@
+"""`silt serve`: shows the page of `silt report`, and keeps it new while runs go on."""
+
+from __future__ import annotations
+
+import functools
+import time
+from argparse import Namespace
+
+from dbt.adapters.silt.cli.answers import Answer
+from dbt.adapters.silt.cli.options import Subparsers, subcommand
+from dbt.adapters.silt.cli.rendering import show
+from dbt.adapters.silt.cli.report import add_runs, source_of
+from dbt.adapters.silt.cli.warehouses import open_warehouse
+from dbt.adapters.silt.engine.kernel.clock import SystemClock
+from dbt.adapters.silt.report.document import document
+from dbt.adapters.silt.report.live import LiveData
+from dbt.adapters.silt.report.server import ReportServer
+
+_DESCRIPTION = """\
+Shows the page of `silt report` at an address of this machine, which it prints, and keeps it new while runs go on.
+Nobody else on the network reaches it, and nobody on this machine who does not know the address. It serves no files, and
+ends with Ctrl-C."""
+
+
+def add(subparsers: Subparsers) -> None:
+    """Declares the subcommand."""
+    parser = subcommand(subparsers, "serve", "show that page, and keep it new while runs go on", _DESCRIPTION)
+    add_runs(parser)
+    parser.add_argument("--port", type=int, default=0, metavar="N", help="the port, by default one that is free")
+
+
+def run(arguments: Namespace) -> int:
+    """Prints the address, and serves until Ctrl-C."""
+    source = source_of(open_warehouse(arguments), arguments)
+    live = LiveData(functools.partial(document, source), time.monotonic, SystemClock().now_ms)
+    with ReportServer(arguments.port, live) as server:
+        live.data()
+        show(Answer({"url": server.url}, [f"{server.url}  (Ctrl-C ends it)"]), arguments.json)
+        server.serve_forever(poll_interval=0.1)
+    return 0

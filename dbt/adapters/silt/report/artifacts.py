@@ -1,0 +1,115 @@
+"""Reads dbt's artifacts in a target folder: `manifest.json`, `run_results.json` and `sources.json`, without dbt.
+
+An artifact that is missing or cannot be read is no error: the page then shows less, and says why.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Final
+
+from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.records.project_records import ProjectRecords
+
+MANIFEST: Final = "manifest.json"
+RESULTS: Final = "run_results.json"
+SOURCES: Final = "sources.json"
+
+_EMPTY: Final[Mapping[str, Any]] = {}
+
+
+@dataclass(frozen=True)
+class Artifacts:
+    """What a project's target folder says; empty where there is no project.
+
+    Attributes:
+        manifest, results, sources: the documents of these files; empty where they cannot be read.
+        records: of the project's runs.
+        notes: why something is missing, as sentences for people.
+    """
+
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+    results: Mapping[str, Any] = field(default_factory=dict)
+    sources: Mapping[str, Any] = field(default_factory=dict)
+    records: ProjectRecords = field(default_factory=ProjectRecords)
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, target_path: Path | None) -> Artifacts:
+        """Reads a target folder; None stands for no project."""
+        if target_path is None:
+            return cls(notes=("No dbt project was named: models, failures and skips are not known.",))
+        notes: list[str] = []
+        manifest = _document(target_path / MANIFEST, notes)
+        if not (target_path / MANIFEST).exists():
+            notes.append(f"{MANIFEST} is not in {target_path.name}/: the graph of models is not known.")
+        results, sources = (_document(target_path / name, notes) for name in (RESULTS, SOURCES))
+        return cls(manifest, results, sources, _records(target_path, notes), tuple(notes))
+
+
+def members(document: Mapping[str, Any], name: str) -> Mapping[str, Mapping[str, Any]]:
+    """Returns the objects that a field of an artifact holds by their names; whatever has another form is left out."""
+    found = mapping(document, name)
+    return {key: value for key, value in found.items() if isinstance(value, Mapping)}
+
+
+def mapping(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Returns a field that is an object; an empty one where it is not there, or is something else."""
+    found = document.get(name)
+    return found if isinstance(found, Mapping) else _EMPTY
+
+
+def items(document: Mapping[str, Any], name: str) -> Sequence[Mapping[str, Any]]:
+    """Returns the objects that a field of an artifact lists; whatever has another form is left out."""
+    found = document.get(name)
+    return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else ()
+
+
+def text(document: Mapping[str, Any], name: str) -> str | None:
+    """Returns a field that is a text; None where it is not there, is empty, or is something else."""
+    found = document.get(name)
+    return found if isinstance(found, str) and found else None
+
+
+def number(document: Mapping[str, Any], name: str) -> int | None:
+    """Returns a field that is a whole number; None where it is not there, or is something else."""
+    found = document.get(name)
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def milliseconds(moment: object) -> int | None:
+    """Returns an ISO 8601 time as milliseconds since 1970-01-01 UTC; one without a zone is in UTC, as dbt writes it."""
+    if not isinstance(moment, str):
+        return None
+    try:
+        found = datetime.fromisoformat(moment.replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    zoned = found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+    return round(zoned.timestamp() * 1000)
+
+
+def _document(path: Path, notes: list[str]) -> Mapping[str, Any]:
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError) as error:
+        notes.append(f"{path.name} cannot be read, and is left out: {error}")
+        return {}
+    if isinstance(found, Mapping):
+        return found
+    notes.append(f"{path.name} is not an artifact of dbt, and is left out.")
+    return {}
+
+
+def _records(target_path: Path, notes: list[str]) -> ProjectRecords:
+    try:
+        return ProjectRecords.of(target_path)
+    except SiltError as error:
+        notes.append(f"{error.problem}; what it records is left out.")
+        return ProjectRecords()

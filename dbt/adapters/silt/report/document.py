@@ -1,0 +1,85 @@
+"""Brings together what the page shows, as one JSON document, which `static/data.js` reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from dbt.adapters.silt.__version__ import version
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.report.artifacts import Artifacts, mapping, milliseconds, text
+from dbt.adapters.silt.report.encoding import Texts
+from dbt.adapters.silt.report.file_layout import BOUNDS
+from dbt.adapters.silt.report.graph import graph_json, keys_of
+from dbt.adapters.silt.report.nodes import nodes_of
+from dbt.adapters.silt.report.results import results_of
+from dbt.adapters.silt.report.runs import results_json, runs_json
+from dbt.adapters.silt.report.tables import read_tables, to_json
+
+RUNS: Final = 100
+"""How many runs are shown where nobody says otherwise."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a page is made of.
+
+    Attributes:
+        catalog: the warehouse.
+        target_path: dbt's target folder; None where there is no project.
+        runs: how many runs are shown, the newest.
+        is_local: whether all logs are on a local disk.
+    """
+
+    catalog: Catalog
+    target_path: Path | None
+    runs: int = RUNS
+    is_local: bool = True
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a page shows.
+
+    Attributes:
+        json: everything, as JSON that is text in HTML too.
+        runs, tables: how many are in it.
+        notes: what is missing, as sentences for people.
+        problems: the names of the tables that could not be read.
+    """
+
+    json: str
+    runs: int
+    tables: int
+    notes: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
+def document(source: Source, now_ms: int) -> Document:
+    """Reads everything.
+
+    Raises:
+        StorageError: the storage does not say which tables there are.
+    """
+    artifacts = Artifacts.of(source.target_path)
+    nodes, texts = nodes_of(artifacts.manifest), Texts()
+    tables = read_tables(source.catalog, keys_of(nodes), source.is_local)
+    results = results_of(artifacts)
+    runs = runs_json(tables, artifacts.records, results, source.runs, texts)
+    body = {
+        "made": now_ms,
+        "by": version,
+        "project": text(mapping(artifacts.manifest, "metadata"), "project_name"),
+        "databases": source.catalog.databases(),
+        "manifestMade": milliseconds(mapping(artifacts.manifest, "metadata").get("generated_at")),
+        "bounds": list(BOUNDS),
+        "notes": list(artifacts.notes),
+        "runs": runs,
+        "results": results_json(results, texts),
+        "nodes": graph_json(artifacts, nodes, texts),
+    }
+    written = to_json({**body, "texts": texts.all()})
+    whole = f'{written[:-1]},"tables":[{",".join(table.json for table in tables)}]}}'
+    problems = tuple(table.name for table in tables if table.is_damaged)
+    return Document(whole, len(runs), len(tables), artifacts.notes, problems)

@@ -1,0 +1,61 @@
+"""Writes the page: one HTML file that fetches nothing, with the data, the script and the style in it.
+
+The policy in the page allows no script and no style but these, by their hashes, and no connection: even a mistake
+could not run what is in the data. A served page may ask the server that it came from, and nobody else.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import json
+from pathlib import Path
+from string import Template
+from typing import Final
+
+_STATIC: Final = Path(__file__).with_name("static")
+_SCRIPTS: Final = ("data.js", "dom.js", "charts.js", "runs.js", "graph.js", "tables.js", "main.js")
+"""In the order in which they are run: each uses those before it."""
+
+
+def page(data: str, live: str | None = None, seconds: float = 2) -> str:
+    """Returns the page.
+
+    Args:
+        data: the JSON of `document`, which is text in HTML.
+        live: where a served page asks for newer data, relative to it; None for a file.
+        seconds: between two such requests.
+    """
+    script, style = _script(), _read("report.css")
+    asks = "" if live is None else json.dumps({"url": live, "seconds": seconds})
+    shown = data if live is None else f'{data}</script>\n<script type="application/json" id="live">{asks}'
+    policy = policy_of(script, style, "'none'" if live is None else "'self'")
+    return Template(_read("page.html")).substitute(policy=policy, style=style, script=script, data=shown)
+
+
+def policy_of(script: str, style: str, connections: str) -> str:
+    """Returns the content security policy of a page with this script and this style."""
+    parts = {
+        "default-src": "'none'",
+        "script-src": _hash(script),
+        "style-src": _hash(style),
+        "connect-src": connections,
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    return "; ".join(f"{name} {value}" for name, value in parts.items())
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@functools.cache
+def _script() -> str:
+    return "".join(_read(name) for name in _SCRIPTS)
+
+
+@functools.cache
+def _read(name: str) -> str:
+    return (_STATIC / name).read_text(encoding="utf-8")

@@ -1,0 +1,120 @@
+"""Writes the newest runs into the page's data: their commands, what they skipped, and the results of the last command.
+
+What a run committed is in the rows of the tables' versions.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dbt.adapters.silt.records.project_records import ProjectRecords
+from dbt.adapters.silt.records.run_registry import RunEntry
+from dbt.adapters.silt.report.artifacts import milliseconds
+from dbt.adapters.silt.report.encoding import Texts, present, row
+from dbt.adapters.silt.report.results import CommandResults, NodeResult
+from dbt.adapters.silt.report.tables import TableRead
+
+
+def runs_json(
+    tables: Iterable[TableRead],
+    records: ProjectRecords,
+    results: CommandResults | None,
+    most: int,
+    texts: Texts,
+) -> list[dict[str, Any]]:
+    """Returns the newest runs, the newest first.
+
+    Args:
+        most: how many.
+    """
+    ends = _last_moments(tables, records, results)
+    newest = sorted(ends, key=lambda run_id: (ends[run_id], run_id), reverse=True)[: max(most, 0)]
+    commands, skips = _commands(records), _skips(records, texts)
+    return [
+        {"id": run_id, "last": ends[run_id], **present(commands=commands.get(run_id), skips=skips.get(run_id))}
+        for run_id in newest
+    ]
+
+
+def results_json(results: CommandResults | None, texts: Texts) -> dict[str, Any] | None:
+    """Returns the results of the last command."""
+    if results is None:
+        return None
+    return {
+        "invocation": results.invocation_id,
+        "run": results.run_id,
+        "command": results.command,
+        "nodes": [_result(each, texts) for each in results.results],
+    }
+
+
+def _last_moments(
+    tables: Iterable[TableRead], records: ProjectRecords, results: CommandResults | None
+) -> Mapping[str, int]:
+    """When each run did something last, milliseconds since 1970-01-01 UTC."""
+    found: dict[str, int] = defaultdict(int)
+    for run_id, moment in _moments(tables, records, results):
+        found[run_id] = max(found[run_id], moment or 0)
+    return found
+
+
+def _moments(
+    tables: Iterable[TableRead], records: ProjectRecords, results: CommandResults | None
+) -> Iterable[tuple[str, int | None]]:
+    for table in tables:
+        yield from table.runs.items()
+    for command in records.commands:
+        yield command.run_id, milliseconds(command.ended_at or command.started_at)
+    for entry in records.journal:
+        if entry.skipped and (entry.run_id or entry.invocation_id):
+            yield entry.run_id or entry.invocation_id or "", milliseconds(entry.time)
+    if results is not None:
+        yield results.run_id, max((each.ended_ms or 0 for each in results.results), default=0)
+
+
+def _commands(records: ProjectRecords) -> Mapping[str, list[Any]]:
+    found: dict[str, list[Any]] = defaultdict(list)
+    for each in records.commands:
+        started, ended = milliseconds(each.started_at), milliseconds(each.ended_at)
+        found[each.run_id].append([each.invocation_id, _typed(each.command), _state(each), each.target, started, ended])
+    return found
+
+
+def _typed(command: str) -> str:
+    """Returns a command line without the folder of its program, which is one of the machine's."""
+    program, space, rest = command.partition(" ")
+    return program.rpartition("/")[2] + space + rest
+
+
+def _state(command: RunEntry) -> str:
+    if command.running:
+        return "running"
+    return "ended" if command.finished else "broken off"
+
+
+def _skips(records: ProjectRecords, texts: Texts) -> Mapping[str, list[Any]]:
+    found: dict[str, list[Any]] = defaultdict(list)
+    for each in records.journal:
+        run_id = each.run_id or each.invocation_id
+        if run_id is not None:
+            skips = found[run_id]
+            if each.skipped:
+                numbers = (texts.number(each.node_id), texts.number(each.table))
+                skips.append(row(*numbers, milliseconds(each.time), each.table_version, texts.number(each.batch_id)))
+    return {run_id: skips for run_id, skips in found.items() if skips}
+
+
+def _result(result: NodeResult, texts: Texts) -> list[Any]:
+    return row(
+        texts.number(result.node),
+        texts.number(result.state),
+        texts.number(result.thread),
+        result.started_ms,
+        result.ended_ms,
+        result.message or None,
+        texts.number(result.table),
+        result.version,
+        result.failures,
+    )

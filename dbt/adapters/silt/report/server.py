@@ -1,0 +1,104 @@
+"""Serves one page and its data on this machine alone, by the standard library.
+
+Other users of the machine can reach the port too, so the address holds a secret: whoever does not know it sees nothing.
+A web page of another site could make a browser ask this server under a name of its own; a request must therefore name
+this server as its host. No file is served.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Final
+
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SiltError
+from dbt.adapters.silt.report.live import LiveData
+from dbt.adapters.silt.report.page import page
+
+HOST: Final = "127.0.0.1"
+_DATA: Final = "data.json"
+_HEADERS: Final = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+class ReportServer(ThreadingHTTPServer):
+    """The server of one page.
+
+    Args:
+        port: 0 takes one that is free.
+        live: the page's data.
+
+    Raises:
+        InvalidSettingError: the port cannot be used.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, port: int, live: LiveData) -> None:
+        self.live = live
+        self.token = secrets.token_urlsafe(24)
+        try:
+            super().__init__((HOST, port), _Handler)
+        except (OSError, OverflowError) as error:
+            problem = getattr(error, "strerror", None) or error
+            raise InvalidSettingError(
+                f"port {port} of {HOST} cannot be used: {problem}", remedy="Choose another with `--port`, 0 for any"
+            ) from error
+
+    @property
+    def url(self) -> str:
+        """The page's address, with its secret."""
+        return f"http://{HOST}:{self.server_port}/{self.token}/"
+
+    def is_host(self, named: str | None) -> bool:
+        """Whether a request's Host header names this server."""
+        return named in (f"{HOST}:{self.server_port}", f"localhost:{self.server_port}")
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Says nothing: a browser that goes away in the middle of an answer is no problem."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers one request."""
+
+    server: ReportServer
+    server_version = "silt"
+    sys_version = ""
+    timeout = 30
+
+    def do_GET(self) -> None:
+        """Answers with the page or its data."""
+        if not self.server.is_host(self.headers.get("Host")):
+            return self._answer(HTTPStatus.FORBIDDEN, b"this server has another name\n")
+        token, slash, rest = self.path.removeprefix("/").partition("/")
+        known = hmac.compare_digest(token.encode(), self.server.token.encode())
+        if not known or not slash or rest not in ("", _DATA):
+            return self._answer(HTTPStatus.NOT_FOUND, b"not found: the address is as `silt serve` printed it\n")
+        try:
+            data = self.server.live.data()
+        except SiltError as error:
+            return self._answer(HTTPStatus.SERVICE_UNAVAILABLE, f"{error}\n".encode())
+        if rest == "":
+            return self._answer(HTTPStatus.OK, page(data.json.decode(), _DATA).encode(), "text/html")
+        if self.headers.get("If-None-Match") == data.tag:
+            return self._answer(HTTPStatus.NOT_MODIFIED, b"", tag=data.tag)
+        return self._answer(HTTPStatus.OK, data.json, "application/json", data.tag)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Prints nothing: the address is a secret."""
+
+    def _answer(self, status: HTTPStatus, body: bytes, kind: str = "text/plain", tag: str | None = None) -> None:
+        self.send_response(status)
+        more = {} if tag is None else {"ETag": tag}
+        headers = {**_HEADERS, **more, "Content-Type": f"{kind}; charset=utf-8", "Content-Length": str(len(body))}
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)

@@ -1,0 +1,168 @@
+"""Writes tables into the page's data. The names of the fields are short, for there may be thousands of rows.
+
+`static/data.js` reads what this module writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from dbt.adapters.silt.engine.kernel.table.actions import Metadata
+from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
+from dbt.adapters.silt.engine.kernel.table.features import features_of
+from dbt.adapters.silt.engine.kernel.table.keys import table_keys
+from dbt.adapters.silt.engine.kernel.table.operation_metrics import RowsChanged
+from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType, all_fields
+from dbt.adapters.silt.records.commit_facts import CommitFacts
+from dbt.adapters.silt.report.encoding import Texts, present, row
+from dbt.adapters.silt.report.log_reading import FileChange, History, Version
+from dbt.adapters.silt.report.table_content import TableContent
+
+
+def table_json(name: str, content: TableContent) -> dict[str, Any]:
+    """Returns a table, with the texts that its rows have the numbers of."""
+    snapshot, texts = content.snapshot, Texts()
+    layout = present(
+        sizes=[[each.files, each.bytes] for each in content.sizes],
+        partitions=[[list(each.values), each.files, each.bytes, each.rows] for each in content.partitions],
+        overlaps=[[each.column, each.files, each.mean, each.most, each.ranges] for each in content.overlaps],
+    )
+    body = {
+        "n": name,
+        **present(
+            v=snapshot.version,
+            rows=content.rows,
+            files=snapshot.num_files,
+            bytes=snapshot.size_in_bytes,
+            clustered=_clustered(content),
+            partitionCount=content.partition_count or None,
+            small=[content.small.files, content.small.packed, content.small.bytes] if content.small.files else None,
+            dead=_dead(content),
+            doubt=snapshot.doubt,
+            features=features_of(snapshot.protocol),
+            leftOut=content.history.left_out or None,
+            schemas=[_metadata(each, texts) for each in _definitions(content)],
+            commits=list(_commits(content, texts)),
+        ),
+        **layout,
+    }
+    return {**body, "texts": texts.all()}
+
+
+def _clustered(content: TableContent) -> list[str]:
+    logical = {member.physical_name: member.name for member in all_fields(content.snapshot.schema)}
+    paths = clustering_columns(content.snapshot.domains)
+    return [".".join(logical.get(part, part) for part in path) for path in paths]
+
+
+def _dead(content: TableContent) -> list[int] | None:
+    every, due = content.dead.all, content.dead.due
+    return [every.files, every.bytes, due.files, due.bytes] if every.files else None
+
+
+def _definitions(content: TableContent) -> list[Metadata]:
+    """The definitions of the table that its versions have, the oldest first; the last one is today's."""
+    changed = [version.metadata for version in content.history.versions if version.metadata is not None]
+    return [*changed[:-1], content.snapshot.metadata]
+
+
+def _metadata(metadata: Metadata, texts: Texts) -> dict[str, Any]:
+    columns = [
+        row(
+            texts.number(name),
+            texts.number(field.sql_type),
+            None if field.nullable else 1,
+            texts.number(field.comment),
+            texts.number(field.generation_expression),
+        )
+        for name, field in _fields(StructType.from_json(metadata.schema_string))
+    ]
+    keys = {name: f"{key.sql} (not enforced)" for name, key in table_keys(metadata.configuration).items()}
+    return present(
+        columns=columns,
+        properties=dict(sorted(metadata.configuration.items())),
+        keys=keys,
+        comment=metadata.description,
+        partitioned=list(metadata.partition_columns),
+    )
+
+
+def _fields(schema: StructType, above: str = "") -> Iterator[tuple[str, StructField]]:
+    for member in schema:
+        yield above + member.name, member
+        if isinstance(member.type, StructType):
+            yield from _fields(member.type, f"{above}{member.name}.")
+
+
+def _commits(content: TableContent, texts: Texts) -> Iterator[list[Any]]:
+    """Yields the versions, oldest first."""
+    definitions = _definition_numbers(content.history)
+    sums = _sums(content)
+    for version, definition, after in zip(content.history.versions, definitions, sums, strict=True):
+        undone = content.undone.get(version.version)
+        yield _commit(version, texts, [*after, definition, undone])
+
+
+def _commit(version: Version, texts: Texts, more: Sequence[Any]) -> list[Any]:
+    info, facts, rows = version.info, CommitFacts.of_info(version.info) or CommitFacts(), RowsChanged.of(version.info)
+    change = version.change
+    files = () if change is None else (change.added, change.removed, change.bytes_added, change.bytes_removed)
+    return row(
+        version.version,
+        version.timestamp_ms,
+        texts.number(info.operation),
+        *(rows.inserted, rows.updated, rows.deleted),
+        *(files or [None] * 4),
+        *more[:3],
+        texts.number(facts.run_id or facts.invocation_id),
+        texts.number(facts.node_id),
+        texts.number(info.engine_info),
+        *more[3:],
+        *(_again(info.commit_attempts), _again(info.statement_attempts)),
+        texts.number(facts.batch_id),
+        texts.number(info.user_metadata),
+        texts.number(facts.rolled_back_run_id),
+    )
+
+
+def _again(attempts: int | None) -> int | None:
+    """How often something was tried again; None where it was not."""
+    return attempts - 1 if attempts is not None and attempts > 1 else None
+
+
+def _definition_numbers(history: History) -> list[int | None]:
+    """The number of the definition that each version has; None before the first that the log still has."""
+    changes = sum(version.metadata is not None for version in history.versions)
+    number: int | None = None if changes else 0
+    found: list[int | None] = []
+    for version in history.versions:
+        if version.metadata is not None:
+            number = 0 if number is None else number + 1
+        found.append(number)
+    return found
+
+
+def _sums(content: TableContent) -> list[tuple[int | None, int | None, int | None]]:
+    """Rows, files and bytes of the table after each version, counted backwards from the newest."""
+    snapshot = content.snapshot
+    rows, files, size = content.rows, snapshot.num_files, snapshot.size_in_bytes
+    now: tuple[int | None, int | None, int | None] = (rows, files, size)
+    found = []
+    for version in reversed(content.history.versions):
+        found.append(now)
+        now = _before(now, version.change)
+    return found[::-1]
+
+
+def _before(
+    after: tuple[int | None, int | None, int | None], change: FileChange | None
+) -> tuple[int | None, int | None, int | None]:
+    if change is None:
+        return None, None, None
+    rows, files, size = after
+    return (
+        None if rows is None or change.rows is None else rows - change.rows,
+        None if files is None else files - change.added + change.removed,
+        None if size is None else size - change.bytes_added + change.bytes_removed,
+    )

@@ -1,0 +1,123 @@
+"""Reads every table of a warehouse into its part of the page's data, many at once.
+
+A table that cannot be read has a problem in place of its content, so that one damaged log does not hide the others.
+Python runs one thread at a time, and reading logs on a local disk is Python's own work: with many tables it is done by
+forks of the process. Object stores are read by threads, which wait for them together.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import multiprocessing
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.errors import NotATableError, RelationNotFoundError, SchemaNotFoundError, SiltError
+from dbt.adapters.silt.records.commit_facts import CommitFacts
+from dbt.adapters.silt.report.log_reading import History
+from dbt.adapters.silt.report.table_content import content_of
+from dbt.adapters.silt.report.table_json import table_json
+
+_READERS: Final = 8
+_WORTH_FORKS: Final = 64
+"""From so many tables on, forks take less time than they cost."""
+
+Keys = Mapping[str, Sequence[str]]
+"""The columns that a project says are unique, by the full name of the table."""
+
+
+_Read = Callable[[RelationName], "TableRead | None"]
+_inherited: list[_Read] = []
+"""Of a fork: what reads a table there. A catalog cannot be sent to a process; a fork has it."""
+
+
+@dataclass(frozen=True)
+class TableRead:
+    """A table as the page has it.
+
+    Attributes:
+        json: the table's part of the page's data.
+        runs: when each run committed to it last, milliseconds since 1970-01-01 UTC.
+        is_damaged: whether it could not be read.
+    """
+
+    name: str
+    json: str
+    runs: Mapping[str, int] = field(default_factory=dict)
+    is_damaged: bool = False
+
+
+def read_tables(catalog: Catalog, keys: Keys, is_local: bool) -> list[TableRead]:
+    """Reads every table, sorted by name; one that is dropped meanwhile is left out.
+
+    Args:
+        is_local: whether all logs are on a local disk.
+
+    Raises:
+        StorageError: the storage does not say which tables there are.
+    """
+    names = list(catalog.all_tables())
+    read = functools.partial(read_table, catalog, keys)
+    if is_local and len(names) >= _WORTH_FORKS and _may_fork():
+        found = _by_forks(read, names)
+    elif is_local:
+        found = [read(name) for name in names]
+    else:
+        with ThreadPoolExecutor(_READERS) as pool:
+            found = list(pool.map(read, names))
+    return [table for table in found if table is not None]
+
+
+def read_table(catalog: Catalog, keys: Keys, name: RelationName) -> TableRead | None:
+    """Reads one table; None where it is dropped meanwhile."""
+    try:
+        content = content_of(catalog.table(name), keys.get(str(name), ()))
+    except (RelationNotFoundError, SchemaNotFoundError):
+        return None
+    except SiltError as error:
+        gone = isinstance(error, NotATableError) and catalog.find(name) is None
+        return None if gone else TableRead(str(name), to_json({"n": str(name), "problem": str(error)}), is_damaged=True)
+    return TableRead(str(name), to_json(table_json(str(name), content)), _runs(content.history))
+
+
+def to_json(value: Any) -> str:
+    """Returns a value as JSON that is text in HTML too: no character in it begins markup or ends a line."""
+    written = json.dumps(value, separators=(",", ":"), default=str)
+    return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _may_fork() -> bool:
+    """Whether a fork is safe: the locks that other threads hold would stay held in it for ever."""
+    return sys.platform == "linux" and threading.active_count() == 1 and (os.cpu_count() or 1) > 1
+
+
+def _by_forks(read: _Read, names: Sequence[RelationName]) -> list[TableRead | None]:
+    forks = min(os.cpu_count() or 1, _READERS)
+    context = multiprocessing.get_context("fork")
+    with warnings.catch_warnings(), ProcessPoolExecutor(forks, context, _inherited.append, (read,)) as pool:
+        # Python warns because of the threads of PyArrow's allocator, which holds no lock while nothing is read.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return list(pool.map(_read_in_fork, names, chunksize=max(1, len(names) // (forks * 4))))
+
+
+def _read_in_fork(name: RelationName) -> TableRead | None:
+    return _inherited[0](name)
+
+
+def _runs(history: History) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for version in history.versions:
+        facts = CommitFacts.of_info(version.info)
+        run_id = None if facts is None else facts.run_id or facts.invocation_id
+        if run_id is not None:
+            found[run_id] = max(version.timestamp_ms, found.get(run_id, 0))
+    return found

@@ -1,0 +1,185 @@
+"""A small project for tests of the page: a warehouse with runs, and the artifacts of dbt; without Spark and dbt.
+
+Its names, comments and messages are what an attacker would write.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
+from dbt.adapters.silt.records.commit_facts import CommitFacts
+from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
+from dbt.adapters.silt.records.run_registry import RunEntry
+from dbt.adapters.silt.report.document import Source, document
+from tests.unit.cli.house import House, rows
+
+HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">\u2028&amp;"
+SECRET = "the-password-of-the-profile"
+_NOW = datetime.now(timezone.utc)
+
+
+def made(house: House, target: Path) -> dict[str, Any]:
+    """What the page of this project has as its data."""
+    found: dict[str, Any] = json.loads(document(Source(house.catalog, target), 1_800_000_000_000).json)
+    return found
+
+
+def build(house: House, target: Path) -> None:
+    """Makes a project of two runs: the first one builds all, of the second one a model fails and holds another."""
+    orders = house.running("monday", "model.shop.orders").create("main.orders", rows(0, 40))
+    house.running("monday", "model.shop.customers").create("main.customers", rows(0, 5))
+    for start in range(40, 400, 40):
+        house.append(orders, rows(start - 25, 40))
+    _conflicting(house.running("tuesday", "model.shop.orders"), orders)
+    house.mark(orders, [1, 2])
+    target.mkdir(parents=True, exist_ok=True)
+    _write(target / "manifest.json", manifest())
+    _write(target / "run_results.json", run_results())
+    _write(target / "sources.json", sources())
+    _write(
+        target / "silt_runs.json", {"runs": [_entry("monday", 120), _entry("tuesday", 5), _entry("broken", 60, False)]}
+    )
+    skip = JournalEntry(_time(4), "silt.main.customers", "tuesday-1", "dev", "tuesday", "model.shop.customers")
+    journal = CommitJournal(target)
+    journal.append(JournalEntry(**{**asdict(skip), "table_version": 0, "skipped": True}))
+
+
+def _conflicting(house: House, log: DeltaLog) -> None:
+    """Commits from an old snapshot, so that the commit is tried again."""
+    base = log.snapshot()
+    house.append(log, rows(2000, 2))
+    facts = house.facts or CommitFacts()
+    settings = CommitSettings(commit_info=facts.commit_info(), statement_attempt=2, user_metadata=HOSTILE)
+    metrics = {"numTargetRowsInserted": "3", "numTargetRowsUpdated": "4", "numTargetRowsDeleted": "0"}
+    commit(log, base, Changes(Operation("MERGE", metrics=metrics)), ReadSet(), settings)
+
+
+def manifest() -> dict[str, Any]:
+    """The manifest: two sources, four models, a seed and tests."""
+    nodes = [
+        _model("orders", ["source.shop.raw.orders"], {"materialized": "incremental", "unique_key": "id"}),
+        _model("customers", ["source.shop.raw.customers", "seed.shop.countries"]),
+        _model("late", ["model.shop.orders", "model.shop.customers"]),
+        _model("held", ["model.shop.late"], {"materialized": "view"}),
+        {**_model("countries", []), "resource_type": "seed", "unique_id": "seed.shop.countries"},
+        _test("unique", "id"),
+        _test("not_null", "name"),
+    ]
+    found = {node["unique_id"]: node for node in nodes}
+    raw = {f"source.shop.raw.{name}": _source(name) for name in ("orders", "customers")}
+    metadata = {"project_name": f"shop {HOSTILE}", "generated_at": _time(10)}
+    return {"metadata": metadata, "nodes": found, "sources": raw, "unit_tests": {}}
+
+
+def run_results() -> dict[str, Any]:
+    """The results of the second run."""
+    response = {"run_id": "tuesday", "table": "silt.main.orders", "table_version": 11, "skipped": False}
+    results = [
+        _result("model.shop.orders", "success", (0, 8), 1, "v11: 3 inserted, 4 updated", response),
+        _result("model.shop.customers", "success", (0, 2), 2, "skipped", {**response, "skipped": True}),
+        _result("model.shop.late", "error", (9, 12), 1, f"Division by zero in {HOSTILE}"),
+        _result("model.shop.held", "skipped", None, 2, None),
+        _result("test.shop.unique_id", "fail", (12, 13), 2, "Got 2 results", failures=2),
+        _result("test.shop.not_null_name", "warn", (12, 14), 1, "Got 1 result", failures=1),
+    ]
+    return {"metadata": {"invocation_id": "tuesday-1"}, "args": {"which": "build", "vars": SECRET}, "results": results}
+
+
+def sources() -> dict[str, Any]:
+    """What `dbt source freshness` found."""
+    found = [("orders", "error"), ("customers", "pass")]
+    times = {"max_loaded_at": _time(3000), "snapshotted_at": _time(1)}
+    return {"results": [{"unique_id": f"source.shop.raw.{name}", "status": status, **times} for name, status in found]}
+
+
+def _model(name: str, parents: Sequence[str], config: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    return {
+        "unique_id": f"model.shop.{name}",
+        "resource_type": "model",
+        "name": name,
+        "alias": name,
+        "database": "silt",
+        "schema": "main",
+        "original_file_path": f"models/{name}.sql",
+        "description": f"What {name} is. {HOSTILE}",
+        "config": {"materialized": "table", **(config or {})},
+        "columns": {"id": {"name": "id", "description": "the key"}},
+        "depends_on": {"nodes": list(parents)},
+        "raw_code": SECRET,
+    }
+
+
+def _source(name: str) -> dict[str, Any]:
+    body = {"unique_id": f"source.shop.raw.{name}", "resource_type": "source", "name": name, "source_name": "raw"}
+    return {**body, "identifier": name, "database": "silt", "schema": "landing"}
+
+
+def _test(kind: str, column: str) -> dict[str, Any]:
+    return {
+        "unique_id": f"test.shop.{kind}_{column}",
+        "resource_type": "test",
+        "name": f"{kind}_{column}",
+        "attached_node": "model.shop.orders",
+        "column_name": column,
+        "test_metadata": {"name": kind, "kwargs": {"column_name": column}},
+        "depends_on": {"nodes": ["model.shop.orders"]},
+    }
+
+
+def _result(
+    node: str,
+    status: str,
+    seconds: tuple[int, int] | None,
+    thread: int,
+    message: str | None,
+    response: Mapping[str, Any] | None = None,
+    failures: int | None = None,
+) -> dict[str, Any]:
+    times = [] if seconds is None else [{"name": "execute", **_times(*seconds)}]
+    return {
+        "unique_id": node,
+        "status": status,
+        "thread_id": f"Thread-{thread} (worker)",
+        "timing": times,
+        "message": message,
+        "failures": failures,
+        "adapter_response": dict(response or {}),
+    }
+
+
+def _times(started: int, ended: int) -> dict[str, str]:
+    begin = _NOW + timedelta(minutes=5)
+    moments = (begin + timedelta(seconds=started), begin + timedelta(seconds=ended))
+    return dict(zip(("started_at", "completed_at"), (each.isoformat() for each in moments), strict=True))
+
+
+def _entry(run_id: str, minutes: int, finished: bool = True) -> dict[str, Any]:
+    entry = RunEntry(
+        f"{run_id}-1",
+        run_id,
+        f"/{SECRET}/dbt build --select {HOSTILE}",
+        f"/home/{SECRET}",
+        _time(minutes),
+        variables=f"{{secret: {SECRET}}}",
+        target="dev",
+        finished=finished,
+        ended_at=_time(minutes - 1) if finished else None,
+        host=SECRET,
+    )
+    return {name: value for name, value in asdict(entry).items() if name != "running"}
+
+
+def _time(minutes: float) -> str:
+    return (_NOW - timedelta(minutes=minutes)).isoformat()
+
+
+def _write(path: Path, body: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(body), encoding="utf-8")
