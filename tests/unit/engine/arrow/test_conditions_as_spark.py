@@ -78,7 +78,9 @@ CONDITIONS = st.recursive(
 def house(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
     """A table whose rows are in several files, and in files of several rows."""
     folder = tmp_path_factory.mktemp("arrow")
-    warehouse = Warehouse(spark.newSession(), str(folder / "w"))
+    session = spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", ZONE)
+    warehouse = Warehouse(session, str(folder / "w"))
     warehouse.sql(f"create table t ({SCHEMA}) partitioned by (p, pd, pn)")
     for row in ROWS:
         warehouse.sql(f"insert into t values {row}")

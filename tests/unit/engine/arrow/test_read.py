@@ -140,7 +140,7 @@ def test_partition_values_have_their_types(house: House) -> None:
         "flag boolean, d double) partitioned by (s, i, n, day, ts, ntz, flag, d)"
     )
     house.sql(
-        "insert into t values (1, 'a/b=ü', -5, 1.50, date'2024-02-29', timestamp'2024-03-10 03:00:00.123456', "
+        "insert into t values (1, 'a/b=ü', -5, 1.50, date'2024-02-29', timestamp'2024-03-10 10:00:00.123456Z', "
         "timestamp_ntz'2024-03-10 02:30:00', true, double('NaN')), "
         "(2, null, null, null, null, null, null, null, null), "
         "(3, ' ', 0, -0.01, date'0001-01-01', timestamp'1969-12-31 23:59:59', "
