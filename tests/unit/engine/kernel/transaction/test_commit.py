@@ -30,8 +30,9 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.faulty_store import Fault, FaultKind, FaultyStore
+from dbt.adapters.silt.engine.kernel.storage.memory_object_store import MemoryObjectStore
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
-from dbt.adapters.silt.engine.kernel.storage.store import Store
+from dbt.adapters.silt.engine.kernel.storage.store import PutResult, Store
 from dbt.adapters.silt.engine.kernel.table.actions import (
     Action,
     AddFile,
@@ -359,6 +360,22 @@ def test_a_commit_meant_for_a_dropped_table_lands_nowhere(made_again: bool) -> N
         commit(log, base, changes, ReadSet(), CommitSettings())
     assert log.store.status(commit_path(1)) is None
     assert store.status(f"dropped/{commit_path(1)}") is None
+
+
+def test_a_commit_whose_answer_was_lost_does_not_count_where_a_drop_has_emptied_the_folder() -> None:
+    class EmptiedAtFirst(FaultyStore):
+        """Another drops the table just ahead of the first commit, whose answer then is lost."""
+
+        def put_if_absent(self, path: str, data: bytes) -> PutResult:
+            if path != commit_path(1) or self.inner.status(commit_path(0)) is None:
+                return super().put_if_absent(path, data)
+            self.inner.delete_folder("")
+            self.inner.put_if_absent(path, data)
+            raise StorageError("the answer was lost")
+
+    log = new_log(EmptiedAtFirst(MemoryObjectStore().child("t").never_reused()))
+    with pytest.raises(CommitStateUnknownError, match="the answer was lost"):
+        commit(log, log.snapshot(), Changes(WRITE, (written(log),)), ReadSet(), CommitSettings())
 
 
 def test_the_version_that_ends_a_log_stops_every_commit() -> None:
