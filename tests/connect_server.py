@@ -33,13 +33,14 @@ def running(folder: Path, conf: Mapping[str, str], options: str = "") -> Iterato
     """A server that listens on a free port; gives its address, `sc://host:port`.
 
     Args:
-        folder: an empty one for its log and working files.
+        folder: of its log and working files; made here.
         conf: what Spark is started with.
         options: further options of its Java.
 
     Raises:
         RuntimeError: it ends, or says nothing for minutes, before it listens.
     """
+    folder.mkdir(parents=True, exist_ok=True)
     log = folder / "server.log"
     with log.open("wb") as output:
         server = subprocess.Popen(
@@ -59,7 +60,6 @@ def running_for_processes(folder: Path) -> Iterator[str]:
     Args:
         folder: of its log and working files; made here.
     """
-    folder.mkdir(parents=True)
     conf = {
         "spark.driver.memory": "2g",
         "spark.sql.catalogImplementation": "in-memory",

@@ -93,7 +93,7 @@ class Built:
 def place(spark: str, storage: str, folder: Path) -> Iterator[Place]:
     """The servers that a place needs, while the block runs."""
     with contextlib.ExitStack() as servers:
-        server = servers.enter_context(running_s3(_made(folder / "objects"))) if storage == "s3" else None
+        server = servers.enter_context(running_s3(folder / "objects")) if storage == "s3" else None
         target: dict[str, Any] = {"type": "silt", "threads": 2, "warehouse": str(folder / "warehouse")}
         store: Store = LocalStore(str(folder / "warehouse"))
         if server is not None:
@@ -103,7 +103,7 @@ def place(spark: str, storage: str, folder: Path) -> Iterator[Place]:
             cluster = servers.enter_context(standalone.running(folder / "cluster"))
             target |= {"master": cluster.master, "spark_conf": dict(standalone.SMALL)}
         elif spark == "connect":
-            address = connect_server.running(_made(folder / "connect"), _settings_of_server(server))
+            address = connect_server.running(folder / "connect", _settings_of_server(server))
             target |= {"remote": servers.enter_context(address)}
         options = {} if server is None else server.delta_rs
         yield Place(f"{spark}, {storage}", target, Catalog({"silt": store}), options)
@@ -178,11 +178,6 @@ def main(arguments: Sequence[str]) -> int:
     print(shown(results))
     is_equal = all(each.rows == results[0].rows and each.passed == each.nodes for each in results)
     return 0 if is_equal else 1
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir()
-    return folder
 
 
 if __name__ == "__main__":

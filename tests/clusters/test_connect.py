@@ -36,7 +36,7 @@ def test_a_server_that_goes_away_in_a_model_fails_it_and_a_retry_goes_on(tmp_pat
     project = Project(tmp_path / "project")
     write_files(project.folder, _FILES)
     with ExitStack() as servers:
-        address = servers.enter_context(connect_server.running(_made(tmp_path / "first"), SPARK_SETTINGS))
+        address = servers.enter_context(connect_server.running(tmp_path / "first", SPARK_SETTINGS))
         project.use(remote=address, warehouse="warehouse")
 
         def end_in_the_model() -> None:
@@ -52,15 +52,10 @@ def test_a_server_that_goes_away_in_a_model_fails_it_and_a_retry_goes_on(tmp_pat
     assert done.returncode != 0
     assert "[SILT_SPARK_UNAVAILABLE] the Spark Connect server" in done.stdout, done.stdout
     assert "went away in the middle of a statement" in done.stdout, done.stdout
-    with connect_server.running(_made(tmp_path / "second"), SPARK_SETTINGS) as address:
+    with connect_server.running(tmp_path / "second", SPARK_SETTINGS) as address:
         project.use(remote=address, warehouse="warehouse")
         done = project.dbt("retry")
     assert done.returncode == 0, done.stdout
     tables = {name: DeltaTable(str(project.folder / "warehouse/main" / name)) for name in ("small", "slow")}
     assert {name: table.version() for name, table in tables.items()} == {"small": 0, "slow": 0}
     assert tables["slow"].to_pyarrow_table().num_rows == 10_000
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir()
-    return folder

@@ -53,9 +53,9 @@ class HiveMetastore:
     def __init__(self, session: SparkSession) -> None:
         context: Any = session.sparkContext
         self._jvm = context._jvm
-        self._conf, self._hadoop = context._jsc.sc().conf(), context._jsc.hadoopConfiguration()
+        conf, hadoop = context._jsc.sc().conf(), context._jsc.hadoopConfiguration()
         with _explained("opened"):
-            self._client = self._jvm.org.apache.spark.sql.hive.HiveExternalCatalog(self._conf, self._hadoop)
+            self._client = self._jvm.org.apache.spark.sql.hive.HiveExternalCatalog(conf, hadoop)
             self._client.databaseExists("default")
 
     def find(self, schema: str, name: str) -> RegisteredTable | None:
