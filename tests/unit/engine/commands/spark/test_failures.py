@@ -13,6 +13,7 @@ import pytest
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors import ArithmeticException
+from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.commands.spark.errors import mapped
@@ -61,6 +62,19 @@ FAILED = ("java.lang.RuntimeException", "Task failed while writing rows")
         (("java.io.IOException", "/x: Read-only file system"), ReadOnlyStorageError, "/x: Read-only file system)"),
         (("java.nio.file.NoSuchFileException", "/tmp/blockmgr"), StorageError, "NoSuchFileException: /tmp/blockmgr)"),
         (("java.lang.OutOfMemoryError", "Java heap space"), SparkFailedError, "`spark.driver.memory`"),
+        (
+            (
+                "java.lang.IllegalStateException",
+                "Cannot call methods on a stopped SparkContext.\nThis stopped SparkContext was created at:",
+            ),
+            SparkEndedError,
+            "Spark was stopped while a statement used it",
+        ),
+        (
+            ("org.apache.spark.SparkException", "Job 3 cancelled because SparkContext was shut down"),
+            SparkEndedError,
+            "stopped",
+        ),
         (("java.lang.IllegalStateException", "no such stage\nat all"), SparkFailedError, "no such stage)"),
     ],
 )
@@ -72,6 +86,13 @@ def test_the_last_of_javas_causes_is_said(
     assert type(caught.value) is kind
     assert said in str(caught.value)
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
+
+
+def test_a_server_of_spark_connect_that_is_being_stopped_is_said_to_have_ended() -> None:
+    with pytest.raises(SparkEndedError, match=r"Spark was stopped .* run `dbt retry`"), mapped("silt.main.orders"):
+        raise SparkConnectGrpcException(
+            "(java.lang.IllegalStateException) Cannot call methods on a stopped SparkContext.\nThis stopped SparkContext"
+        )
 
 
 def test_what_pyspark_has_a_class_for_is_given_as_it_has_it(spark: SparkSession) -> None:

@@ -53,6 +53,11 @@ _NOT_ALLOWED = re.compile(r"Permission denied|AccessDeniedException|AccessContro
 _READ_ONLY = re.compile(r"Read-only file system")
 _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded")
 """Java tells these by the operating system's text alone."""
+_STOPPED = re.compile(r"Cannot call methods on a stopped SparkContext|SparkContext (?:was|has been) shut ?down")
+"""Spark tells by its text alone that it is being ended; a server of Spark Connect still answers then."""
+
+
+_WHEN_THERE = "When Spark is there again, run `dbt retry`: what was committed is skipped"
 
 
 @contextlib.contextmanager
@@ -102,6 +107,9 @@ def of_spark(error: Exception, table: str | None = None, version: int | None = N
             return named
     if not found:
         return SparkFailedError(f"Spark did not answer ({error})") if isinstance(error, Py4JError) else error
+    if any(_STOPPED.search(cause.text) for cause in found):
+        said = f"Spark was stopped while a statement used it ({found[-1].text})"
+        return SparkEndedError(said, remedy=_WHEN_THERE, table=table, version=version)
     return _of_storage(found[-1], table, version) or _of_pyspark(error, found)
 
 
