@@ -91,7 +91,7 @@ def test_the_last_of_javas_causes_is_said(
 def test_a_server_of_spark_connect_that_is_being_stopped_is_said_to_have_ended() -> None:
     with pytest.raises(SparkEndedError, match=r"Spark was stopped .* run `dbt retry`"), mapped("silt.main.orders"):
         raise SparkConnectGrpcException(
-            "(java.lang.IllegalStateException) Cannot call methods on a stopped SparkContext.\nThis stopped SparkContext"
+            "(java.lang.IllegalStateException) Cannot call methods on a stopped SparkContext.\nThis stopped one"
         )
 
 
