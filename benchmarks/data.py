@@ -9,17 +9,19 @@ from pyspark.sql import DataFrame, SparkSession
 
 @dataclass(frozen=True)
 class Rows:
-    """One row for each key `low <= id < high`.
+    """One row for each key `low <= id < high`, or for every so many of them.
 
     Attributes:
         parts: how many files a table made of them has.
         revision: rows of different revisions have different amounts.
+        step: from one key to the next.
     """
 
     low: int
     high: int
     parts: int = 1
     revision: int = 0
+    step: int = 1
 
     @property
     def sql(self) -> str:
@@ -27,7 +29,7 @@ class Rows:
         return (
             "select id, cast(id % 1000 as int) as category, concat('customer ', id % 100000) as customer, "
             f"((id * 7919 + {self.revision}) % 1000003) / 100 as amount, timestamp_seconds(1700000000 + id) as at "
-            f"from range({self.low}, {self.high}, 1, {self.parts})"
+            f"from range({self.low}, {self.high}, {self.step}, {self.parts})"
         )
 
     def frame(self, spark: SparkSession) -> DataFrame:
@@ -59,6 +61,11 @@ class Scale:
     def newest(self) -> Rows:
         """Rows around the large table's end: half of the keys are in it, half are new."""
         return Rows(self.large - self.changed // 2, self.large + self.changed // 2, revision=1)
+
+    @property
+    def scattered(self) -> Rows:
+        """Rows for every part of the large table: half of the keys are in it, half are new."""
+        return Rows(0, 2 * self.large, revision=1, step=2 * self.large // self.changed)
 
     @property
     def middle(self) -> tuple[int, int]:

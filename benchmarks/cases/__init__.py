@@ -6,7 +6,7 @@ from benchmarks.cases.append import SmallAppends
 from benchmarks.cases.create import Create
 from benchmarks.cases.delete import DeleteRange
 from benchmarks.cases.find import PointQuery
-from benchmarks.cases.merge import InsertOnlyMerge, LargeMerge, SmallMerge
+from benchmarks.cases.merge import InsertOnlyMerge, LargeMerge, ScatteredMerge, SmallMerge
 from benchmarks.data import Scale
 from benchmarks.harness import Case
 
@@ -18,6 +18,7 @@ def all_cases(scale: Scale) -> list[Case]:
         SmallAppends(scale),
         SmallMerge(scale),
         LargeMerge(scale),
+        ScatteredMerge(scale),
         InsertOnlyMerge(scale),
         DeleteRange(scale),
         PointQuery(scale),

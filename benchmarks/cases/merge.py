@@ -37,6 +37,20 @@ class LargeMerge(TableCase):
         contestant.merge(self.table(repetition), self._source)
 
 
+class ScatteredMerge(TableCase):
+    """The same with keys that are in every file of the large table."""
+
+    start = "large"
+
+    def __init__(self, scale: Scale) -> None:
+        super().__init__(scale.large_table)
+        self.name = f"merge {short(scale.changed)} scattered rows into {short(scale.large)}"
+        self.given = self._source = scale.scattered
+
+    def work(self, contestant: Contestant, repetition: int) -> None:
+        contestant.merge(self.table(repetition), self._source)
+
+
 class InsertOnlyMerge(LargeMerge):
     """The same without the update."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -29,6 +29,8 @@ from tests.unit.engine.commands.spark_tables import PLAIN, Tables
 
 STEP_BY_STEP = Limits(direct=-1, at_once=-1, single_task=-1, single_task_rows=-1)
 """Every step that rules files out is taken, however small the table is."""
+JOINED_WHOLE = replace(STEP_BY_STEP, broadcast=-1)
+"""The same, with a source that is too large to be at hand in every task."""
 
 UPSERT = (MergeClause(MatchKind.MATCHED, UpdateAll()), MergeClause(MatchKind.NOT_MATCHED, InsertAll()))
 BY_ID = (KeyEquality(Column.of("id"), "s.id"),)

@@ -6,9 +6,15 @@ import json
 from dataclasses import replace
 
 import pytest
+from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
+from dbt.adapters.silt.engine.commands.merge import matched
+from dbt.adapters.silt.engine.commands.merge.clauses import IN_SOURCE, IN_TARGET
+from dbt.adapters.silt.engine.commands.merge.join import SOURCE_ROW
+from dbt.adapters.silt.engine.commands.merge.matched import Matched
 from dbt.adapters.silt.engine.commands.merge.plan import KeyEquality
+from dbt.adapters.silt.engine.commands.merge.source import stabilise
 from dbt.adapters.silt.engine.commands.rows.selection import Limits
 from dbt.adapters.silt.engine.commands.target import WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -23,6 +29,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ValueNotCastableError,
 )
 from dbt.adapters.silt.engine.kernel.table.expressions import Column, Comparison
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.sql.ast import (
     Assignment,
     ColumnDefinition,
@@ -34,15 +41,24 @@ from dbt.adapters.silt.engine.sql.ast import (
     UpdateAll,
     UpdateSet,
 )
-from tests.unit.engine.commands.merge.merging import BY_ID, STEP_BY_STEP, UPSERT, inserts, merge, plan, sets
+from tests.unit.engine.commands.merge.merging import (
+    BY_ID,
+    JOINED_WHOLE,
+    STEP_BY_STEP,
+    UPSERT,
+    inserts,
+    merge,
+    plan,
+    sets,
+)
 from tests.unit.engine.commands.spark_tables import BOTH_KINDS, VECTORS, Tables
 
 ROWS = "select * from values (1, 'a'), (2, 'b'), (null, 'n') as x(id, name)"
 NEW = "select * from values (2, 'B'), (3, 'C'), (null, 'N') as x(id, name)"
 WAYS = pytest.mark.parametrize(
     ("tables", "limits"),
-    [({}, Limits()), ({}, STEP_BY_STEP), (VECTORS, Limits())],
-    ids=["at once", "step by step", "marked"],
+    [({}, Limits()), ({}, STEP_BY_STEP), ({}, JOINED_WHOLE), (VECTORS, Limits())],
+    ids=["at once", "step by step", "joined whole", "marked"],
     indirect=["tables"],
 )
 
@@ -394,3 +410,38 @@ def test_the_rows_of_a_small_file_keep_their_order_and_new_ones_come_last(tables
     rows = [tuple(row) for row in tables.read(log).collect()]
     assert rows[:5] == [(5, "old"), (1, "old"), (4, "new"), (2, "old"), (3, "old")]
     assert sorted(rows[5:]) == [(0, "new"), (9, "new")]
+
+
+def test_a_merge_whose_second_join_matches_other_rows_than_its_first_is_joined_whole(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tables.made(ROWS)
+    monkeypatch.setattr(Matched, "is_same", lambda *_: False)
+    outcome = merge(tables, log, NEW, plan("t.id = s.id", *UPSERT, keys=BY_ID), limits=STEP_BY_STEP)
+    assert tables.rows(log) == [(1, "a"), (2, "B"), (3, "C"), (None, "N"), (None, "n")]
+    assert (outcome.rows_updated, outcome.rows_inserted, outcome.rows_deleted) == (1, 2, 0)
+    assert tables.data_files(log) == {add.path for version in (0, 1) for add in log.snapshot_at(version).add_files()}
+
+
+def test_matches_are_the_same_where_as_many_rows_of_the_same_numbers_match(spark: SparkSession) -> None:
+    def observed(*rows: int) -> Row:
+        frame = spark.createDataFrame([(row,) for row in rows], f"{SOURCE_ROW} bigint")
+        frame = frame.selectExpr("*", f"true as {IN_TARGET}", f"true as {IN_SOURCE}")
+        return frame.agg(*(column.alias(name) for name, column in matched.metrics().items())).collect()[0]
+
+    found = Matched(spark.range(1).toDF(SOURCE_ROW), observed(1, 2, 2).asDict())
+    assert found.is_same(observed(2, 1, 2).asDict())
+    assert not found.is_same(observed(1, 2).asDict())
+    assert not found.is_same(observed(1, 1, 2).asDict())
+    assert not found.is_same(observed(1, 2, 3).asDict())
+
+
+@pytest.mark.parametrize("text", ["'a' as x, 'b' as X", "'a' as x, 'b' as x"])
+def test_the_size_of_a_source_with_columns_of_one_name_is_not_known(spark: SparkSession, text: str) -> None:
+    assert stabilise(spark.sql(f"select {text}"), plan("true", *UPSERT), StructType()).size is None
+
+
+def test_the_size_of_a_source_counts_its_texts(spark: SparkSession) -> None:
+    rows = "select 1 as id, repeat('x', 1000) as `a b`, array('yy') as list, cast(null as string) as none"
+    size = stabilise(spark.sql(rows), plan("true", *UPSERT), StructType()).size
+    assert size is not None and 1000 < size < 1200

@@ -37,11 +37,13 @@ class Source:
         frame: under the source's alias.
         rows: how many there are; None where that is not known beforehand.
         is_small: whether one task may as well read them all.
+        size: about how many bytes they take in memory; None where that is not known.
     """
 
     frame: DataFrame
     rows: int | None = None
     is_small: bool = False
+    size: int | None = None
 
     @property
     def marked(self) -> DataFrame:

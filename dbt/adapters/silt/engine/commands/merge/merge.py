@@ -11,8 +11,10 @@ of the target are then more than the files hold.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -21,11 +23,13 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.merge import clauses as merge_clauses
 from dbt.adapters.silt.engine.commands.merge import join
 from dbt.adapters.silt.engine.commands.merge import marking as merge_marking
+from dbt.adapters.silt.engine.commands.merge import matched as merge_matched
 from dbt.adapters.silt.engine.commands.merge import plan as merge_plan
 from dbt.adapters.silt.engine.commands.merge import source as merge_source
 from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IGNORE, IN_TARGET, Clauses
 from dbt.adapters.silt.engine.commands.merge.join import Sides, Source
 from dbt.adapters.silt.engine.commands.merge.marking import Merged
+from dbt.adapters.silt.engine.commands.merge.matched import Matched
 from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
 from dbt.adapters.silt.engine.commands.rows import committing, file_changes, file_rows, marking
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges
@@ -57,11 +61,13 @@ class _Found:
         sides: the source, and the files that are rewritten (of an insert-only MERGE: that are read).
         opened: all files whose rows are looked at.
         predicate: what rows of the target the MERGE has read.
+        matched: the rows of the source that match; None where that was not asked.
     """
 
     sides: Sides
     opened: pa.Table
     predicate: Expression
+    matched: Matched | None = None
 
 
 def merge(
@@ -160,13 +166,21 @@ def _find(sides: Sides, source: DataFrame, limits: Limits) -> _Found:
             stable = merge_source.with_values(stable, snapshot.schema, snapshot.partition_columns)
             predicate = And((plan.target_predicate, stable.predicate))
             candidates = skipping.prune(snapshot, predicate)
-    rows = Source(stable.frame, stable.rows, is_small=stable.rows <= limits.single_task_rows)
-    chosen = replace(sides, source=rows, chosen=candidates)
-    if active_files.size(candidates) > limits.at_once and not (
-        plan.inserts_only or marking.finds_rows_by_position(snapshot)
-    ):
-        chosen = replace(chosen, chosen=join.touched(chosen))
-    return _Found(chosen, candidates, predicate)
+    rows = Source(stable.frame, stable.rows, stable.rows <= limits.single_task_rows, stable.size)
+    found = _Found(replace(sides, source=rows, chosen=candidates), candidates, predicate)
+    if active_files.size(candidates) <= limits.at_once or plan.inserts_only or marking.finds_rows_by_position(snapshot):
+        return found
+    return _touched(found, limits)
+
+
+def _touched(found: _Found, limits: Limits) -> _Found:
+    """The same, with those files only that have to be rewritten; runs a job."""
+    sides = found.sides
+    if not merge_matched.pays(sides, limits):
+        return replace(found, sides=replace(sides, chosen=join.touched(sides)))
+    sides = replace(sides, source=sides.source.numbered)
+    files_with_matches, matched = merge_matched.find(sides)
+    return replace(found, sides=replace(sides, chosen=files_with_matches), matched=matched)
 
 
 def _as_wanted(found: _Found) -> _Found:
@@ -188,11 +202,11 @@ def _run(found: _Found, metadata: Metadata, limits: Limits) -> Merged:
     if plan.deletes_every_match and len(plan.clauses) == 1:
         return _delete(found, metadata)
     total = file_rows.row_count(sides.target, sides.chosen)
-    result, pairs = _rewrite(found, metadata, join.joined(sides, limits), total)
+    result, pairs = _rewrite(found, metadata, limits, total)
     if pairs > total:
         file_changes.drop_written(sides.target, result.changes)
         found = _unambiguous(found)
-        result, pairs = _rewrite(found, metadata, join.joined(found.sides, limits, once=True), total)
+        result, pairs = _joined(found, metadata, join.joined(found.sides, limits, once=True), total)
     if pairs != total:
         file_changes.drop_written(sides.target, result.changes)
         what = f"{pairs} rows of {total} came out of the join of a MERGE"
@@ -210,7 +224,7 @@ def _unambiguous(found: _Found) -> _Found:
     error = join.multiple_matches(sides)
     if error is not None:
         raise error
-    return replace(found, sides=sides)
+    return replace(found, sides=sides, matched=None)
 
 
 def _insert(found: _Found, metadata: Metadata) -> Merged:
@@ -219,7 +233,7 @@ def _insert(found: _Found, metadata: Metadata) -> Merged:
     inserts = tuple(clause for clause in sides.clauses.all if clause.clause.kind is MatchKind.NOT_MATCHED)
     clauses = replace(sides.clauses, all=inserts, old=StructType())
     rows = join.unmatched_source(sides, clauses).filter(f"{ACTION} <> {IGNORE}")
-    result, _ = _write(rows, clauses, found, metadata)
+    result, _ = _write([rows], clauses, found, metadata)
     return replace(result, changes=replace(result.changes, removed=sides.chosen.slice(0, 0)))
 
 
@@ -228,17 +242,31 @@ def _delete(found: _Found, metadata: Metadata) -> Merged:
     sides = found.sides
     clauses = replace(sides.clauses, all=())
     read = file_rows.counted(sides.spark, sides.target, sides.chosen)
-    result, _ = _write(join.unmatched_target(sides, read.frame), clauses, found, metadata)
+    result, _ = _write([join.unmatched_target(sides, read.frame)], clauses, found, metadata)
     file_changes.check_read(sides.target, result.changes, read, result.copied)
     deleted = file_rows.row_count(sides.target, sides.chosen) - result.copied
     (number,) = sides.clauses.deletions
     return _unless_unchanged(found, replace(result, counts={number: deleted}))
 
 
-def _rewrite(found: _Found, metadata: Metadata, joined: DataFrame, total: int) -> tuple[Merged, int]:
-    """Writes the joined rows; also says how many of them carry a row of the target, of `total` that the files hold."""
+def _rewrite(found: _Found, metadata: Metadata, limits: Limits, total: int) -> tuple[Merged, int]:
+    """Joins and writes; also says how many of the rows carry one of the target, of `total` that the files hold."""
+    if found.matched is not None:
+        result, observed = _write(merge_matched.parts(found.sides, found.matched), found.sides.clauses, found, metadata)
+        if found.matched.is_same(observed):
+            return _each_deleted_once(found.sides.clauses, result, int(observed[_PAIRS]), total)
+        file_changes.drop_written(found.sides.target, result.changes)
+    return _joined(replace(found, matched=None), metadata, join.joined(found.sides, limits), total)
+
+
+def _joined(found: _Found, metadata: Metadata, joined: DataFrame, total: int) -> tuple[Merged, int]:
+    """Writes the joined rows; as `_rewrite`."""
     clauses = found.sides.clauses
-    result, pairs = _write(joined.filter(f"{ACTION} <> {IGNORE}"), clauses, found, metadata)
+    result, observed = _write([joined.filter(f"{ACTION} <> {IGNORE}")], clauses, found, metadata)
+    return _each_deleted_once(clauses, result, int(observed[_PAIRS]), total)
+
+
+def _each_deleted_once(clauses: Clauses, result: Merged, pairs: int, total: int) -> tuple[Merged, int]:
     if not clauses.plan.deletes_every_match:
         return result, pairs
     # A row that is matched twice is in two pairs, and is deleted once.
@@ -247,21 +275,27 @@ def _rewrite(found: _Found, metadata: Metadata, joined: DataFrame, total: int) -
     return replace(result, counts=result.counts | {number: total - unmatched}), total
 
 
-def _write(rows: DataFrame, clauses: Clauses, found: _Found, metadata: Metadata) -> tuple[Merged, int]:
-    """Writes the rows but those that are deleted, which are counted on the same pass; as `_rewrite`."""
+def _write(
+    parts: Sequence[DataFrame], clauses: Clauses, found: _Found, metadata: Metadata
+) -> tuple[Merged, Mapping[str, Any]]:
+    """Writes the rows but those that are deleted, which are counted on the same pass; also gives what was observed."""
     target = found.sides.target
-    new_rows, rules = merge_clauses.new_rows(rows, clauses, target.snapshot.properties, target.name)
+    carried = () if found.matched is None else merge_matched.CARRIED
+    made = [merge_clauses.new_rows(rows, clauses, target.snapshot.properties, target.name, carried) for rows in parts]
+    new_rows, rules = reduce(DataFrame.unionAll, (rows for rows, _ in made)), made[0][1]
     new_rows, metadata = numbering.numbered(new_rows, metadata, merge_clauses.unnumbered(clauses))
     numbers = [clause.number for clause in clauses.all]
     metrics = {str(number): _count(f"{ACTION} = {number}") for number in (COPY, *numbers)}
     metrics[_PAIRS] = _count(IN_TARGET)
+    if found.matched is not None:
+        metrics |= merge_matched.metrics()
     gone = ", ".join(map(str, clauses.deletions))
     written = files.write(
         new_rows, target.log, metadata, rules, metrics, only=F.expr(f"{ACTION} not in ({gone})") if gone else None
     )
     counts = {number: int(written.metrics[str(number)]) for number in numbers}
     changes = FileChanges(found.opened, found.sides.chosen, written)
-    return Merged(changes, counts, int(written.metrics[str(COPY)]), metadata), int(written.metrics[_PAIRS])
+    return Merged(changes, counts, int(written.metrics[str(COPY)]), metadata), written.metrics
 
 
 def _count(condition: str) -> Column:

@@ -15,15 +15,21 @@ from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, DateType, NumericType, TimestampNTZType, TimestampType
 
 from dbt.adapters.silt.engine.commands.merge.plan import KeyEquality, MergePlan
 from dbt.adapters.silt.engine.commands.spark.computed_once import computed_once_and_observed
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.expressions import FALSE, TRUE, And, Comparison, Expression, In, IsNull, Or
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, StructType
 
 _MOST_VALUES: Final = 1000
 """Up to so many different values of a key are looked at one by one."""
+
+_ROW_BYTES: Final = 32
+_VALUE_BYTES: Final = 16
+_OF_FIXED_SIZE: Final = (NumericType, BooleanType, DateType, TimestampType, TimestampNTZType)
 
 _INTEGERS = frozenset(("byte", "short", "integer", "long"))
 _EXACT = frozenset(("string", "date", "timestamp", "timestamp_ntz", "float", "double", "boolean"))
@@ -40,12 +46,14 @@ class StableSource:
         rows: how many there are.
         usable: the keys whose values can be compared with the target's statistics.
         predicate: what a target row must fulfil to match any of them.
+        size: about how many bytes they take in memory; None where that is not known.
     """
 
     frame: DataFrame
     rows: int
     usable: tuple[KeyEquality, ...]
     predicate: Expression
+    size: int | None = None
 
 
 def stabilise(source: DataFrame, plan: MergePlan, schema: StructType) -> StableSource:
@@ -56,7 +64,7 @@ def stabilise(source: DataFrame, plan: MergePlan, schema: StructType) -> StableS
     """
     aliased = source.alias(plan.source_alias)
     usable = _usable_keys(aliased, plan.keys, schema)
-    metrics = [F.count(F.lit(1)).alias("rows")]
+    metrics = [F.count(F.lit(1)).alias("rows"), _size(source).alias("size")]
     for position, key in enumerate(usable):
         value = _portable(key, schema)
         metrics += [
@@ -68,7 +76,18 @@ def stabilise(source: DataFrame, plan: MergePlan, schema: StructType) -> StableS
     kept = kept.alias(plan.source_alias)
     parts = [_range(key, position, observed, schema) for position, key in enumerate(usable)]
     predicate = And(tuple(parts)) if parts else TRUE
-    return StableSource(kept, int(observed["rows"]), usable, predicate)
+    return StableSource(kept, int(observed["rows"]), usable, predicate, observed["size"])
+
+
+def _size(source: DataFrame) -> Column:
+    """About how many bytes the rows take in memory; null where several columns have one name."""
+    names = [member.name for member in source.schema]
+    if len({name.lower() for name in names}) < len(names):
+        return F.lit(None).cast("bigint")
+    fixed = _ROW_BYTES + _VALUE_BYTES * len(names)
+    varying = (m.name for m in source.schema if not isinstance(m.dataType, _OF_FIXED_SIZE))
+    texts = (f"coalesce(octet_length(cast({quote(name)} as string)), 0)" for name in varying)
+    return F.expr(f"cast(sum({' + '.join((str(fixed), *texts))}) as bigint)")
 
 
 def with_values(source: StableSource, schema: StructType, worthwhile: Sequence[str]) -> StableSource:

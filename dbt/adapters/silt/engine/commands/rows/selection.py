@@ -31,9 +31,11 @@ class Limits:
         at_once: all candidates are rewritten, without a job before that finds those with rows to change.
         single_task: one task joins and writes them.
         single_task_rows: rows of a stable source up to which the same holds.
+        broadcast: bytes of a stable source up to which every task has all of it at hand.
     """
 
     direct: int = 8 << 20
     at_once: int = 16 << 20
     single_task: int = 2 << 20
     single_task_rows: int = 20_000
+    broadcast: int = 64 << 20

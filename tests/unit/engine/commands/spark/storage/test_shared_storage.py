@@ -57,9 +57,11 @@ def test_a_spark_is_asked_once_and_nothing_is_left_behind(connected: SparkSessio
     assert not (tmp_path / "a [house]").exists()
 
 
-def test_only_a_spark_in_another_process_is_asked(spark: SparkSession, connect_server: str | None) -> None:
+def test_only_a_spark_in_another_process_is_asked(
+    spark: SparkSession, connect_server: str | None, pytestconfig: pytest.Config
+) -> None:
     storage = SharedStorage((MemoryStore(),))
-    if connect_server is None:
+    if connect_server is None and not pytestconfig.getoption("--cluster"):
         storage.check(spark)
     else:
         with pytest.raises(InvalidSettingError):
