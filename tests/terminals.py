@@ -108,6 +108,16 @@ def run_on_terminal(
         pass
     finally:
         os.close(screen)
+        _end(process)
     text = written.decode()
     terminal.feed(text)
-    return process.wait(timeout=60), text
+    return process.returncode, text
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Waits for the end of a program, which is killed if it does not come."""
+    try:
+        process.wait(timeout=60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise

@@ -7,10 +7,13 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from dbt.adapters.silt.command_server import control
+from dbt.adapters.silt.command_server.client import SWITCH
 from tests.files import write_files
 from tests.terminals import Terminal, run_on_terminal
 
@@ -99,11 +102,22 @@ def test_an_operation_shows_how_far_it_is_and_prints_its_result_below(folder: Pa
     assert [line for line in screen if "numFilesAdded" in line or "metrics" in line]
 
 
+@pytest.fixture
+def servers_place(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A place for a command server of the test's own, which ends with it."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
+    monkeypatch.delenv(SWITCH, raising=False)
+    yield
+    control.stop()
+
+
 @pytest.mark.long
+@pytest.mark.usefixtures("servers_place")
 def test_a_command_of_the_command_server_shows_them_on_its_users_terminal(folder: Path) -> None:
-    silt = str(Path(sys.executable).with_name("silt"))
     terminal = Terminal(200, 30)
-    code, written = run_on_terminal([silt, "dbt", "run", "--select", "slow"], folder, environment(), terminal)
+    words = [str(Path(sys.executable).with_name("silt")), "dbt", "run", "--select", "slow"]
+    code, written = run_on_terminal(words, folder, environment(), terminal)
     assert code == 0, written
+    assert len(control.status()) == 1
     assert re.search(r"slow: create, \d+ of 40 tasks", written)
     assert not [line for line in terminal.lines if OURS.match(line)]
