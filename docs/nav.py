@@ -31,6 +31,7 @@ FIRST: Mapping[str, Sequence[str]] = {
         "scale",
         "keep-alive",
         "silt-dbt",
+        "progress",
         "operations",
         "silt-command",
         "report",

@@ -23,7 +23,7 @@ MODULES = {
 # package's root, of the engine's, the catalog's and the kernel's stands for itself.
 FLOORS = (
     ("__version__", "lazy", "engine/kernel/errors", "engine/kernel/identifiers"),
-    ("engine/kernel/clock",),
+    ("engine/kernel/clock", "engine/kernel/progress"),
     ("engine/kernel/table", "engine/kernel/storage", "engine/sql"),
     ("engine/kernel/files", "engine/sql/grammar", "engine/sql/query"),
     ("engine/kernel/log", "engine/sql/conditions"),
@@ -57,12 +57,12 @@ FLOORS = (
     ("engine/statements/execute",),
     ("engine/statements",),
     ("engine/warehouse",),
-    ("cli/tables", "column", "command_server", "kept_spark", "records", "tools"),
+    ("cli/tables", "column", "command_server", "kept_spark", "records", "status_lines", "tools"),
     ("report", "cli/project"),
     ("cli", "runs/logical_run"),
     ("runs",),
     ("credentials", "materializations/incremental", "materializations/external"),
-    ("session/storage", "registration"),
+    ("session/stages", "session/storage", "registration"),
     ("materializations", "relation", "session"),
     ("connections", "materializations/python_models"),
     ("methods",),
@@ -87,7 +87,8 @@ LOOK_BEHIND_SPARK = tuple(
     f"{PACKAGE}.{name}"
     for name in (
         *(f"session.{name}" for name in ("spark", "hadoop_defaults", "connect_service", "java_launch")),
-        *("session.python_sources", "session.storage.hadoop", "registration.hive_metastore"),
+        *("session.python_sources", "session.stages.embedded", "session.storage.hadoop"),
+        "registration.hive_metastore",
     )
 )
 BUILD_SESSIONS = tuple(f"{PACKAGE}.session.{name}" for name in ("spark", "connect_client"))

@@ -22,6 +22,7 @@ from dbt.adapters.silt.runs.logical_run.invocation import Invocation
 from dbt.adapters.silt.runs.logical_run.retry import run_id_of_commits
 from dbt.adapters.silt.runs.recorder import Recorder
 from dbt.adapters.silt.session.submission import Submission
+from dbt.adapters.silt.status_lines import wanted
 
 if TYPE_CHECKING:
     import agate
@@ -58,6 +59,7 @@ class SiltConnectionManager(SQLConnectionManager):
         self._recorder = Recorder(CommitJournal(self.invocation.target_path))
         self.node = CurrentNode(self._recorder.batches)
         add_callback_to_manager(self.node.on_event)
+        self._display = wanted.display_of(profile.credentials.spark_conf)
         if self.invocation.queries:
             # Spark needs as long as dbt needs to read a project, and nothing of it.
             threading.Thread(target=lambda: self.environment.warm_up(), name="silt-warm-up", daemon=True).start()
@@ -108,7 +110,7 @@ class SiltConnectionManager(SQLConnectionManager):
         if connection.state == ConnectionState.OPEN:
             return connection
         with self.exception_handler("open a session"):
-            connection.handle = self.environment.open(self.runner)
+            connection.handle = self.environment.open(self.runner, self._display)
         connection.state = ConnectionState.OPEN
         return connection
 
@@ -117,6 +119,8 @@ class SiltConnectionManager(SQLConnectionManager):
 
     def cleanup_all(self) -> None:
         super().cleanup_all()
+        if self._display is not None:
+            self._display.stop()
         self.invocation.finish()
 
     # There are no transactions over several statements: each commits by itself.

@@ -268,7 +268,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
             handle = self.connections.handle
             if header:
                 handle.cursor().execute(header)
-            with handle.busy():
+            with handle.busy(query):
                 rows = handle.warehouse.sql(query)
                 return external_files.write_external(rows, target, self.connections.environment.open_store)
 

@@ -22,7 +22,7 @@ from dbt.adapters.silt.session.spark import SessionPool, SessionSettings
 def test_jobs_are_tagged_in_a_statement_and_no_longer_after_it(spark: SparkSession, tmp_path: Path) -> None:
     warehouse = Warehouse(spark, str(tmp_path))
     handle = SiltHandle(SessionPool(SessionSettings()), spark, warehouse, TaggedRunner(("model.shop.orders", "daily")))
-    with handle.busy():
+    with handle.busy("select 1"):
         assert spark.getTags() == {"model.shop.orders", "daily"}
     assert spark.getTags() == set()
 

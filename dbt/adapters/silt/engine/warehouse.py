@@ -50,6 +50,7 @@ from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings, nev
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.progress import Progress, silent
 from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings, storages
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
@@ -91,6 +92,8 @@ class WarehouseSettings:
         python_functions: whether functions in Python, which are code in the warehouse, may be made and called.
         external_paths: whether tables may name files that are neither in their own folders nor in the warehouse.
         log_skips: whether a skipped write is named in the log of the package, `dbt.adapters.silt`.
+        progress: is called with how far OPTIMIZE, VACUUM, CONVERT TO DELTA and deep clones are: what is counted, how
+            many of them are done, and of how many, or None.
 
     Example:
         >>> once = WarehouseSettings(statement_attempts=1, isolation_level=IsolationLevel.SNAPSHOT)
@@ -105,6 +108,7 @@ class WarehouseSettings:
     python_functions: bool = False
     external_paths: bool = False
     log_skips: bool = True
+    progress: Progress = silent
 
 
 class Warehouse:
@@ -179,18 +183,22 @@ class Warehouse:
         self._retry_queue = RetryQueue()
         self._open(Namespace(spark, databases.catalog, *current), None)
 
-    def for_session(self, spark: SparkSession, one_cut: bool = False) -> Warehouse:
+    def for_session(self, spark: SparkSession, one_cut: bool = False, progress: Progress | None = None) -> Warehouse:
         """The same warehouse, with its caches, seen by another session, such as that of a stream's micro-batch.
 
         Args:
             one_cut: whether the statements to come belong together: what a query reads of a table is then what a later
                 write to that table rests on, and a commit of somebody else in between is a conflict.
+            progress: in place of the one of the settings.
 
         Example:
             >>> warehouse.for_session(spark.newSession()).table("orders").count()
             2
         """
-        return self._seen_by(spark, ReadHistory() if one_cut else None)
+        seen = self._seen_by(spark, ReadHistory() if one_cut else None)
+        if progress is not None:
+            seen.settings = replace(self.settings, progress=progress)
+        return seen
 
     @property
     def catalog(self) -> Catalog:
@@ -438,6 +446,7 @@ class Warehouse:
             commit=commit,
             is_forgotten_on_replace=self.settings.is_forgotten_on_replace,
             log_skips=self.settings.log_skips,
+            progress=self.settings.progress,
         )
 
     def _user_metadata(self, statement: Statement) -> str | None:

@@ -104,6 +104,12 @@ class StatementRunner:
         """The tags of this thread's Spark jobs: the node, its own tags, the query comment."""
         return job_tags((get_node_info().get("unique_id"), *self._node.context.tags, self._query_comment()))
 
+    def label(self) -> str:
+        """What runs this thread's statements, as a person is shown it: the node with its batch, or the operation."""
+        name = get_node_info().get("node_name") or self._invocation.operation or "dbt"
+        batch = self._node.context.batch_id
+        return f"{name} {batch}" if batch else str(name)
+
     def note_skip(self, response: SiltResponse, unit: Unit) -> None:
         """Records that an earlier commit had done a unit of work."""
         self._recorder.record(response, self._facts(unit), self._node.context.committed)

@@ -7,6 +7,7 @@ import logging
 import threading
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
@@ -19,6 +20,7 @@ from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
+from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.locations import locations as warehouse_locations
 from dbt.adapters.silt.records.locations import storages_of
 from dbt.adapters.silt.records.units import is_forgotten_on_replace
@@ -28,6 +30,12 @@ from dbt.adapters.silt.session import class_archive
 from dbt.adapters.silt.session.handle import Runner, SiltHandle
 from dbt.adapters.silt.session.spark import SessionPool, SessionSettings
 from dbt.adapters.silt.session.storage.jars import SparkStorage
+
+if TYPE_CHECKING:
+    from dbt.adapters.silt.session.stages import find
+    from dbt.adapters.silt.status_lines.display import Display
+else:
+    find = lazy_module("dbt.adapters.silt.session.stages.find")
 
 _logger = logging.getLogger(__name__)
 
@@ -68,8 +76,11 @@ class Environment:
         """
         return open_location(location, self.storages)
 
-    def open(self, runner: Runner) -> SiltHandle:
+    def open(self, runner: Runner, shown_on: Display | None = None) -> SiltHandle:
         """Returns a handle on a session of its own; starts Spark if it does not run yet.
+
+        Args:
+            shown_on: shows how far its statements are; None shows nothing.
 
         Raises:
             SiltError: Spark cannot be started, or the warehouse cannot be used.
@@ -77,7 +88,9 @@ class Environment:
         pool = self._started()
         session = pool.acquire()
         assert self._warehouse is not None
-        return SiltHandle(pool, session, self._warehouse.for_session(session, one_cut=True), runner)
+        line = None if shown_on is None else shown_on.line(find.stages_of(session))
+        warehouse = self._warehouse.for_session(session, one_cut=True, progress=None if line is None else line.report)
+        return SiltHandle(pool, session, warehouse, runner, line)
 
     def warm_up(self) -> None:
         """Starts Spark, where it does not run; for a thread of its own. The next connection raises what went wrong."""

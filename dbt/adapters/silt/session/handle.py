@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
-from typing import Any, Protocol
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Protocol
 
 import agate
 import pyarrow as pa
@@ -22,6 +23,9 @@ from dbt.adapters.silt.session.fetch import fetchable
 from dbt.adapters.silt.session.spark import SessionPool
 from dbt.adapters.silt.session.submission import Submission
 
+if TYPE_CHECKING:
+    from dbt.adapters.silt.status_lines.display import StatusLine
+
 
 class Runner(Protocol):
     """The part of a `StatementRunner` that a cursor needs."""
@@ -32,19 +36,35 @@ class Runner(Protocol):
         """Runs one statement; its rows, and what it did."""
         ...
 
+    def label(self) -> str:
+        """What runs this thread's statements, as a person is shown it."""
+        ...
+
     def job_tags(self) -> tuple[str, ...]:
         """The tags of the Spark jobs of this thread's statements."""
         ...
 
 
 class SiltHandle:
-    """An open connection."""
+    """An open connection.
 
-    def __init__(self, pool: SessionPool, session: SparkSession, warehouse: Warehouse, runner: Runner) -> None:
+    Args:
+        line: shows on a terminal what it runs; None where nothing is shown.
+    """
+
+    def __init__(
+        self,
+        pool: SessionPool,
+        session: SparkSession,
+        warehouse: Warehouse,
+        runner: Runner,
+        line: StatusLine | None = None,
+    ) -> None:
         self.session = session
         self.warehouse = warehouse
         self.runner = runner
         self._pool = pool
+        self._line = line
         self._cancelled = threading.Event()
         self._idle = threading.Event()
         self._idle.set()
@@ -69,8 +89,11 @@ class SiltHandle:
         """Does nothing: a statement that failed has committed nothing."""
 
     @contextlib.contextmanager
-    def busy(self) -> Iterator[None]:
-        """Lets `cancel` stop what runs in here, and tags its Spark jobs.
+    def busy(self, text: str = "") -> Iterator[None]:
+        """Lets `cancel` stop what runs in here, tags its Spark jobs, and shows how far it is.
+
+        Args:
+            text: the statement, where it is one.
 
         Raises:
             DbtRuntimeError: the connection was cancelled.
@@ -78,13 +101,16 @@ class SiltHandle:
         self._idle.clear()
         try:
             self._check_not_cancelled()
-            with self._tagged(self.runner.job_tags()):
+            with self._tagged(self.runner.job_tags()), self._shown(text):
                 yield
         except Exception:
             self._check_not_cancelled()
             raise
         finally:
             self._idle.set()
+
+    def _shown(self, text: str) -> AbstractContextManager[None]:
+        return contextlib.nullcontext() if self._line is None else self._line.running(self.runner.label(), text)
 
     @contextlib.contextmanager
     def _tagged(self, tags: tuple[str, ...]) -> Iterator[None]:
@@ -117,6 +143,7 @@ class SiltCursor:
         self._handle = handle
         self._frame: DataFrame | None = None
         self._rows: Iterator[tuple[Any, ...]] | None = None
+        self._text = ""
         self.response = SiltResponse("OK", code="OK")
 
     def execute(self, sql: str, bindings: Any = None) -> None:
@@ -135,7 +162,8 @@ class SiltCursor:
         given = bindings or Submission(sql)
         for statement in split_statements(given.text):
             self.drain()
-            with self._handle.busy():
+            self._text = statement
+            with self._handle.busy(statement):
                 result, self.response = self._handle.runner.run(
                     self._handle.warehouse, statement, given.unit, replace_tables=given.replace_tables
                 )
@@ -145,7 +173,7 @@ class SiltCursor:
         """Runs a query whose rows nobody fetched, so that its errors are seen (Spark would never run it)."""
         frame, self._frame = self._frame, None
         if frame is not None:
-            with self._handle.busy():
+            with self._handle.busy(self._text):
                 frame.write.format("noop").mode("overwrite").save()
 
     def arrow(self, limit: int | None = None) -> pa.Table:
@@ -153,7 +181,7 @@ class SiltCursor:
         frame, self._frame = self._frame, None
         if frame is None:
             return pa.table({})
-        with self._handle.busy():
+        with self._handle.busy(self._text):
             return fetchable(frame if limit is None else frame.limit(limit)).toArrow()
 
     def agate(self, limit: int | None = None) -> agate.Table:

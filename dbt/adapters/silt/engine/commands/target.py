@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.progress import Progress, silent
 from dbt.adapters.silt.engine.kernel.table import features
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.column_mapping import mapped
@@ -61,6 +62,7 @@ class WriteSettings:
             whole table forgets it.
         replace_tables: whether CREATE OR REPLACE VIEW may replace a table.
         log_skips: whether work that is skipped is logged by the package.
+        progress: gets how far long work is.
     """
 
     txn: tuple[str, int] | None = None
@@ -69,6 +71,7 @@ class WriteSettings:
     is_forgotten_on_replace: Callable[[str], bool] = never
     replace_tables: bool = False
     log_skips: bool = False
+    progress: Progress = silent
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedStatementError,
 )
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.progress import Progress
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
@@ -48,6 +49,7 @@ _logger = logging.getLogger(__name__)
 
 _JOBS = 8
 """Bins that are written at once; how many tasks run is for Spark to say."""
+_BINS = "bins written"
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ def optimize(spark: SparkSession, target: Target, layout: Layout, settings: Writ
     zorder.check_columns(snapshot, layout.zorder_by)
     groups = partition_filter.partitions(spark, snapshot, layout.alias, layout.condition)
     planned = _planned(snapshot, groups, layout)
-    done = _rewritten(spark, target, layout, planned)
+    done = _rewritten(spark, target, layout, planned, settings.progress)
     committed, kept = _commit(target, layout, done, settings)
     removed = [add for each in kept for add in snapshot.add_files(each.files)]
     vectors = [add.deletion_vector for add in removed if add.deletion_vector is not None]
@@ -183,14 +185,18 @@ def _target_size(snapshot: Snapshot) -> int:
     return snapshot.properties.target_file_size or bins.TARGET_FILE_SIZE
 
 
-def _rewritten(spark: SparkSession, target: Target, layout: Layout, planned: Sequence[_Bin]) -> list[_Bin]:
+def _rewritten(
+    spark: SparkSession, target: Target, layout: Layout, planned: Sequence[_Bin], progress: Progress
+) -> list[_Bin]:
     """The bins with what was written of each; nothing is left behind where one cannot be written."""
     done: list[_Bin] = []
 
     def rewrite(each: _Bin) -> None:
         done.append(replace(each, written=_rewrite(spark, target, layout, each.files)))
         _logger.info("%s: %d of %d bins written", target.name, len(done), len(planned))
+        progress(_BINS, len(done), len(planned))
 
+    progress(_BINS, 0, len(planned))
     with discarded_on_error(target.log, (each.written for each in done if each.written is not None)):
         _in_parallel(spark, rewrite, planned)
     return done

@@ -27,6 +27,7 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance import vacuum as rules
 from dbt.adapters.silt.engine.kernel.maintenance.vacuum import Garbage
+from dbt.adapters.silt.engine.kernel.progress import Progress
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus
 from dbt.adapters.silt.engine.kernel.table.actions import Json
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
@@ -119,14 +120,14 @@ def vacuum(
     snapshot = log.snapshot()
     check_writable(snapshot.protocol, log.name, snapshot.metadata)
     cutoff_ms = log.clock.now_ms() - retention.of(snapshot)
-    garbage = _garbage(log, snapshot, cutoff_ms, lite)
+    garbage = _garbage(log, snapshot, cutoff_ms, lite, settings.progress)
     if dry_run:
         return Vacuumed(None, garbage)
     run = _Run(log, retention, settings)
     started = _start_with_room(run, garbage)
     if started.version != snapshot.version + 1:
         garbage = _still_garbage(log, garbage, cutoff_ms)
-    deleted, failure = _delete(log, garbage.files)
+    deleted, failure = _delete(log, garbage.files, settings.progress)
     folders = [folder for folder in garbage.folders if failure is None and log.store.delete_empty_folder(folder)]
     if failure is not None:
         _end(run, _FAILED, {})
@@ -136,11 +137,11 @@ def vacuum(
     return Vacuumed(Outcome(OPERATION, log.name, ended.version, attempts=ended.attempts), garbage, len(folders))
 
 
-def _garbage(log: DeltaLog, snapshot: Snapshot, cutoff_ms: int, lite: bool) -> Garbage:
+def _garbage(log: DeltaLog, snapshot: Snapshot, cutoff_ms: int, lite: bool, progress: Progress) -> Garbage:
     keep = rules.needed(log, snapshot, cutoff_ms)
     if lite:
         return rules.named_by_log(log, keep, cutoff_ms)
-    return rules.untracked(log.store, snapshot, keep, cutoff_ms)
+    return rules.untracked(log.store, snapshot, keep, cutoff_ms, progress)
 
 
 def _still_garbage(log: DeltaLog, garbage: Garbage, cutoff_ms: int) -> Garbage:
@@ -149,13 +150,16 @@ def _still_garbage(log: DeltaLog, garbage: Garbage, cutoff_ms: int) -> Garbage:
     return replace(garbage, files=tuple(file for file in garbage.files if not keep.holds(file.path)))
 
 
-def _delete(log: DeltaLog, files: Sequence[FileStatus]) -> tuple[int, StorageError | None]:
+def _delete(log: DeltaLog, files: Sequence[FileStatus], progress: Progress) -> tuple[int, StorageError | None]:
     """Returns how many files were deleted, and the error where not all of them were."""
     deleted = 0
     failures: list[StorageError] = []
     with ThreadPoolExecutor(_DELETERS) as pool:
         for start in range(0, len(files), _BATCH):
-            results = list(pool.map(lambda file: _try_to_delete(log, file.path), files[start : start + _BATCH]))
+            results = []
+            for result in pool.map(lambda file: _try_to_delete(log, file.path), files[start : start + _BATCH]):
+                results.append(result)
+                progress("files deleted", start + len(results), len(files))
             failures.extend(result for result in results if result is not None)
             deleted += results.count(None)
             _logger.info("%s: %s of %s files deleted", log.name, deleted, len(files))

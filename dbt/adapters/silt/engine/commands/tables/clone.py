@@ -95,7 +95,7 @@ def clone(
         adds, removed = _difference(all_adds, there)
         written: tuple[Written, ...] = ()
     else:
-        written = (copies.copied(source.log.store, source.snapshot, log),)
+        written = (copies.copied(source.log.store, source.snapshot, log, settings.progress),)
         adds, removed = written[0].adds, there
     removes = () if base is None or removed is None else tuple(base.add_files(removed))
     now = log.clock.now_ms()

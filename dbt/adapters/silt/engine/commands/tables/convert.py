@@ -32,8 +32,10 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ValueNotCastableError,
 )
 from dbt.adapters.silt.engine.kernel.files import statistics
+from dbt.adapters.silt.engine.kernel.files.statistics import FileStatistics
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.progress import Progress, counted
 from dbt.adapters.silt.engine.kernel.storage.few_requests import Tree, at_once, tree
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table import parquet_schema
@@ -83,12 +85,13 @@ def convert(
         return Outcome(OPERATION, log.name, log.snapshot().version, attempts=0)
     found = _data_files(log)
     _check_partitioning(found, partitioning, log.name)
-    schema = _schema(log, found, partitioning)
+    schema = _schema(log, found, partitioning, settings.progress)
     check_storable(schema, log.name)
     reserved_names.check_names(schema, log.name)
     names = tuple(schema.require(member.name).name for member in partitioning)
     partitions.check_partitionable(schema, names, log.name)
-    adds = _adds(spark, log, found, schema, names, with_statistics)
+    gathered = _statistics(log, found, schema, names, settings.progress) if with_statistics else None
+    adds = _adds(spark, log, found, schema, names, gathered)
     metadata = Metadata(log.clock.new_id(), schema.to_json(), names, created_time=log.clock.now_ms())
     parameters = {
         "numFiles": len(adds),
@@ -147,11 +150,14 @@ def _check_partitioning(found: Sequence[_Found], partitioning: Sequence[StructFi
             )
 
 
-def _schema(log: DeltaLog, found: Sequence[_Found], partitioning: Sequence[StructField]) -> StructType:
+def _schema(
+    log: DeltaLog, found: Sequence[_Found], partitioning: Sequence[StructField], progress: Progress
+) -> StructType:
     """The columns of all files, with the partition columns in their places, or after them."""
     paths = [file.status.path for file in found]
     with ThreadPoolExecutor(at_once(log.store)) as pool:
-        schemas = list(pool.map(functools.partial(_file_schema, log.store), paths))
+        read = pool.map(functools.partial(_file_schema, log.store), paths)
+        schemas = list(counted(read, progress, "schemas read", len(paths)))
     merged, first_with = StructType(), dict[str, str]()
     for path, schema in zip(paths, schemas, strict=True):
         try:
@@ -193,22 +199,25 @@ def _file_schema(store: Store, path: str) -> StructType:
         raise TypeMismatchError(f"{path}: {error.problem}", remedy=error.action) from error
 
 
+def _statistics(
+    log: DeltaLog, found: Sequence[_Found], schema: StructType, names: tuple[str, ...], progress: Progress
+) -> Mapping[str, FileStatistics]:
+    paths = [file.status.path for file in found]
+    return statistics.from_footers(log.store, paths, schema, TableProperties({}), names, progress)
+
+
 def _adds(
     spark: SparkSession,
     log: DeltaLog,
     found: Sequence[_Found],
     schema: StructType,
     names: tuple[str, ...],
-    with_statistics: bool,
+    gathered: Mapping[str, FileStatistics] | None,
 ) -> tuple[AddFile, ...]:
     texts = [
         _log_values(spark, schema.require(name), {file.values[at][1] for file in found}, log.name)
         for at, name in enumerate(names)
     ]
-    paths = [file.status.path for file in found]
-    gathered = {}
-    if with_statistics:
-        gathered = statistics.from_footers(log.store, paths, schema, TableProperties({}), names)
     adds = []
     for file in found:
         path = file.status.path
@@ -219,8 +228,8 @@ def _adds(
                 partition_values=values,
                 size=file.status.size,
                 modification_time=file.status.modified_ms,
-                stats=gathered[path].json if with_statistics else None,
-                tags={statistics.TRUSTED_TAG: "true"} if with_statistics else None,
+                stats=None if gathered is None else gathered[path].json,
+                tags=None if gathered is None else {statistics.TRUSTED_TAG: "true"},
             )
         )
     return tuple(adds)

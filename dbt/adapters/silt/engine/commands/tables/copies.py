@@ -16,6 +16,7 @@ from dbt.adapters.silt.engine.kernel.files.deletion_vectors import IN_FILE, IN_F
 from dbt.adapters.silt.engine.kernel.files.file_guard import Expected
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.progress import Progress, counted, silent
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table import z85
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DeletionVector
@@ -43,13 +44,14 @@ def referred(root: str, adds: Iterable[AddFile]) -> tuple[AddFile, ...]:
     )
 
 
-def copied(source: Store, snapshot: Snapshot, target: DeltaLog) -> Written:
+def copied(source: Store, snapshot: Snapshot, target: DeltaLog, progress: Progress = silent) -> Written:
     """Copies the snapshot's files, and those of their deletion vectors, into a new folder of the target.
 
     Partition folders are kept; two files of one name get different ones.
 
     Args:
         source: the folder of the snapshot's table.
+        progress: gets how many files are copied.
 
     Raises:
         DataFileMissingError, DataFileChangedError: a file is not there, or has another size than the log says; what
@@ -62,7 +64,7 @@ def copied(source: Store, snapshot: Snapshot, target: DeltaLog) -> Written:
     copies = [_Copy(decode_path(add.path), name) for add, name in zip(chosen, names, strict=True)]
     copies += [_Copy(name, str(file_name(vector))) for name, vector in vectors.items()]
     with discarded_on_error(target, (Written(folder, (), 0),)):
-        found = _copy_all(source, target.store, copies)
+        found = _copy_all(source, target.store, copies, progress)
         for add, name in zip(chosen, names, strict=True):
             expected = Expected(decode_path(add.path), add.size, add.modification_time, add.stats)
             if problem := file_guard.size_problem(expected, found[name][0]):
@@ -137,12 +139,13 @@ def _moved(vector: DeletionVector | None, copies: dict[str, DeletionVector]) -> 
     return replace(vector, storage_type=IN_FILE, path_or_inline_dv=copies[name].path_or_inline_dv)
 
 
-def _copy_all(source: Store, target: Store, copies: list[_Copy]) -> dict[str, tuple[int, int]]:
+def _copy_all(source: Store, target: Store, copies: list[_Copy], progress: Progress) -> dict[str, tuple[int, int]]:
     """Size and modification time of each copy, by its path."""
     for folder in dict.fromkeys(each.path.rpartition("/")[0] for each in copies):
         target.make_folder(folder)
     with ThreadPoolExecutor(_WORKERS) as pool:
-        found = list(pool.map(functools.partial(_copy, source, target), copies))
+        done = pool.map(functools.partial(_copy, source, target), copies)
+        found = list(counted(done, progress, "files copied", len(copies)))
     target.make_durable([each.path for each in copies])
     return {each.path: sizes for each, sizes in zip(copies, found, strict=True)}
 

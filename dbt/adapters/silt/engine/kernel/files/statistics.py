@@ -26,6 +26,7 @@ from dbt.adapters.silt.engine.kernel.files import data_files, footers
 from dbt.adapters.silt.engine.kernel.files.footers import ColumnChunks
 from dbt.adapters.silt.engine.kernel.files.stats_literals import string_literal, truncated_maximum, truncated_minimum
 from dbt.adapters.silt.engine.kernel.identifiers import split_name
+from dbt.adapters.silt.engine.kernel.progress import Progress, counted, silent
 from dbt.adapters.silt.engine.kernel.storage import few_requests
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
@@ -64,12 +65,14 @@ def from_footers(
     schema: StructType,
     properties: TableProperties,
     partition_columns: Sequence[str] = (),
+    progress: Progress = silent,
 ) -> dict[str, FileStatistics]:
     """The statistics of these data files, by path.
 
     Args:
         store: the table's folder.
         paths: as names in the store, not as URIs.
+        progress: gets how many footers are read.
 
     Raises:
         DataFileMissingError: there is no such file.
@@ -80,7 +83,7 @@ def from_footers(
 
     prefix_length = properties.string_prefix_length
     with ThreadPoolExecutor(few_requests.at_once(store)) as pool:
-        read = pool.map(functools.partial(_footer, store), paths)
+        read = counted(pool.map(functools.partial(_footer, store), paths), progress, "footers read", len(paths))
         return {path: _from_metadata(footer, columns, prefix_length) for path, footer in zip(paths, read, strict=True)}
 
 

@@ -32,6 +32,7 @@ from dbt.adapters.silt.engine.kernel.errors import SiltError, UnsupportedStateme
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.progress import Progress, silent
 from dbt.adapters.silt.engine.kernel.storage.few_requests import tree
 from dbt.adapters.silt.engine.kernel.storage.local_store import is_temporary_name
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
@@ -122,13 +123,13 @@ def needed(log: DeltaLog, snapshot: Snapshot, cutoff_ms: int) -> Needed:
     )
 
 
-def untracked(store: Store, snapshot: Snapshot, keep: Needed, cutoff_ms: int) -> Garbage:
+def untracked(store: Store, snapshot: Snapshot, keep: Needed, cutoff_ms: int, progress: Progress = silent) -> Garbage:
     """Finds all that may be deleted by listing the table's folder (VACUUM FULL).
 
     Raises:
         StorageError: the folder cannot be listed.
     """
-    search = _Search(store, tuple(_partition_names(snapshot)), keep, cutoff_ms)
+    search = _Search(store, tuple(_partition_names(snapshot)), keep, cutoff_ms, progress)
     search.look_into("", of_writer=False)
     search.files.extend(_left_in_log(store, cutoff_ms))
     return Garbage(tuple(search.files), tuple(search.folders), search.folders_seen)
@@ -247,7 +248,9 @@ def _partition_names(snapshot: Snapshot) -> Iterator[str]:
 class _Search:
     """One walk over a table's folder."""
 
-    def __init__(self, store: Store, partition_names: Iterable[str], keep: Needed, cutoff_ms: int) -> None:
+    def __init__(
+        self, store: Store, partition_names: Iterable[str], keep: Needed, cutoff_ms: int, progress: Progress
+    ) -> None:
         self.files: list[FileStatus] = []
         self.folders: list[str] = []
         self.folders_seen = 0
@@ -256,6 +259,7 @@ class _Search:
         self._partitions = tuple(f"{name}=" for name in partition_names)
         self._keep = keep
         self._cutoff_ms = cutoff_ms
+        self._progress = progress
 
     def look_into(self, folder: str, of_writer: bool) -> bool:
         """Collects what may be deleted in the folder; returns whether that is everything.
@@ -271,6 +275,7 @@ class _Search:
         if folder and LOG_FOLDER in names:
             return False
         self.folders_seen += 1
+        self._progress("folders listed", self.folders_seen)
         goes = self._sort_out(files, of_writer)
         for name in dict.fromkeys(names):
             inner = of_writer or name in _WRITERS_FOLDERS or (not folder and _ID.fullmatch(name) is not None)

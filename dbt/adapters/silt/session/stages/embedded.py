@@ -1,0 +1,107 @@
+"""Asks an embedded Spark how far its running jobs are.
+
+Spark's status store is there without the web interface. It is read as JSON, two calls for all sessions of the process:
+each number by a call of its own would take ten times as much of Python's time.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.status_lines.line import Stages
+
+_logger = logging.getLogger(__name__)
+
+_SECONDS_KNOWN = 0.3
+"""For how long an answer is good: the lines that are drawn together take one."""
+
+
+class EmbeddedSpark:
+    """The running jobs of this process's Spark, by the tags that its sessions give them. Safe for threads."""
+
+    def __init__(self, context: SparkContext, clock: Callable[[], float] = time.monotonic) -> None:
+        self.context = context
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._answered: float | None = None
+        self._stages: Mapping[str, Stages] = {}
+        self._is_asked = True
+
+    def of(self, session: SparkSession) -> Callable[[], Stages]:
+        """How far a session's jobs are, to be asked at any time; nothing is known of them where Spark cannot say it."""
+        try:
+            tag = str(session._jsparkSession.sessionJobTag())
+        except Py4JError as error:
+            _logger.debug("how far the session's jobs are is not shown: %s", error)
+            return Stages
+        return lambda: self._now().get(tag, Stages())
+
+    def _now(self) -> Mapping[str, Stages]:
+        with self._lock:
+            now = self._clock()
+            if self._is_asked and (self._answered is None or now - self._answered > _SECONDS_KNOWN):
+                self._stages = self._asked()
+                self._answered = self._clock()
+            return self._stages
+
+    def _asked(self) -> Mapping[str, Stages]:
+        try:
+            return by_tag(*self._answer())
+        except (Py4JError, OSError, TypeError, LookupError, ValueError) as error:  # no public interface of Spark's
+            _logger.debug("how far Spark's jobs are is no longer shown: %s", error)
+            self._is_asked = False
+            return {}
+
+    def _answer(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """The running jobs and the active stages, as in Spark's REST interface."""
+        java: Any = self.context._jvm
+        store = self.context._jsc.sc().statusStore()
+        running = java.java.util.ArrayList()
+        running.add(java.org.apache.spark.JobExecutionStatus.RUNNING)
+        mapper = java.org.apache.spark.status.api.v1.JacksonMessageWriter().mapper()
+        jobs = mapper.writeValueAsString(store.jobsList(running))
+        return json.loads(jobs), json.loads(mapper.writeValueAsString(store.activeStages()))
+
+
+def by_tag(jobs: list[dict[str, Any]], stages: list[dict[str, Any]]) -> dict[str, Stages]:
+    """How far the jobs of each tag are."""
+    active = {stage["stageId"]: stage for stage in stages}
+    found: dict[str, Stages] = {}
+    for job in jobs:
+        own = [active[number] for number in job["stageIds"] if number in active]
+        for tag in job["jobTags"]:
+            before = found.get(tag, Stages())
+            found[tag] = Stages(
+                before.tasks_done + job["numCompletedTasks"],
+                before.tasks + job["numTasks"] - job["numSkippedTasks"],
+                before.rows + sum(map(_rows, own)),
+                before.size + sum(stage["inputBytes"] for stage in own),
+            )
+    return found
+
+
+def _rows(stage: Mapping[str, int]) -> int:
+    read = stage["inputRecords"] + stage["shuffleReadRecords"]
+    return read or stage["outputRecords"] or stage["shuffleWriteRecords"]
+
+
+_lock = threading.Lock()
+_asked: EmbeddedSpark | None = None
+
+
+def stages_of(session: SparkSession) -> Callable[[], Stages]:
+    """How far the jobs of a session of this process's Spark are."""
+    global _asked
+    with _lock:
+        if _asked is None or _asked.context is not session.sparkContext:
+            _asked = EmbeddedSpark(session.sparkContext)
+        return _asked.of(session)

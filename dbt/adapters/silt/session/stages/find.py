@@ -1,0 +1,16 @@
+"""Finds who says how far Spark is with what a session runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.session.stages import embedded, over_connect
+from dbt.adapters.silt.status_lines.line import Stages
+
+
+def stages_of(session: SparkSession) -> Callable[[], Stages]:
+    """How far the stages of a session's statement are, to be asked at any time; a server is heard from now on."""
+    is_embedded = isinstance(session, SparkSession)  # a session of Spark Connect is of another class
+    return embedded.stages_of(session) if is_embedded else over_connect.stages_of(session)

@@ -1,0 +1,1 @@
+"""Shows on a terminal, below what dbt prints, how far the statements are that run now."""

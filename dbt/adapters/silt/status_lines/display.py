@@ -1,0 +1,157 @@
+"""Keeps the lines of the statements that run, and draws them twice a second from a thread of its own."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import TextIO
+
+from dbt.adapters.silt.status_lines.line import Running, Stages, counted_text
+from dbt.adapters.silt.status_lines.screen import Screen
+from dbt.adapters.silt.status_lines.streams import Streams
+
+_logger = logging.getLogger(__name__)
+
+_SECONDS_BETWEEN = 0.5
+_SHOWN_AFTER_SECONDS = 1.0
+
+
+class StatusLine:
+    """The line of one connection, which runs one statement at a time.
+
+    Args:
+        display: shows it.
+        stages: says how far Spark is with the connection's session.
+    """
+
+    def __init__(self, display: Display, stages: Callable[[], Stages]) -> None:
+        self._display = display
+        self._stages = stages
+        self._running: Running | None = None
+        self._counted: str | None = None
+
+    @property
+    def is_running(self) -> bool:
+        return self._running is not None
+
+    @contextlib.contextmanager
+    def running(self, name: str, text: str) -> Iterator[None]:
+        """Shows a statement while the block runs, where that takes long."""
+        self._counted = None
+        self._running = Running(name, text, self._display.clock())
+        self._display.begin(self)
+        try:
+            yield
+        finally:
+            self._running = None
+            self._display.end(self)
+
+    def report(self, what: str, done: int, total: int | None = None, /) -> None:
+        """Takes how far the statement's work is, as a `Progress`."""
+        self._counted = counted_text(what, done, total)
+
+    def text(self, now: float) -> str | None:
+        """The line as it is to be shown; None where nothing runs, or not for long yet."""
+        running = self._running
+        if running is None or now - running.started < _SHOWN_AFTER_SECONDS:
+            return None
+        return running.line(now, self._stages(), self._counted)
+
+
+class Display:
+    """The lines of the statements of one dbt command. Safe for threads.
+
+    Args:
+        screen: what they are drawn on.
+        streams: those that lead to the same terminal.
+        clock: gives seconds.
+    """
+
+    def __init__(self, screen: Screen, streams: Streams, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
+        self._screen = screen
+        self._streams = streams
+        self._lock = threading.Lock()
+        self._lines: list[StatusLine] = []
+        self._showing = threading.Lock()
+        self._shown: list[tuple[StatusLine, str]] = []
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def line(self, stages: Callable[[], Stages]) -> StatusLine:
+        """A line for a new connection.
+
+        Args:
+            stages: says how far Spark is with the connection's session.
+        """
+        return StatusLine(self, stages)
+
+    def begin(self, line: StatusLine) -> None:
+        """Takes a line whose statement begins; the first starts the thread."""
+        with self._lock:
+            self._lines.append(line)
+            if self._thread is None:
+                self._stopped = threading.Event()
+                self._thread = threading.Thread(
+                    target=self._keep_drawing, args=(self._stopped,), name="silt-status-lines", daemon=True
+                )
+                self._thread.start()
+                atexit.register(self.stop)
+
+    def end(self, line: StatusLine) -> None:
+        """Gives a line up; one that was drawn is gone at once."""
+        with self._lock:
+            self._lines.remove(line)
+        with self._showing:
+            others = [each for each in self._shown if each[0] is not line]
+            if len(others) < len(self._shown):
+                self._show(others)
+
+    def stop(self) -> None:
+        """Erases all lines, and ends the thread; the next statement that begins starts it again."""
+        with self._lock:
+            thread, self._thread = self._thread, None
+            self._stopped.set()
+        if thread is not None:
+            atexit.unregister(self.stop)
+            with self._showing:
+                self._show([])
+                self._streams.restore()
+
+    def draw(self) -> None:
+        """Draws the lines of the statements that have run for long enough; asks Spark how far each is."""
+        now = self.clock()
+        texts = [(line, line.text(now)) for line in self._running()]
+        with self._showing:
+            if not self._stopped.is_set():
+                self._show([(line, text) for line, text in texts if text is not None and line.is_running])
+
+    def _running(self) -> list[StatusLine]:
+        with self._lock:
+            return list(self._lines)
+
+    def _keep_drawing(self, stopped: threading.Event) -> None:
+        while not stopped.wait(_SECONDS_BETWEEN):
+            self.draw()
+
+    def _show(self, shown: list[tuple[StatusLine, str]]) -> None:
+        """Draws these lines; a terminal that is gone takes nothing with it."""
+        self._shown = shown
+        try:
+            if shown:
+                self._streams.guard()
+            self._screen.draw([text for _, text in shown])
+        except (OSError, ValueError) as error:
+            self._stopped.set()
+            _logger.debug("status lines are no longer drawn: %s", error)
+
+
+def on_terminal(terminal: TextIO) -> Display:
+    """A display on a terminal that has a file descriptor."""
+    screen = Screen(terminal, lambda: os.get_terminal_size(terminal.fileno()))
+    return Display(screen, Streams(screen))

@@ -1,0 +1,86 @@
+"""A status line: what one connection runs now, and how far that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.engine.sql.tokens import tokenize
+
+_QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
+_UNITS = ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k"))
+
+
+@dataclass(frozen=True)
+class Stages:
+    """How far Spark is with the stages that it runs for a session.
+
+    Attributes:
+        tasks_done, tasks: of its jobs.
+        rows: that the stages have read, or else written; 0 where Spark does not say.
+        size: bytes that they have read; 0 likewise.
+    """
+
+    tasks_done: int = 0
+    tasks: int = 0
+    rows: int = 0
+    size: int = 0
+
+
+@dataclass(frozen=True)
+class Running:
+    """A statement that runs.
+
+    Attributes:
+        name: of the node, or of what else of dbt's runs it.
+        text: the statement; empty where it is Python.
+        started: when, in seconds of the display's clock.
+    """
+
+    name: str
+    text: str
+    started: float
+
+    def line(self, now: float, stages: Stages, counted: str | None = None) -> str:
+        """The line, below dbt's own: how long it runs, what it is, and how far it is.
+
+        Args:
+            counted: how far the work is that is not Spark's.
+        """
+        parts = (_kind(self.text), counted, *_of_spark(stages))
+        return f"{_clock(now - self.started):>8}  {self.name}: {', '.join(part for part in parts if part)}"
+
+
+def counted_text(what: str, done: int, total: int | None = None) -> str:
+    """Says how far work is: `31 of 80 files copied`; takes what a `Progress` takes."""
+    return f"{done:,} {what}" if total is None else f"{done:,} of {total:,} {what}"
+
+
+def _of_spark(stages: Stages) -> list[str]:
+    parts = [f"{stages.tasks_done:,} of {stages.tasks:,} tasks"] if stages.tasks else []
+    parts += [f"{_short(stages.rows).strip()} rows"] if stages.rows else []
+    return parts + ([f"{_short(stages.size)}B read"] if stages.size and not stages.rows else [])
+
+
+def _kind(text: str) -> str:
+    """The first word of a statement, or what it is called where that says little."""
+    if not text:
+        return "python"
+    try:
+        word = tokenize(text)[0].word
+    except SiltError:
+        return "statement"
+    return "query" if word in _QUERIES else word.lower() or "statement"
+
+
+def _short(number: int) -> str:
+    for unit, letter in _UNITS:
+        if number >= unit:
+            return f"{number / unit:.1f} {letter}"
+    return f"{number} "
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,119 @@
+"""How far Spark is with what a session runs."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
+from dbt.adapters.silt.session.stages import embedded, find
+from dbt.adapters.silt.session.stages.over_connect import Heard
+from dbt.adapters.silt.status_lines.line import Stages
+
+ENDLESS = "select count(*) from range(0, 100000000000000, 1, 40) where hash(id) = 0"
+
+
+@pytest.mark.connect
+def test_the_tasks_of_a_running_statement_are_known_and_forgotten_after_it(spark: SparkSession) -> None:
+    session = spark.newSession()
+    stages = find.stages_of(session)
+    assert stages() == Stages()
+    with ThreadPoolExecutor(1) as thread:
+        endless = thread.submit(lambda: session.sql(ENDLESS).collect())
+        deadline = time.monotonic() + 60
+        while stages().tasks < 40 and time.monotonic() < deadline:
+            time.sleep(0.2)
+        assert stages().tasks >= 40
+        session.interruptAll()
+        with pytest.raises(SPARKS):
+            endless.result(timeout=60)
+    while stages().tasks and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert stages() == Stages()
+
+
+def test_a_session_does_not_see_the_jobs_of_another(spark: SparkSession) -> None:
+    here, other = spark.newSession(), spark.newSession()
+    stages = embedded.stages_of(here), embedded.stages_of(other)
+    with ThreadPoolExecutor(1) as thread:
+        endless = thread.submit(lambda: here.sql(ENDLESS).collect())
+        deadline = time.monotonic() + 60
+        while not stages[0]().tasks and time.monotonic() < deadline:
+            time.sleep(0.2)
+        assert (stages[0]().tasks > 0, stages[1]()) == (True, Stages())
+        here.interruptAll()
+        with pytest.raises(SPARKS):
+            endless.result(timeout=60)
+
+
+def test_all_sessions_take_one_answer_of_spark(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    asked = embedded.EmbeddedSpark(spark.sparkContext, lambda: now[0])
+    answers: list[float] = []
+    monkeypatch.setattr(asked, "_answer", lambda: answers.append(now[0]) or ([], []))
+    stages = [asked.of(spark.newSession()) for _ in range(3)]
+    for now[0] in (10.0, 10.1, 11.0):
+        assert [each() for each in stages] == [Stages()] * 3
+    assert answers == [10.0, 11.0]
+
+
+def test_a_spark_that_cannot_say_it_is_not_asked_again(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, times = embedded.EmbeddedSpark(spark.sparkContext, lambda: float(len(times) * 10)), []
+
+    def refuse() -> None:
+        times.append(1)
+        raise TypeError("'JavaPackage' object is not callable")
+
+    monkeypatch.setattr(asked, "_answer", refuse)
+    stages = asked.of(spark)
+    assert [stages(), stages()] == [Stages(), Stages()]
+    assert times == [1]
+
+
+def test_the_jobs_of_a_tag_are_counted_together_with_the_rows_that_their_stages_read() -> None:
+    def job(tags: list[str], stages: list[int], done: int, tasks: int) -> dict[str, object]:
+        return {
+            "jobTags": tags,
+            "stageIds": stages,
+            "numTasks": tasks,
+            "numCompletedTasks": done,
+            "numSkippedTasks": 2,
+        }
+
+    def stage(number: int, read: int, shuffled: int, written: int) -> dict[str, int]:
+        return {
+            "stageId": number,
+            "inputRecords": read,
+            "shuffleReadRecords": shuffled,
+            "outputRecords": written,
+            "shuffleWriteRecords": 0,
+            "inputBytes": 10 * read,
+        }
+
+    jobs = [job(["a", "a-1"], [1, 2], 3, 10), job(["a"], [3], 1, 6), job(["b"], [9], 0, 3)]
+    stages = [stage(1, 100, 7, 5), stage(3, 0, 0, 5)]
+    found = embedded.by_tag(jobs, stages)
+    assert found["a"] == Stages(tasks_done=4, tasks=12, rows=112, size=1000)
+    assert found["b"] == Stages(tasks=1)
+
+
+@dataclass(frozen=True)
+class OneStage:
+    num_tasks: int
+    num_completed_tasks: int
+    num_bytes_read: int
+
+
+def test_the_operations_that_a_server_runs_at_once_are_counted_together_until_each_is_done() -> None:
+    heard = Heard()
+    heard([OneStage(10, 4, 100), OneStage(5, 0, 0)], 2, "a", False)
+    heard([OneStage(3, 1, 50)], 1, "b", False)
+    assert heard.stages() == Stages(tasks_done=5, tasks=18, size=150)
+    heard([OneStage(10, 4, 100)], 0, "a", True)
+    assert heard.stages() == Stages(tasks_done=1, tasks=3, size=50)
+    heard(None, 0, "b", True)
+    assert heard.stages() == Stages()

@@ -1,0 +1,140 @@
+"""Lines at the end of a terminal: drawn below what is printed, and gone without a trace."""
+
+from __future__ import annotations
+
+import io
+import os
+
+import pytest
+
+from dbt.adapters.silt.status_lines.screen import Screen
+from tests.terminals import Terminal
+
+
+class Drawn:
+    """A screen, and the terminal that shows what it writes."""
+
+    def __init__(self, columns: int = 40, rows: int = 10, encoding: str = "utf-8") -> None:
+        self.terminal = Terminal(columns, rows)
+        self.written = io.BytesIO()
+        self.out = io.TextIOWrapper(self.written, encoding=encoding, newline="\r\n")
+        self.size = os.terminal_size((columns, rows))
+        self.screen = Screen(self.out, lambda: self.size)
+
+    def draw(self, *lines: str) -> list[str]:
+        self.screen.draw(lines)
+        return self.seen()
+
+    def print(self, text: str) -> list[str]:
+        self.screen.write(self.out, text)
+        return self.seen()
+
+    def seen(self) -> list[str]:
+        self.out.flush()
+        self.terminal.feed(self.written.getvalue().decode(self.out.encoding))
+        self.written.truncate(0)
+        self.written.seek(0)
+        return self.terminal.lines
+
+    def resize(self, columns: int) -> None:
+        self.size = os.terminal_size((columns, self.size.lines))
+        self.terminal.resize(columns)
+
+
+def test_lines_are_drawn_in_place_of_those_before() -> None:
+    drawn = Drawn()
+    assert drawn.draw("a", "b") == ["a", "b"]
+    assert drawn.draw("b: 2") == ["b: 2"]
+    assert drawn.draw("b: 3", "c", "d") == ["b: 3", "c", "d"]
+    assert drawn.draw() == []
+
+
+def test_what_is_printed_stays_above_them() -> None:
+    drawn = Drawn()
+    drawn.draw("a", "b")
+    assert drawn.print("one\n") == ["one", "a", "b"]
+    assert drawn.print("two\nthree\n") == ["one", "two", "three", "a", "b"]
+    assert drawn.draw() == ["one", "two", "three"]
+
+
+def test_nothing_is_drawn_into_a_line_that_has_not_ended() -> None:
+    drawn = Drawn()
+    drawn.draw("a")
+    assert drawn.print("one") == ["one"]
+    assert drawn.draw("b") == ["one"]
+    assert drawn.print(" and two\n") == ["one and two", "b"]
+
+
+def test_without_lines_texts_are_written_as_they_are() -> None:
+    out = io.StringIO()
+    screen = Screen(out, lambda: os.terminal_size((80, 24)))
+    screen.draw([])
+    assert screen.write(out, "one\n") == 4
+    assert out.getvalue() == "one\n"
+
+
+@pytest.mark.parametrize("columns", [1, 2, 10, 40])
+def test_a_line_is_cut_to_the_width(columns: int) -> None:
+    drawn = Drawn(columns)
+    assert [len(line) for line in drawn.draw("x" * 100, "y" * 100)] in ([columns - 1] * 2, [])
+    assert drawn.draw() == []
+
+
+def test_letters_of_two_columns_are_counted_twice() -> None:
+    drawn = Drawn(columns=6)
+    assert drawn.draw("注文注文") == ["注文"]
+
+
+def test_lines_that_a_narrower_window_has_broken_are_gone_too() -> None:
+    drawn = Drawn(columns=40)
+    drawn.print("first\n")
+    drawn.draw("x" * 100, "y" * 30, "z")
+    drawn.resize(15)
+    assert len(drawn.terminal.lines) == 1 + 3 + 2 + 1
+    assert drawn.draw("a") == ["first", "a"]
+    assert drawn.draw() == ["first"]
+
+
+def test_a_terminal_that_says_no_size_has_80_columns() -> None:
+    drawn = Drawn(columns=200)
+    drawn.size = os.terminal_size((0, 0))
+    assert [len(line) for line in drawn.draw("x" * 300)] == [79]
+
+
+def test_lines_leave_half_of_the_rows_free() -> None:
+    drawn = Drawn(rows=6)
+    assert drawn.draw(*"abcde") == ["a", "b", "       3  more statements run"]
+    assert drawn.draw(*"abc") == ["a", "b", "c"]
+
+
+def test_what_the_terminal_cannot_show_is_replaced() -> None:
+    assert Drawn(encoding="ascii").draw("préc\tis\x1b[2J") == ["pr?c is [2J"]
+
+
+def test_a_name_cannot_move_the_cursor() -> None:
+    drawn = Drawn()
+    drawn.print("first\n")
+    assert drawn.draw("a\nb\x1b[5A") == ["first", "a b [5A"]
+    assert drawn.draw() == ["first"]
+
+
+def test_a_stream_next_to_it_is_written_above_the_lines() -> None:
+    """As standard error, which leads to the same terminal."""
+    drawn = Drawn()
+    drawn.draw("a")
+    other = _Same(drawn.out)
+    drawn.screen.write(other, "warning\n")
+    assert drawn.seen() == ["warning", "a"]
+
+
+class _Same(io.StringIO):
+    """Another stream to the same terminal, that writes what it has when it is flushed."""
+
+    def __init__(self, terminal: io.TextIOWrapper) -> None:
+        super().__init__()
+        self._terminal = terminal
+
+    def flush(self) -> None:
+        self._terminal.write(self.getvalue())
+        self.seek(0)
+        self.truncate()
