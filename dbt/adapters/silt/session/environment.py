@@ -79,6 +79,12 @@ class Environment:
         assert self._warehouse is not None
         return SiltHandle(pool, session, self._warehouse.for_session(session, one_cut=True), runner)
 
+    def warehouse(self) -> Warehouse:
+        """The warehouse for a session of its own, each statement of which stands for itself; raises as `open`."""
+        session = self._started().acquire()
+        assert self._warehouse is not None
+        return self._warehouse.for_session(session)
+
     def warm_up(self) -> None:
         """Starts Spark, where it does not run; for a thread of its own. The next connection raises what went wrong."""
         with self._lock:
