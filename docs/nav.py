@@ -33,6 +33,7 @@ FIRST: Mapping[str, Sequence[str]] = {
         "silt-dbt",
         "operations",
         "silt-command",
+        "sql-shell",
         "report",
         "tools",
     ),

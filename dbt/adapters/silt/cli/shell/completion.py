@@ -22,7 +22,7 @@ _WORDS: Final = (
     "use optimize vacuum restore version timestamp of count min max sum avg cast coalesce true false"
 ).split()
 _NAME = re.compile(r"(?:\w+|`[^`]+`)(?:\.(?:\w+|`[^`]+`))*")
-_ALIAS = re.compile(r"((?:\w+|`[^`]+`)(?:\.(?:\w+|`[^`]+`))*)\s+(?:as\s+)?(\w+)", re.IGNORECASE)
+_ALIAS = re.compile(r"((?:\w+|`[^`]+`)(?:\.(?:\w+|`[^`]+`))*)(?=\s+(?:as\s+)?(\w+))", re.IGNORECASE)
 _PLAIN = re.compile(r"[A-Za-z_]\w*")
 
 

@@ -21,6 +21,7 @@ from dbt.adapters.silt.lazy import lazy_module
 
 readline = lazy_module("readline")
 
+_USUAL_COLUMNS: Final = 80
 _FIRST, _MORE = "silt> ", "   -> "
 _WELCOME: Final = "A statement ends with a semicolon; `help` says more, Ctrl-D ends the shell."
 
@@ -137,6 +138,6 @@ def terminal_columns() -> int | None:
     if not sys.stdout.isatty():
         return None
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or None
-    except OSError:
-        return None
+        return os.get_terminal_size(sys.stdout.fileno()).columns or _USUAL_COLUMNS
+    except OSError:  # it does not say
+        return _USUAL_COLUMNS

@@ -22,6 +22,8 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 from dbt.config.profile import Profile, read_profile
 from dbt.config.renderer import ProfileRenderer
+from dbt_common.context import set_invocation_context
+from dbt_common.dataclass_schema import ValidationError
 from dbt_common.exceptions import DbtBaseException
 
 from dbt.adapters.silt.credentials import SiltCredentials
@@ -64,13 +66,16 @@ def _warehouse(given: Mapping[str, Any]) -> Warehouse:
     root = Path(given["project_root"])
     if given["profile"] is None:
         return environment_of(SiltCredentials(**given["credentials"]), root).warehouse()
+    set_invocation_context(os.environ)  # which `env_var` in a profile asks
     try:
         raw = read_profile(given["profiles_dir"])[given["profile"]]
-        renderer = ProfileRenderer({})
-        profile = Profile.from_raw_profile_info(raw, given["profile"], renderer, given["target"])
-    except DbtBaseException as error:
+        _, fields = Profile.render_profile(raw, given["profile"], given["target"], ProfileRenderer({}))
+        of_warehouse = {name: value for name, value in fields.items() if name not in ("type", "threads")}
+        SiltCredentials.validate(of_warehouse)
+        credentials = SiltCredentials.from_dict(of_warehouse)
+    except (DbtBaseException, ValidationError) as error:
         raise InvalidSettingError(str(error).strip(), remedy="Correct the profile") from error
-    return environment_of(cast("SiltCredentials", profile.credentials), root).warehouse()
+    return environment_of(credentials, root).warehouse()
 
 
 @dataclass(frozen=True)
