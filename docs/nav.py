@@ -34,6 +34,7 @@ FIRST: Mapping[str, Sequence[str]] = {
         "progress",
         "operations",
         "silt-command",
+        "sql-shell",
         "report",
         "tools",
     ),

@@ -7,8 +7,9 @@ import json
 
 import pytest
 
-from dbt.adapters.silt.cli.answers import UNKNOWN, UTC, Answer, Facts, Rows, iso, line, size, utc
+from dbt.adapters.silt.cli.answers import UNKNOWN, UTC, Answer, Facts, Rows, iso, size, utc
 from dbt.adapters.silt.cli.rendering import show
+from dbt.adapters.silt.cli.tables.texts import line
 
 ROWS = Rows(
     ("name", "#rows", f"seen {UTC}", "note"),

@@ -66,11 +66,6 @@ def heading(column: str) -> str:
     return column.removeprefix("#")
 
 
-def line(text: str) -> str:
-    """Returns a text as part of one line: characters that would break it, or move the cursor, are escaped."""
-    return text if text.isprintable() else "".join(map(_printable, text))
-
-
 def count(number: int | None) -> str:
     """Formats a number for people."""
     return UNKNOWN if number is None else f"{number:,}"
@@ -107,7 +102,3 @@ def iso(milliseconds: int | None) -> str | None:
     """Formats a time for programs: ISO 8601, in UTC; None outside the years 1 to 9999."""
     moment = None if milliseconds is None else utc_moment(milliseconds)
     return None if moment is None else moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _printable(character: str) -> str:
-    return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")

@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.kernel.errors import NotATableError, SiltError, Ta
 if TYPE_CHECKING:
     from dbt.adapters.silt.cli.options import Subcommand
 
-SUBCOMMANDS: Final = ("runs", "run", "history", "show", "check", "report", "serve", "rollback", "session")
+SUBCOMMANDS: Final = ("sql", "runs", "run", "history", "show", "check", "report", "serve", "rollback", "session")
 """The subcommands in the order of the help, each a module of this package; only the one that runs is loaded."""
 
 DBT: Final = "dbt"
@@ -75,7 +75,7 @@ def parser_of(names: Iterable[str]) -> ArgumentParser:
     """Returns the parser of a command line that has these subcommands."""
     parser = ArgumentParser(
         prog="silt",
-        description="Shows the runs and the tables of a warehouse of dbt-silt; undoes a run; ends what stays.",
+        description="Queries a warehouse of dbt-silt; shows its runs and tables; undoes a run; ends what stays.",
         epilog="silt dbt ... is dbt itself, answered by a process that stays.",
     )
     parser.add_argument("--version", action="version", version=f"silt {version}")

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import re
 import sys
-import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from dbt.adapters.silt.cli.answers import Answer, Block, Facts, heading, is_number, line
+from dbt.adapters.silt.cli.answers import Answer, Block, Facts, heading, is_number
+from dbt.adapters.silt.cli.tables.texts import line, padded, width
 from dbt.adapters.silt.lazy import lazy_module
 
 if TYPE_CHECKING:
@@ -54,23 +54,10 @@ def _plain(block: Block) -> str:
 
 
 def _aligned(rows: Sequence[Sequence[str]], right: Sequence[int]) -> str:
-    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
     return "".join(f"{_joined(row, widths, right)}\n" for row in rows)
 
 
 def _joined(row: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> str:
     cells = enumerate(zip(row, widths, strict=True))
-    return _GAP.join(_padded(cell, width, index in right) for index, (cell, width) in cells).rstrip()
-
-
-def _padded(cell: str, width: int, right: bool) -> str:
-    space = " " * (width - _width(cell))
-    return space + cell if right else cell + space
-
-
-def _width(text: str) -> int:
-    """Returns how many columns of a terminal the text takes."""
-    if text.isascii():
-        return len(text)
-    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
-    return len(text) + wide - sum(unicodedata.combining(character) > 0 for character in text)
+    return _GAP.join(padded(cell, wide, index in right) for index, (cell, wide) in cells).rstrip()

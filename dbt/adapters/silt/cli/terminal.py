@@ -10,7 +10,8 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dbt.adapters.silt.cli.answers import UNKNOWN, UTC, Block, Facts, Rows, heading, is_number, line
+from dbt.adapters.silt.cli.answers import UNKNOWN, UTC, Block, Facts, Rows, heading, is_number
+from dbt.adapters.silt.cli.tables.texts import line
 
 
 def draw(blocks: Sequence[Block], out: TextIO) -> None:

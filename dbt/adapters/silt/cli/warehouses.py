@@ -44,6 +44,7 @@ class OpenWarehouse:
         locations: the folder of each database, absolute.
         database, schema: of a name without these parts.
         target_path: of the dbt project; None without a project.
+        target: of the project's profile; None without a project.
     """
 
     catalog: Catalog
@@ -51,6 +52,7 @@ class OpenWarehouse:
     database: str
     schema: str
     target_path: Path | None = None
+    target: profile.Target | None = None
 
     def name(self, text: str) -> RelationName:
         """Returns the full name for a short one: `table`, `schema.table` or `database.schema.table`.
@@ -94,7 +96,7 @@ def open_warehouse(arguments: Namespace) -> OpenWarehouse:
         check_locations(found.locations)
         catalog = open_databases(found.locations, found.storages, found.external_paths).catalog
         _check_exists(found.locations[found.database])
-        return OpenWarehouse(catalog, found.locations, found.database, found.schema, project.target_path)
+        return OpenWarehouse(catalog, found.locations, found.database, found.schema, project.target_path, found.target)
     for folder in (Path.cwd() / profile_locations.WAREHOUSE, Path.cwd()):
         if _is_warehouse(folder):
             return _at(str(folder), arguments)

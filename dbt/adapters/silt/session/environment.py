@@ -92,6 +92,12 @@ class Environment:
         warehouse = self._warehouse.for_session(session, one_cut=True, progress=None if line is None else line.report)
         return SiltHandle(pool, session, warehouse, runner, line)
 
+    def warehouse(self) -> Warehouse:
+        """The warehouse for a session of its own, each statement of which stands for itself; raises as `open`."""
+        session = self._started().acquire()
+        assert self._warehouse is not None
+        return self._warehouse.for_session(session)
+
     def warm_up(self) -> None:
         """Starts Spark, where it does not run; for a thread of its own. The next connection raises what went wrong."""
         with self._lock:

@@ -19,14 +19,21 @@ def as_dbt_error(error: Exception, catalog: Callable[[], Catalog]) -> DbtDatabas
     Args:
         catalog: gives the one in which the table of a damage that Spark met is looked up.
     """
+    known = known_error(error, catalog)
+    return None if known is None else DbtDatabaseError(shown(known))
+
+
+def known_error(error: Exception, catalog: Callable[[], Catalog]) -> SiltError | PySparkException | None:
+    """The error as the engine or Spark has it; arguments as of `as_dbt_error`."""
     known = of_spark(error)
     if isinstance(known, TableDamagedError):
         known = damaged_tables.named(catalog(), known)
-    if isinstance(known, SiltError):
-        return DbtDatabaseError(str(known))
-    if isinstance(known, PySparkException):
-        return DbtDatabaseError(without_java_stack(_without_plan(known)))
-    return None
+    return known if isinstance(known, SiltError | PySparkException) else None
+
+
+def shown(error: SiltError | PySparkException) -> str:
+    """The message of an error, for people."""
+    return str(error) if isinstance(error, SiltError) else without_java_stack(_without_plan(error))
 
 
 def _without_plan(error: Exception) -> str:

@@ -26,25 +26,25 @@ _NOT_IN_ARROW = (CalendarIntervalType, YearMonthIntervalType, VariantType, NullT
 _NESTED = (ArrayType, MapType, StructType)
 
 
-def fetchable(frame: DataFrame) -> DataFrame:
+def fetchable(frame: DataFrame, local_times: bool = True) -> DataFrame:
     """The rows with unique column names, and every type one that Spark can give to Arrow.
 
-    Instants become local times in the session's zone. The types that Arrow lacks become text: JSON where such a type is
-    within an array, a map or a struct.
+    Instants become local times in the session's zone, unless `local_times` is False. The types that Arrow lacks become
+    text: JSON where such a type is within an array, a map or a struct.
     """
     names = unique_names(frame.columns)
     if names != frame.columns:
         frame = frame.toDF(*names)
-    expressions = [_expression(quote(field.name), field.dataType) for field in frame.schema.fields]
+    expressions = [_expression(quote(field.name), field.dataType, local_times) for field in frame.schema.fields]
     if expressions == [quote(name) for name in names]:
         return frame
     return frame.selectExpr(*(f"{each} as {quote(name)}" for each, name in zip(expressions, names, strict=True)))
 
 
-def _expression(name: str, kind: DataType) -> str:
+def _expression(name: str, kind: DataType, local_times: bool) -> str:
     if any(isinstance(part, _NOT_IN_ARROW) for part in _parts(kind)):
         return f"to_json({name})" if isinstance(kind, _NESTED) else f"cast({name} as string)"
-    if any(isinstance(part, TimestampType) for part in _parts(kind)):
+    if local_times and any(isinstance(part, TimestampType) for part in _parts(kind)):
         # Spark gives instants to Arrow in UTC, whatever the session's zone is.
         return f"cast({name} as {_local_time(kind).simpleString()})"
     return name

@@ -29,6 +29,7 @@ else:
 
 _PROJECT_FILE = "dbt_project.yml"
 _PROFILES_FILE = "profiles.yml"
+_METASTORE = frozenset(("spark.sql.catalogImplementation", "spark.sql.extensions", "spark.sql.defaultCatalog"))
 _NAMED = "or name the warehouse: `--warehouse PATH`"
 
 
@@ -48,6 +49,26 @@ class Project:
 
 
 @dataclass(frozen=True)
+class Target:
+    """A target of a profile, for what opens it with Spark.
+
+    Attributes:
+        project_root: the folder of the project.
+        profiles_dir: the folder of profiles.yml.
+        name: of the target.
+        spark_conf: its settings of Spark, as they are written.
+        has_own_spark: whether its Spark is started for it, and has no tables of its own.
+    """
+
+    project_root: Path
+    profiles_dir: Path
+    profile: str
+    name: str
+    spark_conf: Mapping[str, Any]
+    has_own_spark: bool
+
+
+@dataclass(frozen=True)
 class Warehouse:
     """The part of a profile that locates the warehouse.
 
@@ -56,6 +77,7 @@ class Warehouse:
         database, schema: of a name without these parts.
         external_paths: whether tables may name files outside of it.
         storages: how object stores are reached.
+        target: of the profile.
     """
 
     locations: Mapping[str, str]
@@ -63,6 +85,7 @@ class Warehouse:
     schema: str
     external_paths: bool = False
     storages: Storages = field(default_factory=Storages)
+    target: Target | None = None
 
 
 def find_project(arguments: Namespace) -> Project | None:
@@ -86,13 +109,14 @@ def warehouse_of(project: Project, arguments: Namespace) -> Warehouse:
     Raises:
         InvalidSettingError: there is no such profile or target, it is not of this adapter, or it cannot be read.
     """
-    path = _profiles_dir(arguments) / _PROFILES_FILE
+    profiles_dir = _profiles_dir(arguments)
+    path = profiles_dir / _PROFILES_FILE
     name = arguments.profile or _environment("PROFILE") or project.profile
     if name is None:
         raise InvalidSettingError(
             f"{project.root / _PROJECT_FILE} names no profile", remedy=f"Give one with `--profile`, {_NAMED}"
         )
-    fields = _target(_read(path), name, arguments.target or _environment("TARGET"), path)
+    wanted, fields = _target(_read(path), name, arguments.target or _environment("TARGET"), path)
     if fields.get("type") != "silt":
         raise InvalidSettingError(
             f"the profile {name} in {path} is of the type {fields.get('type')}, not silt",
@@ -108,7 +132,14 @@ def warehouse_of(project: Project, arguments: Namespace) -> Warehouse:
         _field(fields, "schema", profile_locations.SCHEMA),
         _field(fields, "external_paths", "false").lower() == "true",
         profile_locations.storages_of(locations, _all_rendered(fields.get("storage")), databases),
+        _for_spark(project, profiles_dir, (name, wanted), fields),
     )
+
+
+def _for_spark(project: Project, profiles_dir: Path, names: tuple[str, str], fields: Mapping[str, Any]) -> Target:
+    conf = {str(key): value for key, value in (fields.get("spark_conf") or {}).items()}
+    elsewhere = fields.get("remote") or fields.get("catalog") or _METASTORE.intersection(conf)
+    return Target(project.root, profiles_dir, *names, conf, not elsewhere)
 
 
 def _all_rendered(value: Any) -> Any:
@@ -147,8 +178,8 @@ def _read(path: Path) -> Mapping[str, Any]:
     return document
 
 
-def _target(profiles: Mapping[str, Any], name: str, target: str | None, path: Path) -> Mapping[str, Any]:
-    """Returns the fields of a profile's target, not rendered yet."""
+def _target(profiles: Mapping[str, Any], name: str, target: str | None, path: Path) -> tuple[str, Mapping[str, Any]]:
+    """Returns the name of a profile's target, and its fields, not rendered yet."""
     profile = profiles.get(name)
     if not isinstance(profile, Mapping) or not isinstance(profile.get("outputs"), Mapping):
         known = ", ".join(str(each) for each in profiles if each != "config") or "none"
@@ -163,7 +194,7 @@ def _target(profiles: Mapping[str, Any], name: str, target: str | None, path: Pa
             f"the profile {name} in {path} has no target {wanted}; it has: {', '.join(map(str, outputs))}",
             remedy=f"Give one of them with `--target`, {_NAMED}",
         )
-    return dict(outputs[wanted])
+    return wanted, dict(outputs[wanted])
 
 
 def _field(fields: Mapping[str, Any], name: str, default: str) -> str:

@@ -55,7 +55,7 @@ def column_statistics(snapshot: Snapshot) -> list[ColumnStatistics]:
         ColumnStatistics(
             ".".join(path),
             member,
-            *_ends(bounds.get(Column(path)), member.type),
+            *ends(bounds.get(Column(path)), member.type),
             _partition_nulls(files, bounds[Column(path)])
             if len(path) == 1 and path[0].lower() in partitioning
             else nulls[physical],
@@ -92,7 +92,7 @@ def _sum(counts: pa.Array) -> int | None:
     return None if counts.null_count else pc.sum(counts).as_py() or 0
 
 
-def _ends(bounds: Bounds | None, data_type: DataType) -> tuple[Any, Any]:
+def ends(bounds: Bounds | None, data_type: DataType) -> tuple[Any, Any]:
     """Returns the least and the greatest bound over the files that may have a value."""
     if bounds is None or bounds.order is None:
         return None, None

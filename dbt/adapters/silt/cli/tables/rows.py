@@ -1,4 +1,4 @@
-"""Reads the first rows of a table for `silt show --rows`, and spells their values."""
+"""Reads the first rows of a table for `silt show --rows`, and spells the values of rows."""
 
 from __future__ import annotations
 
@@ -32,13 +32,20 @@ class ShownRows:
     numbers: tuple[bool, ...]
     rows: tuple[tuple[Any, ...], ...]
 
+    @classmethod
+    def of(cls, found: pa.Table) -> ShownRows:
+        """The rows of an Arrow table."""
+        values = [_plain_values(column) for column in found.columns]
+        numbers = tuple(_is_number(field.type) for field in found.schema)
+        return cls(tuple(found.column_names), numbers, tuple(zip(*values, strict=True)))
+
     def documents(self) -> list[dict[str, Any]]:
         """Each row as a JSON object."""
         return [dict(zip(self.names, row, strict=True)) for row in self.rows]
 
     def cells(self) -> list[list[str]]:
         """Each row as texts."""
-        return [[_cell(each) for each in row] for row in self.rows]
+        return [[cell(each) for each in row] for row in self.rows]
 
 
 def first_rows(log: DeltaLog, snapshot: Snapshot, limit: int, columns: str | None, where: str | None) -> ShownRows:
@@ -54,11 +61,7 @@ def first_rows(log: DeltaLog, snapshot: Snapshot, limit: int, columns: str | Non
     """
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     scan = ArrowScan.of(snapshot, names, condition(where, snapshot, log.name))
-    found = TableRead(log, snapshot, scan).head(limit)
-    values = [_plain_values(column) for column in found.columns]
-    return ShownRows(
-        scan.names, tuple(_is_number(field.type) for field in scan.schema), tuple(zip(*values, strict=True))
-    )
+    return ShownRows.of(TableRead(log, snapshot, scan).head(limit))
 
 
 def _is_number(kind: pa.DataType) -> bool:
@@ -67,6 +70,9 @@ def _is_number(kind: pa.DataType) -> bool:
 
 def _plain_values(column: pa.ChunkedArray) -> list[Any]:
     """The values as JSON has them; days and times as texts, of any year."""
+    if pa.types.is_float32(column.type):
+        # As a number of twice the digits 0.1 would be 0.10000000149011612.
+        return [_plain(None if text is None else float(text)) for text in column.cast(pa.string()).to_pylist()]
     return [_plain(value) for value in column.cast(_with_texts(column.type)).to_pylist()]
 
 
@@ -98,7 +104,8 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _cell(value: Any) -> str:
+def cell(value: Any) -> str:
+    """The text of a value as JSON has it."""
     if value is None:
         return NULL
     if isinstance(value, bool | dict | list):

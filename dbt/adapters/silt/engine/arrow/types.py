@@ -76,3 +76,23 @@ def _checked(field: StructField, table: str) -> pa.DataType:
                 details={"column": field.name, "type": primitive.name},
             )
     return arrow_type(field.type)
+
+
+def uniform(rows: pa.Table) -> pa.Table:
+    """The rows with each type as `arrow_type` gives it, whoever computed them: null is allowed, instants are in UTC."""
+    fields = [pa.field(field.name, _uniform_type(field.type)) for field in rows.schema]
+    schema = pa.schema(fields)
+    return rows if rows.schema.equals(schema, check_metadata=True) else rows.replace_schema_metadata().cast(schema)
+
+
+def _uniform_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(kind):
+        return LOCAL_TIME if kind.tz is None else INSTANT
+    if pa.types.is_struct(kind):
+        members = (kind.field(at) for at in range(kind.num_fields))
+        return pa.struct([pa.field(member.name, _uniform_type(member.type)) for member in members])
+    if pa.types.is_map(kind):
+        return pa.map_(_uniform_type(kind.key_type), _uniform_type(kind.item_type))
+    if pa.types.is_list(kind):
+        return pa.list_(pa.field("element", _uniform_type(kind.value_type)))
+    return kind

@@ -119,7 +119,7 @@ def questions(text: ScannedText, relations: Mapping[Reference, Relation], time_z
 
 def answer(question: Question, text: str, snapshot: Snapshot, store: Store) -> Answer | None:
     """The answer of a snapshot's log; None where it does not say."""
-    files = _settled(question.predicate, snapshot)
+    files = settled(question.predicate, snapshot)
     if files is None:
         return None
     items, reads = [], []
@@ -296,7 +296,7 @@ class _ListReader:
         return path[0]
 
 
-def _settled(condition: Expression, snapshot: Snapshot) -> pa.Table | None:
+def settled(condition: Expression, snapshot: Snapshot) -> pa.Table | None:
     """The files whose rows all fulfil the condition; None where some file has rows of both kinds."""
     if condition == TRUE:
         return snapshot.files

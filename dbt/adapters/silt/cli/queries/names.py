@@ -1,0 +1,84 @@
+"""Looks up what names in a statement mean in a warehouse, in a session that has changed nothing about names."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.documents import View
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.relations import RelationKind
+from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, RelationNotFoundError, SiltError
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.sql.ast import Name
+
+_OF_THE_ENGINE = "information_schema"
+_SIMILAR, _MOST_NEAR = 0.6, 3
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names of one statement.
+
+    Attributes:
+        catalog: as of the beginning of the statement.
+        database, schema: of a name without these parts.
+        spark_has_none: whether Spark certainly has no tables of its own.
+    """
+
+    catalog: Catalog
+    database: str
+    schema: str
+    spark_has_none: bool = True
+
+    def find(self, name: Name) -> DeltaLog | View | None:
+        """The table or view; None where another session than this one has to say what it is.
+
+        Raises:
+            RelationNotFoundError: the name is of the warehouse, and there is no such table or view.
+        """
+        full = self._full(name)
+        if full is None:
+            return None
+        entry = self.catalog.find(full)
+        if entry is None and len(name) == 1 and not self.spark_has_none:
+            return None
+        if entry is None:
+            raise self.not_found(full)
+        return self.catalog.view(full) if entry.kind is RelationKind.VIEW else self.catalog.table(full)
+
+    def within(self, view: View) -> Names:
+        """The names in the query of a view."""
+        database, schema = view.current_database or self.database, view.current_schema or self.schema
+        return Names(self.catalog, database, schema, self.spark_has_none)
+
+    def not_found(self, name: RelationName) -> RelationNotFoundError:
+        """The error that says that there is nothing of that name, and what is called nearly so."""
+        near = near_names(name.identifier, self._identifiers(name))
+        remedy = f"Check the name; there is: {', '.join(near)}" if near else None
+        return RelationNotFoundError("there is no such table or view", table=str(name), remedy=remedy)
+
+    def _full(self, name: Name) -> RelationName | None:
+        if len(name) > 3 or _OF_THE_ENGINE in (part.lower() for part in name[:-1]):
+            return None
+        try:
+            full = RelationName(*(self.database, self.schema)[: 3 - len(name)], *name)
+            is_ours = len(name) == 1 or self.catalog.has_schema(full.database, full.schema)
+        except InvalidNameError:
+            return None
+        return full if is_ours else None
+
+    def _identifiers(self, name: RelationName) -> list[str]:
+        try:
+            return [each.name.identifier for each in self.catalog.relations(name.database, name.schema)]
+        except SiltError:  # what is not there has no names
+            return []
+
+
+def near_names(wanted: str, known: Iterable[str]) -> list[str]:
+    """The names that are spelled nearly as the wanted one, the nearest first."""
+    by_lower = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(wanted.lower(), list(by_lower), n=_MOST_NEAR, cutoff=_SIMILAR)
+    return [by_lower[each] for each in near]

@@ -1,0 +1,230 @@
+"""Answers queries without Spark, where the answer is certainly Spark's: from a table's log, or from its files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import pyarrow as pa
+
+from dbt.adapters.silt.cli.queries.log_answers import Aggregates, aggregates
+from dbt.adapters.silt.cli.queries.names import Names, near_names
+from dbt.adapters.silt.cli.queries.select_text import ListedColumn, TableSelect, table_select
+from dbt.adapters.silt.engine.arrow.read import TableRead
+from dbt.adapters.silt.engine.arrow.scan import ArrowScan
+from dbt.adapters.silt.engine.kernel.errors import (
+    ColumnNotFoundError,
+    UnsupportedFeatureError,
+    UnsupportedStatementError,
+)
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression, columns
+from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
+from dbt.adapters.silt.engine.sql.ast import Name, Query, Statement
+from dbt.adapters.silt.engine.sql.conditions.exact import exact_predicate
+from dbt.adapters.silt.engine.sql.conditions.predicates import qualified_by
+from dbt.adapters.silt.engine.sql.query.scanned_text import scanned
+
+MOST_BYTES = 256 * 1024 * 1024
+"""Files of more bytes than these are Spark's to read, unless a limit ends the reading early."""
+
+
+class Source(Enum):
+    """Where an answer is from."""
+
+    LOG = "the log"
+    FILES = "the files, by Arrow"
+    SPARK = "Spark"
+
+
+@dataclass(frozen=True)
+class QuickAnswer:
+    """The rows of a query.
+
+    Attributes:
+        rows: in no order.
+        source: the log or the files.
+    """
+
+    rows: pa.Table
+    source: Source
+
+
+@dataclass(frozen=True)
+class Quick:
+    """Answers the queries of a session whose settings are known not to change them.
+
+    Attributes:
+        time_zone: of literals without one; a text that names none where it is not known.
+    """
+
+    names: Names
+    time_zone: str
+
+    def answer(self, statement: Statement, most: int | None = None) -> QuickAnswer | None:
+        """The rows of a query; None where Spark has to run it.
+
+        Args:
+            most: how many rows are needed; None for all.
+
+        Raises:
+            RelationNotFoundError, ColumnNotFoundError: Spark would not find it, either.
+            TableDamagedError, StorageError: a table cannot be read.
+        """
+        prepared = self.prepared(statement)
+        try:
+            return None if prepared is None else prepared.answer(most)
+        except UnsupportedFeatureError:
+            return None
+
+    def prepared(self, statement: Statement) -> Prepared | None:
+        """What is to be done for the rows; None and errors as `answer`."""
+        select = table_select(scanned(statement.text)) if isinstance(statement, Query) else None
+        log = None if select is None else self.names.find(select.reference.parts)
+        if select is None or not isinstance(log, DeltaLog):
+            return None
+        snapshot = log.snapshot() if select.version is None else log.snapshot_at(select.version)
+        try:
+            return self._prepared(select, log, snapshot)
+        except (UnsupportedStatementError, UnsupportedFeatureError):
+            return None
+        except ColumnNotFoundError as error:
+            if _may_be_sparks(error):
+                return None
+            raise
+
+    def _prepared(self, select: TableSelect, log: DeltaLog, snapshot: Snapshot) -> Prepared | None:
+        table = tuple(log.name.split("."))
+        qualifier = (select.reference.alias,) if select.reference.alias else table
+        if select.columns is None:
+            calls = aggregates(select, snapshot, table, self.time_zone)
+            if calls is None or select.limit is not None:
+                return None
+            return Prepared(log, snapshot, calls=calls, predicate=self._predicate(select, snapshot, qualifier, calls))
+        predicate = self._predicate(select, snapshot, qualifier)
+        columns = _columns(select.columns, snapshot, qualifier)
+        if predicate is None or columns is None:
+            return None
+        return Prepared(log, snapshot, predicate=predicate, columns=columns, limit=select.limit)
+
+    def _predicate(
+        self, select: TableSelect, snapshot: Snapshot, qualifier: Name, calls: Aggregates | None = None
+    ) -> Expression | None:
+        """The condition, where it can be carried out for each row; None where it cannot, and the log may still say."""
+        if select.where is None:
+            return TRUE
+        try:
+            return exact_predicate(select.where, snapshot.schema, [qualifier], self.time_zone)
+        except UnsupportedStatementError:
+            if calls is None:
+                raise
+            return None
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """How a query is answered.
+
+    Attributes:
+        predicate: which rows are read; None where Arrow cannot tell.
+        columns: the table's column of each column of the result; empty for calls.
+        calls: what is counted, or sought.
+    """
+
+    log: DeltaLog
+    snapshot: Snapshot
+    predicate: Expression | None
+    columns: tuple[ListedColumn, ...] = ()
+    limit: int | None = None
+    calls: Aggregates | None = None
+
+    def source(self) -> Source | None:
+        """Who gives the rows; None where Spark has to. Nothing is read but the log."""
+        if self._of_log() is not None:
+            return Source.LOG
+        return None if self._scan(self.limit) is None else Source.FILES
+
+    def answer(self, most: int | None = None) -> QuickAnswer | None:
+        """The rows, as many as are needed; None where Spark has to run the query."""
+        known = self._of_log()
+        if known is not None:
+            return QuickAnswer(known, Source.LOG)
+        ends = [number for number in (self.limit, most) if number is not None]
+        limit = min(ends) if ends else None
+        scan = self._scan(limit)
+        if scan is None:
+            return None
+        read = TableRead(self.log, self.snapshot, scan)
+        if self.calls is not None:
+            return QuickAnswer(self.calls.of_count(sum(batch.num_rows for batch in read.batches())), Source.FILES)
+        found = pa.Table.from_batches(read.batches(), scan.schema) if limit is None else read.head(limit)
+        rows = found.select([column.path[0] for column in self.columns])
+        return QuickAnswer(rows.rename_columns([column.name for column in self.columns]), Source.FILES)
+
+    def _of_log(self) -> pa.Table | None:
+        return None if self.calls is None else self.calls.of_log(self.snapshot, self.log.store)
+
+    def _scan(self, limit: int | None) -> ArrowScan | None:
+        """What Arrow reads; None where it cannot tell the rows, or would read too much of them."""
+        if self.predicate is None or (self.calls is not None and not self.calls.counts_only):
+            return None
+        named = [column.path[0] for column in self.columns] or [_narrow(self.snapshot, self.predicate)]
+        scan = ArrowScan.of(self.snapshot, list(dict.fromkeys(named)), self.predicate)
+        ends_early = limit is not None and self.calls is None and self.predicate == TRUE
+        return scan if ends_early or sum(file.size for file in scan.files) <= MOST_BYTES else None
+
+
+def _narrow(snapshot: Snapshot, predicate: Expression) -> str:
+    """A column by which rows are counted: one that the predicate reads anyway."""
+    named = next(columns(predicate), None)
+    return snapshot.schema.names[0] if named is None else named.parts[0]
+
+
+def _columns(listed: tuple[ListedColumn, ...], snapshot: Snapshot, qualifier: Name) -> tuple[ListedColumn, ...] | None:
+    """The columns by the table's own names; None where Spark knows better what one is.
+
+    Raises:
+        ColumnNotFoundError: there is no such column.
+    """
+    schema = snapshot.schema
+    resolve = qualified_by(schema, [qualifier])
+    found = []
+    for column in listed or [ListedColumn((name,), name) for name in schema.names]:
+        path = resolve(column.path)
+        if path is None and (len(column.path) > 1 or _is_alias(column, listed)):
+            return None
+        if path is None:
+            raise _no_column(column.path[0], snapshot)
+        field = schema.require(path[0], snapshot.table)
+        if len(path) != 1 or not _is_plain(field):
+            return None
+        found.append(ListedColumn((field.name,), column.name))
+    has_twins = len({column.name.lower() for column in found}) < len(found)
+    return None if has_twins else tuple(found)
+
+
+def _is_alias(column: ListedColumn, listed: tuple[ListedColumn, ...]) -> bool:
+    """Whether an item of the list gives the name to another column, which may then be meant."""
+    return column.path[0].lower() in {each.name.lower() for each in listed if each is not column}
+
+
+def _is_plain(field: StructField) -> bool:
+    """Whether Spark reads its strings as they are: those of a fixed length it pads with blanks."""
+    text = StructType((field,)).to_json()
+    return _COLLATIONS not in text and "char(" not in text.replace("varchar(", "")
+
+
+def _no_column(name: str, snapshot: Snapshot) -> ColumnNotFoundError:
+    known = near_names(name, snapshot.schema.names) or snapshot.schema.names
+    remedy = f"Check its name; there is: {', '.join(known)}"
+    return ColumnNotFoundError(f"there is no column `{name}`", remedy=remedy, table=snapshot.table)
+
+
+def _may_be_sparks(error: ColumnNotFoundError) -> bool:
+    """Whether the name may be a function that is called without parentheses, or a column that Spark adds."""
+    name = error.problem.partition("`")[2].partition("`")[0].upper()
+    return name.startswith(("_", "CURRENT_", "LOCAL", "SESSION_"))
+
+
+_COLLATIONS = "__COLLATIONS"

@@ -1,0 +1,122 @@
+"""Reads the text of a query that is one SELECT over one table: its columns, its condition and its limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dbt.adapters.silt.engine.sql.ast import Name
+from dbt.adapters.silt.engine.sql.conditions.conditions import Operand
+from dbt.adapters.silt.engine.sql.conditions.predicates import column_path
+from dbt.adapters.silt.engine.sql.query.scanned_text import ScannedText
+from dbt.adapters.silt.engine.sql.query.scans import Block, Reference
+from dbt.adapters.silt.engine.sql.query.selects import read_select
+from dbt.adapters.silt.engine.sql.spans import Tokens, after_group
+from dbt.adapters.silt.engine.sql.tokens import Kind
+
+_KEYWORDS = ("SELECT", "FROM", "WHERE", "LIMIT")
+_NOT_A_LIST = frozenset(("DISTINCT", "ALL", "TRANSFORM", "STRUCT"))
+_LARGEST = (1 << 31) - 1
+
+
+@dataclass(frozen=True)
+class ListedColumn:
+    """An item of a SELECT list that is a column.
+
+    Attributes:
+        path: its name as it is written, with what qualifies it.
+        name: what the result calls it.
+    """
+
+    path: Name
+    name: str
+
+
+@dataclass(frozen=True)
+class TableSelect:
+    """A SELECT over one table.
+
+    Attributes:
+        columns: its list; empty for `*`; None where the list is not one of columns alone.
+        where: the text of its condition.
+        version: of the table, where one is asked for.
+    """
+
+    text: ScannedText
+    reference: Reference
+    columns: tuple[ListedColumn, ...] | None
+    where: str | None = None
+    limit: int | None = None
+    version: int | None = None
+
+
+def table_select(text: ScannedText) -> TableSelect | None:
+    """The SELECT; None where the text is another query, or says what depends on more than the table."""
+    if len(text.scan.blocks) != 1 or len(text.scan.references) != 1:
+        return None
+    (block,), (reference,) = text.scan.blocks, text.scan.references
+    select = read_select(text.tokens, block)
+    is_whole = (block.first, block.after) == (0, len(text.tokens) - 1) and _is_plain(block)
+    if select is None or not is_whole or len(select.items) != 1 or not select.items[0].is_plain:
+        return None
+    if any(token.kind is Kind.HINT for token in text.tokens) or not _is_table(reference):
+        return None
+    spans = {part.keyword: (part.first, after) for part, after in block.spans}
+    limit = _number(text.tokens[slice(*spans["LIMIT"])]) if "LIMIT" in spans else None
+    if "LIMIT" in spans and limit is None:
+        return None
+    where = _between(text, *spans["WHERE"]) if "WHERE" in spans else None
+    version = None if reference.version is None else int(reference.version)
+    return TableSelect(text, reference, _columns(text.tokens, *spans["SELECT"]), where, limit, version)
+
+
+def _is_plain(block: Block) -> bool:
+    """Whether its clauses are those known here, each once and in their order."""
+    keywords = [part.keyword for part in block.parts]
+    return keywords == [keyword for keyword in _KEYWORDS if keyword in keywords] and "FROM" in keywords
+
+
+def _is_table(reference: Reference) -> bool:
+    is_named = not reference.is_path and reference.options is None and reference.changes is None
+    has_number = reference.version is None or reference.version.isdecimal()
+    return is_named and reference.files is None and reference.timestamp is None and has_number
+
+
+def _number(tokens: Tokens) -> int | None:
+    if len(tokens) != 1 or not tokens[0].text.isdecimal() or int(tokens[0].text) > _LARGEST:
+        return None
+    return int(tokens[0].text)
+
+
+def _between(text: ScannedText, first: int, after: int) -> str:
+    return text.sql[text.tokens[first].start : text.tokens[after - 1].end]
+
+
+def _columns(tokens: Tokens, first: int, after: int) -> tuple[ListedColumn, ...] | None:
+    if first >= after or tokens[first].word in _NOT_A_LIST:
+        return None
+    if after - first == 1 and tokens[first].word == "*":
+        return ()
+    found = [_column(tokens, start, end) for start, end in _items(tokens, first, after)]
+    known = tuple(column for column in found if column is not None)
+    return known if len(known) == len(found) else None
+
+
+def _items(tokens: Tokens, first: int, after: int) -> Iterator[tuple[int, int]]:
+    at = first
+    while at < after:
+        if tokens[at].word == ",":
+            yield first, at
+            first = at + 1
+        at = after_group(tokens, at) if tokens[at].word == "(" else at + 1
+    yield first, after
+
+
+def _column(tokens: Tokens, first: int, after: int) -> ListedColumn | None:
+    """`column`, `column AS name` or `column name`, the column with or without the table's name before it."""
+    end, alias = after, None
+    if after - first >= 2 and tokens[after - 1].is_identifier and tokens[after - 2].word != ".":
+        alias = tokens[after - 1].identifier
+        end = after - 2 if tokens[after - 2].word == "AS" else after - 1
+    path = column_path(tokens, Operand(first, end)) if end > first else None
+    return None if path is None else ListedColumn(path, alias or path[-1])

@@ -1,0 +1,82 @@
+r"""The commands of the shell that are no statements: `\d`, `help`, `quit`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import pyarrow as pa
+
+from dbt.adapters.silt.cli.queries.names import Names
+from dbt.adapters.silt.cli.shell.drawing import drawn
+from dbt.adapters.silt.engine.catalog.documents import View
+from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.sql.tokens import identifiers
+
+QUIT: Final = frozenset(("quit", "exit", "\\q"))
+HELP: Final = (
+    "A statement ends with a semicolon, and may have several lines. Tab completes names; the arrows bring back",
+    "what was typed. Ctrl-C stops a statement, or drops the lines; Ctrl-D ends the shell.",
+    "  \\d                  tables and views",
+    "  \\d NAME             columns of a table",
+    "  explain select ...  which files are read, and why the others are skipped",
+    "  explain extended    Spark's plans",
+    "  \\q                  ends the shell, as `quit` does",
+)
+
+
+def command_lines(text: str, names: Names, columns: int | None) -> Iterator[str]:
+    """The lines that a command answers.
+
+    Args:
+        text: without blanks around it.
+        columns: of the terminal.
+
+    Raises:
+        SiltError: there is no such command, or table.
+    """
+    word, _, rest = text.partition(" ")
+    if word.lower() in ("help", "\\?", "\\h"):
+        yield from HELP
+    elif word == "\\d" and rest.strip():
+        yield from drawn(_columns(names, rest.strip()), columns)
+    elif word == "\\d":
+        yield from drawn(_relations(names), columns)
+    else:
+        raise UnsupportedStatementError(f"there is no command {word}", remedy="Type `help`")
+
+
+def is_command(text: str) -> bool:
+    """Whether a line is a command; one of these needs no semicolon."""
+    word = text.strip().rstrip(";").strip()
+    return word.startswith("\\") or word.lower() in {"help", *QUIT}
+
+
+def _relations(names: Names) -> pa.Table:
+    found = list(names.catalog.all_relations(names.database))
+    rows = {
+        "schema": [each.name.schema for each in found],
+        "name": [each.name.identifier for each in found],
+        "kind": [each.kind.name.lower() for each in found],
+    }
+    return pa.table(rows, schema=pa.schema([(name, pa.string()) for name in rows]))
+
+
+def _columns(names: Names, text: str) -> pa.Table:
+    parts = tuple(identifiers(text.rstrip(";")))
+    found = names.find(parts)
+    if isinstance(found, View):
+        raise UnsupportedStatementError(
+            "it is a view, whose columns only Spark knows", remedy=f"Ask `describe {text}`", table=str(found.name)
+        )
+    if not isinstance(found, DeltaLog):
+        raise UnsupportedStatementError(f"`{text}` is no table of the warehouse", remedy=f"Ask `describe {text}`")
+    fields = list(found.snapshot().schema)
+    rows = {
+        "column": [field.name for field in fields],
+        "type": [field.sql_type for field in fields],
+        "null": ["yes" if field.nullable else "no" for field in fields],
+        "comment": [field.comment or "" for field in fields],
+    }
+    return pa.table(rows, schema=pa.schema([(name, pa.string()) for name in rows]))

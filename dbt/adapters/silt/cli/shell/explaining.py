@@ -1,0 +1,94 @@
+"""Says how a query is answered: which files of each table are read, and why the others are skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from dbt.adapters.silt.cli.queries.condition_text import column_text, condition_text
+from dbt.adapters.silt.cli.queries.explained import Explained, TableRead
+from dbt.adapters.silt.cli.shell.results import Explanation
+from dbt.adapters.silt.cli.tables.column_statistics import ends
+from dbt.adapters.silt.cli.tables.texts import line
+from dbt.adapters.silt.engine.kernel.files.bounds import column_bounds
+from dbt.adapters.silt.engine.kernel.scan.skip_reasons import SkippedBy, SkipReason
+from dbt.adapters.silt.engine.kernel.table.expressions import Column, columns
+from dbt.adapters.silt.engine.sql.conditions.predicates import field_at
+
+
+def explanation(found: Explained) -> Explanation:
+    """The lines, and the same as JSON."""
+    document = {
+        "answered_by": found.source.name.lower(),
+        "tables": [_document(read) for read in found.reads],
+        "not_looked_at": list(found.unknown),
+    }
+    lines = [f"answered by: {found.source.value}"]
+    for read in found.reads:
+        lines.extend(_lines(read))
+    lines.extend(f"{line(name)}: only Spark knows what it reads" for name in found.unknown)
+    return Explanation(tuple(lines), document)
+
+
+def _lines(read: TableRead) -> Iterator[str]:
+    total = read.snapshot.num_files
+    yield f"{read.table}@v{read.snapshot.version}: {_files(total)}, {read.files_read} read"
+    for reason in read.skipped.reasons:
+        yield f"  {reason.files.num_rows} skipped by {_why(read, reason)}"
+    if read.by_limit:
+        yield f"  {read.by_limit} skipped by the limit: the rows of the others are enough"
+    if read.by_log and read.skipped.read.num_rows:
+        yield f"  {read.skipped.read.num_rows} not opened: the log has the answer"
+
+
+def _why(read: TableRead, reason: SkipReason) -> str:
+    text = line(condition_text(reason.part))
+    if reason.by is SkippedBy.PARTITION_VALUES:
+        return f"{reason.by.value}: {text}"
+    ranges = _ranges(read, reason)
+    known = f" of {', '.join(f'{name} [{low}, {high}]' for name, low, high in ranges)}" if ranges else ""
+    return f"{reason.by.value}{line(known)}: {text}"
+
+
+def _ranges(read: TableRead, reason: SkipReason) -> list[tuple[str, Any, Any]]:
+    """The extremes that the excluded files have together, for each column of the condition that has some."""
+    named: dict[tuple[str, ...], Column] = {column.parts: column for column in columns(reason.part)}
+    bounds = column_bounds(reason.files.combine_chunks(), read.snapshot.metadata, list(named.values()))
+    found = []
+    for column in named.values():
+        field = field_at(read.snapshot.schema, column.parts)
+        low, high = (None, None) if field is None else ends(bounds.get(column), field.type)
+        if low is not None or high is not None:
+            found.append((column_text(column), low, high))
+    return found
+
+
+def _document(read: TableRead) -> dict[str, Any]:
+    return {
+        "table": read.table,
+        "version": read.snapshot.version,
+        "files": read.snapshot.num_files,
+        "files_read": read.files_read,
+        "skipped": [
+            {
+                "files": reason.files.num_rows,
+                "by": reason.by.name.lower(),
+                "condition": condition_text(reason.part),
+                "ranges": [{"column": name, "min": low, "max": high} for name, low, high in _ranges(read, reason)],
+            }
+            for reason in read.skipped.reasons
+        ],
+        "skipped_by_limit": read.by_limit,
+        "answered_by_log": read.by_log,
+        "size_in_bytes_read": 0 if read.by_log else _size(read.skipped.read),
+    }
+
+
+def _size(files: pa.Table) -> int:
+    return sum(files["size"].to_pylist())
+
+
+def _files(number: int) -> str:
+    return f"{number:,} file{'' if number == 1 else 's'}"

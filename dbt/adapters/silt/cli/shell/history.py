@@ -1,0 +1,56 @@
+"""Keeps the statements that were typed, in a file of the user's own that nobody else can read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError
+from dbt.adapters.silt.engine.sql.tokens import tokenize
+
+_MOST: Final = 1_000
+"""Statements that are kept; the file is cut to them when it has twice as many."""
+
+
+def history_file() -> Path:
+    """The file, in the user's folder for what programs remember."""
+    folder = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(folder).expanduser() / "silt" / "sql_history"
+
+
+def load(file: Path) -> list[str]:
+    """The last statements, the oldest first; none where the file cannot be read."""
+    try:
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        if len(lines) > 2 * _MOST:
+            _write(file, lines[-_MOST:], os.O_TRUNC)
+    except OSError:  # a shell without a history is a shell
+        return []
+    return lines[-_MOST:]
+
+
+def add(file: Path, statement: str) -> None:
+    """Adds a statement; nothing where the file cannot be written."""
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _write(file, [statement], os.O_APPEND)
+    except OSError:  # as in `load`
+        return
+
+
+def as_one_line(statement: str) -> str | None:
+    """The statement on one line; None where its lines say more than they would on one."""
+    joined = " ".join(line.strip() for line in statement.splitlines())
+    try:
+        same = [token.text for token in tokenize(joined)] == [token.text for token in tokenize(statement)]
+    except StatementSyntaxError:
+        return None
+    return joined if same else None
+
+
+def _write(file: Path, lines: list[str], how: int) -> None:
+    handle = os.open(file, os.O_WRONLY | os.O_CREAT | how, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as out:
+        os.fchmod(out.fileno(), 0o600)
+        out.writelines(f"{line}\n" for line in lines)

@@ -1,0 +1,113 @@
+"""Writes what statements give: drawn, as JSON, as CSV or as Parquet; a file is written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dbt.adapters.silt.cli.shell.results import Result, RowsFound
+from dbt.adapters.silt.cli.tables.rows import ShownRows, cell
+from dbt.adapters.silt.cli.tables.texts import line
+from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError, UnavailableError
+
+_NOT_PLAIN = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+"""What JSON lets through, and a terminal may obey; and halves of characters, which no encoding can write."""
+
+
+def check_target(file: str, overwrite: bool) -> None:
+    """Passes where the file can be written.
+
+    Raises:
+        InvalidArgumentError: it is there, or its folder is not.
+    """
+    path = Path(file)
+    if path.is_dir() or not path.parent.is_dir():
+        problem = "is a folder" if path.is_dir() else "is in a folder that is not there"
+        raise InvalidArgumentError(f"{file} {problem}", remedy="Name a file in a folder that is there")
+    if path.exists() and not overwrite:
+        raise InvalidArgumentError(f"{file} is there already", remedy="Name another file, or add --overwrite")
+    if not os.access(path.parent, os.W_OK):
+        raise InvalidArgumentError(f"{file} cannot be written", remedy="Name a file in a folder that you can write")
+
+
+def write_csv(rows: pa.Table, file: str) -> None:
+    """Writes the rows as a CSV file; raises as `_replacing`."""
+    with _replacing(file) as partial, open(partial, "w", encoding="utf-8", newline="", errors="replace") as out:
+        out.writelines(f"{each}\r\n" for each in csv_lines(rows))
+
+
+def write_parquet(rows: pa.Table, file: str) -> None:
+    """Writes the rows as a Parquet file; raises as `_replacing`."""
+    with _replacing(file) as partial:
+        pq.write_table(rows, partial, compression="zstd")
+
+
+def print_csv(rows: pa.Table, out: TextIO) -> None:
+    """Prints the rows as CSV; on a terminal, which must not obey what is in them, escaped."""
+    escaped = line if out.isatty() else str
+    out.writelines(f"{escaped(each)}\n" for each in csv_lines(rows))
+
+
+def csv_lines(rows: pa.Table) -> Iterator[str]:
+    """The lines of a CSV: null is nothing, an empty text is `""`."""
+    shown = ShownRows.of(rows)
+    yield ",".join(map(_quoted, shown.names))
+    for row in shown.rows:
+        yield ",".join("" if value is None else _quoted(cell(value)) for value in row)
+
+
+def json_text(results: list[Result]) -> str:
+    """One JSON value: that of the one statement, or a list of them."""
+    documents = [_document(result) for result in results]
+    document = documents[0] if len(documents) == 1 else documents
+    text = json.dumps(document, ensure_ascii=False, indent=2, default=str)
+    return _NOT_PLAIN.sub(lambda found: json.dumps(found[0])[1:-1], text)
+
+
+def _document(result: Result) -> object:
+    return ShownRows.of(result.rows).documents() if isinstance(result, RowsFound) else result.document
+
+
+def _quoted(text: str) -> str:
+    if text and not any(character in '",\r\n' for character in text) and text == text.strip():
+        return text
+    return '"' + text.replace('"', '""') + '"'
+
+
+@contextlib.contextmanager
+def _replacing(file: str) -> Iterator[str]:
+    """A file that takes the place of another when it is whole.
+
+    Raises:
+        UnavailableError: it cannot be written.
+    """
+    path = Path(file)
+    partial = None
+    try:
+        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        os.close(handle)
+        yield partial
+        os.chmod(partial, 0o666 & ~_umask())
+        os.replace(partial, path)
+        partial = None
+    except (OSError, pa.ArrowException) as error:
+        raise UnavailableError(f"{file} cannot be written: {error}", remedy="Name another file") from error
+    finally:
+        if partial is not None:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(partial)
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current

@@ -1,0 +1,143 @@
+"""The shell: reads statements from a person at a terminal, runs them and draws what they give."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from dbt.adapters.silt.cli.shell import commands, history
+from dbt.adapters.silt.cli.shell.completion import DELIMITERS, Completer
+from dbt.adapters.silt.cli.shell.drawing import MOST_COUNTED, drawn, summary
+from dbt.adapters.silt.cli.shell.results import CancelledError, Change, Result, RowsFound, StatementFailedError
+from dbt.adapters.silt.cli.shell.statements import Statements
+from dbt.adapters.silt.engine.kernel.errors import SiltError, StatementSyntaxError
+from dbt.adapters.silt.engine.sql.split import split_statements
+from dbt.adapters.silt.engine.sql.tokens import tokenize
+from dbt.adapters.silt.lazy import lazy_module
+
+readline = lazy_module("readline")
+
+_USUAL_COLUMNS: Final = 80
+_FIRST, _MORE = "silt> ", "   -> "
+_WELCOME: Final = "A statement ends with a semicolon; `help` says more, Ctrl-D ends the shell."
+
+
+@dataclass
+class Prompt:
+    """A person's lines, and the statements in them."""
+
+    statements: Statements
+    _lines: list[str] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Runs statements until the person leaves."""
+        self._prepare()
+        print(_WELCOME)
+        while (text := self._next()) is not None:
+            self._answer(text)
+
+    def _next(self) -> str | None:
+        """The next text that is whole; None at the end."""
+        while True:
+            try:
+                line = input(_MORE if self._lines else _FIRST)
+            except KeyboardInterrupt:
+                print()
+                self._lines.clear()
+                continue
+            except EOFError:
+                print()
+                return None
+            self._lines.append(line)
+            text = "\n".join(self._lines)
+            if not text.strip():
+                self._lines.clear()
+            elif commands.is_command(text) or is_whole(text):
+                self._lines.clear()
+                self._remember(text)
+                return None if text.strip().rstrip("; ").lower() in commands.QUIT else text
+
+    def _answer(self, text: str) -> None:
+        """Runs the statements of a text, up to the first that fails."""
+        try:
+            if commands.is_command(text):
+                self._print(commands.command_lines(text.strip().rstrip(";"), self.statements.names, terminal_columns()))
+                return
+            for statement in split_statements(text):
+                started = time.monotonic()
+                result = self.statements.run(statement, MOST_COUNTED)
+                self._print(lines(result, terminal_columns(), MOST_COUNTED))
+                print(f"{time.monotonic() - started:.1f} s", file=sys.stderr)
+        except (KeyboardInterrupt, CancelledError):
+            print("cancelled", file=sys.stderr)
+        except (SiltError, StatementFailedError) as error:
+            print(error, file=sys.stderr)
+
+    def _print(self, found: Iterator[str]) -> None:
+        for each in found:
+            print(each)
+
+    def _remember(self, text: str) -> None:
+        typed = history.as_one_line(text) if not commands.is_command(text) else text.strip()
+        for line in [typed] if typed is not None else text.splitlines():
+            readline.add_history(line)
+            history.add(history.history_file(), line)
+
+    def _prepare(self) -> None:
+        """Sets up the line editor: history, and completion by the tabulator."""
+        readline.set_auto_history(False)
+        for line in history.load(history.history_file()):
+            readline.add_history(line)
+        completer = Completer(
+            lambda: self.statements.names, lambda: "\n".join([*self._lines, readline.get_line_buffer()])
+        )
+        found: list[str] = []
+
+        def complete(word: str, state: int) -> str | None:
+            if state == 0:
+                found[:] = completer.candidates(word)
+            return found[state] if state < len(found) else None
+
+        readline.set_completer(complete)
+        readline.set_completer_delims(DELIMITERS)
+        readline.parse_and_bind("tab: complete")
+
+
+def is_whole(text: str) -> bool:
+    """Whether a text ends with a semicolon that is not in a string, a name or a comment."""
+    try:
+        tokens = tokenize(text)
+    except StatementSyntaxError:  # something is not closed yet
+        return False
+    return len(tokens) > 1 and tokens[-2].word == ";"
+
+
+def lines(result: Result, columns: int | None, most: int) -> Iterator[str]:
+    """The lines that show a result.
+
+    Args:
+        columns: of the terminal; None where there is none.
+        most: rows that were computed, at most.
+    """
+    if isinstance(result, RowsFound):
+        yield from drawn(result.rows, columns)
+        if columns is not None:
+            yield summary(result.rows.num_rows, most)
+    elif isinstance(result, Change):
+        yield result.text
+    else:
+        yield from result.lines
+
+
+def terminal_columns() -> int | None:
+    """How wide the terminal is; None where the output is none."""
+    if not sys.stdout.isatty():
+        return None
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or _USUAL_COLUMNS
+    except OSError:  # it does not say
+        return _USUAL_COLUMNS

@@ -1,0 +1,154 @@
+"""Runs statements by Spark, which is in a process of its own: started by the first of them, ended with the shell."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+
+from dbt.adapters.silt.cli.shell.results import CancelledError, Change, Result, RowsFound, StatementFailedError
+from dbt.adapters.silt.engine.kernel.errors import SparkEndedError
+
+_MODULE = "dbt.adapters.silt.session.statements.process"
+_END_SECONDS: Final = 20
+STARTS: Final = "silt: this statement needs Spark, which starts now"
+
+
+@dataclass
+class SparkProcess:
+    """The process, and what is sent to it.
+
+    Args:
+        profile: what it opens: the request of `session.statements.process`.
+    """
+
+    profile: Mapping[str, Any]
+    _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+
+    def run(self, text: str, most: int | None = None) -> Result:
+        """Runs a statement.
+
+        Args:
+            most: how many of its rows are needed; None for all.
+
+        Raises:
+            StatementFailedError: it failed.
+            CancelledError: it was cancelled, as Ctrl-C does.
+            SparkEndedError: the process has ended.
+        """
+        self._start()
+        self._send({"run": text, "most": most})
+        try:
+            return self._result()
+        except KeyboardInterrupt:
+            return self._cancelled()
+
+    def close(self) -> None:
+        """Ends Spark; what runs is stopped, and commits nothing."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        assert process.stdin is not None and process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
+        try:
+            process.wait(_END_SECONDS)
+        except (subprocess.TimeoutExpired, KeyboardInterrupt):
+            _kill(process)
+        process.stdout.close()
+
+    def _start(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            return
+        self.close()
+        print(STARTS, file=sys.stderr, flush=True)
+        # A group of its own: a terminal's Ctrl-C is for the shell, which says here what is cancelled.
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", _MODULE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        )
+        try:
+            self._send(self.profile)
+            self._received()
+        except KeyboardInterrupt:
+            self._end_now()
+            raise CancelledError from None
+        except StatementFailedError:
+            self.close()
+            raise
+
+    def _cancelled(self) -> Result:
+        """What the statement gives after all; a second Ctrl-C ends Spark."""
+        self._send({"cancel": True})
+        try:
+            return self._result()
+        except KeyboardInterrupt:
+            self._end_now()
+            raise CancelledError from None
+
+    def _end_now(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            _kill(process)
+
+    def _send(self, request: Mapping[str, Any]) -> None:
+        process = self._running
+        assert process.stdin is not None
+        try:
+            process.stdin.write(json.dumps(request).encode() + b"\n")
+            process.stdin.flush()
+        except BrokenPipeError as error:
+            raise _ended() from error
+
+    def _result(self) -> Result:
+        answer, stream = self._received()
+        if answer.get("cancelled"):
+            raise CancelledError
+        if answer.get("rows"):
+            with pa.ipc.open_stream(stream) as reader:
+                return RowsFound(reader.read_all())
+        return Change(answer["done"], answer["outcome"])
+
+    def _received(self) -> tuple[Mapping[str, Any], bytes]:
+        """An answer, and the Arrow stream behind it.
+
+        Raises:
+            StatementFailedError: the answer is an error.
+            SparkEndedError: there is none.
+        """
+        process = self._running
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        if not line.endswith(b"\n"):
+            raise _ended()
+        answer = json.loads(line)
+        stream = process.stdout.read(answer["bytes"])
+        if len(stream) < answer["bytes"]:
+            raise _ended()
+        if "error" in answer:
+            raise StatementFailedError(answer["error"], answer["damage"])
+        return answer, stream
+
+    @property
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            raise _ended()
+        return self._process
+
+
+def _ended() -> SparkEndedError:
+    return SparkEndedError("the process of Spark has ended")
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Ends the process and its Java."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

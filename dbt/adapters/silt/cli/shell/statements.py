@@ -1,0 +1,133 @@
+"""Runs statements: without Spark where the answer is certainly the same, else by Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dbt.adapters.silt.cli.queries.explained import explained
+from dbt.adapters.silt.cli.queries.names import Names
+from dbt.adapters.silt.cli.queries.quick import Quick
+from dbt.adapters.silt.cli.shell.explaining import explanation
+from dbt.adapters.silt.cli.shell.results import Explanation, Result, RowsFound
+from dbt.adapters.silt.cli.shell.spark_process import SparkProcess
+from dbt.adapters.silt.engine.arrow.types import uniform
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError, UnsupportedStatementError
+from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.sql.ast import Statement
+from dbt.adapters.silt.engine.sql.grammar.immediate import immediate
+from dbt.adapters.silt.engine.sql.grammar.parse import parse
+
+_ZONE: Final = "spark.sql.session.timeZone"
+UNKNOWN_ZONE: Final = "(not known)"
+"""No zone: a literal that needs one is then Spark's to read."""
+
+_CHANGE_NO_ANSWER: Final = (
+    *("spark.sql.shuffle.", "spark.sql.adaptive.", "spark.sql.files.", "spark.sql.execution.arrow."),
+    *("spark.sql.sources.parallelPartitionDiscovery.", "spark.sql.autoBroadcastJoinThreshold", "spark.sql.ui."),
+    *("spark.sql.parquet.compression.codec", "spark.sql.ansi.enabled", "spark.sql.warehouse.dir", _ZONE),
+)
+"""Settings of Spark's SQL, or their beginnings, on which no answer rests that is given without Spark."""
+
+_CHANGE_SESSION = (
+    *(ast.SetSetting, ast.ResetSetting, ast.Use, ast.CreateViewUsing, ast.CreateFunction),
+    *(ast.Unrecognised, ast.Call),
+)
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What statements are run in.
+
+    Attributes:
+        catalog: the warehouse.
+        database, schema: of a name without these parts.
+        spark_conf: the profile's settings of Spark, as they are written there.
+        has_own_spark: whether Spark is started for the profile, and has no tables of its own.
+        profile: what the process of Spark opens.
+    """
+
+    catalog: Catalog
+    database: str
+    schema: str
+    spark_conf: Mapping[str, Any]
+    has_own_spark: bool
+    profile: Mapping[str, Any]
+
+
+@dataclass
+class Statements:
+    """The statements of one shell, in turn; they are of one session, which may change what they mean."""
+
+    surroundings: Surroundings
+    spark: SparkProcess = field(init=False)
+    _is_plain: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.spark = SparkProcess(self.surroundings.profile)
+        settings = [name for name in self.surroundings.spark_conf if name.startswith("spark.sql.")]
+        self._is_plain = all(name.startswith(_CHANGE_NO_ANSWER) for name in settings)
+
+    def run(self, text: str, most: int | None = None) -> Result:
+        """Runs a statement.
+
+        Args:
+            most: how many of its rows are needed; None for all.
+
+        Raises:
+            SiltError, StatementFailedError: it failed.
+            CancelledError, KeyboardInterrupt: it was cancelled.
+        """
+        statement = self._parsed(text)
+        if isinstance(statement, ast.Explain) and statement.mode is None:
+            return self._explained(statement)
+        quick = self._quick()
+        answer = None if quick is None or statement is None else quick.answer(statement, most)
+        if answer is not None:
+            return RowsFound(uniform(answer.rows))
+        self._is_plain = self._is_plain and not _changes_session(statement)
+        found = self.spark.run(text, most)
+        return RowsFound(uniform(found.rows)) if isinstance(found, RowsFound) else found
+
+    def _parsed(self, text: str) -> Statement | None:
+        """The statement; None where only the session knows how to read it."""
+        try:
+            return None if immediate(text) is not None else parse(text)
+        except StatementSyntaxError:
+            if self._is_plain:
+                raise
+            return None
+
+    def close(self) -> None:
+        """Ends Spark, if it was started."""
+        self.spark.close()
+
+    @property
+    def names(self) -> Names:
+        """What names mean now, as long as no statement has changed that."""
+        given = self.surroundings
+        return Names(given.catalog.for_statement(), given.database, given.schema, given.has_own_spark)
+
+    def _quick(self) -> Quick | None:
+        zone = str(self.surroundings.spark_conf.get(_ZONE, UNKNOWN_ZONE))
+        return Quick(self.names, UNKNOWN_ZONE if "{" in zone else zone) if self._is_plain else None
+
+    def _explained(self, statement: ast.Explain) -> Explanation:
+        quick = self._quick()
+        if not isinstance(statement.statement, ast.Query):
+            raise UnsupportedStatementError("only a query can be explained", remedy="ast.Explain the query in it")
+        if quick is None:
+            raise UnsupportedStatementError(
+                "this session has changed what statements mean, so only Spark can explain them",
+                remedy="Ask for Spark's plan, `explain extended ...`, or use a new shell",
+            )
+        return explanation(explained(quick, statement.statement))
+
+
+def _changes_session(statement: Statement | None) -> bool:
+    """Whether statements after it may mean something else; one that is not recognised may."""
+    if statement is None or isinstance(statement, _CHANGE_SESSION):
+        return True
+    return isinstance(statement, ast.CreateView) and statement.scope is not ast.ViewScope.PERSISTENT

@@ -1,0 +1,166 @@
+"""`silt sql`: runs statements on the warehouse, or opens a shell for them."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.silt.cli.options import Subparsers, subcommand
+from dbt.adapters.silt.cli.warehouses import OpenWarehouse, open_warehouse
+from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
+from dbt.adapters.silt.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from dbt.adapters.silt.cli.shell import drawing, output, prompt, results, statements
+    from dbt.adapters.silt.cli.shell.results import Result
+    from dbt.adapters.silt.cli.shell.statements import Statements
+    from dbt.adapters.silt.engine.sql import split
+else:
+    drawing = lazy_module("dbt.adapters.silt.cli.shell.drawing")
+    output = lazy_module("dbt.adapters.silt.cli.shell.output")
+    prompt = lazy_module("dbt.adapters.silt.cli.shell.prompt")
+    results = lazy_module("dbt.adapters.silt.cli.shell.results")
+    statements = lazy_module("dbt.adapters.silt.cli.shell.statements")
+    split = lazy_module("dbt.adapters.silt.engine.sql.split")
+
+_FAILED, _DAMAGE, _CANCELLED = 2, 1, 130
+_STANDARD = "-"
+_DESCRIPTION = """\
+Runs statements, separated by semicolons: those given, those of a file, or those of the standard input; on a terminal,
+without any, a shell. What the log or Arrow can answer as Spark would is answered without Spark: counts, min, max, and
+rows under conditions that compare columns with literals. For everything else Spark starts once, as the profile says.
+`explain select ...` shows which files are read, and why the others are skipped; `explain extended` is Spark's.
+A terminal shows the first rows; a pipe and a file get all. Times with a zone are shown in UTC, with a Z."""
+
+
+def add(subparsers: Subparsers) -> None:
+    """Declares the subcommand."""
+    parser = subcommand(subparsers, "sql", "run statements, or open a shell for them", _DESCRIPTION)
+    parser.add_argument("text", metavar="TEXT", nargs="?", help='statements, as in "select count(*) from main.orders"')
+    parser.add_argument("-f", "--file", metavar="FILE", help="run the statements of a file")
+    parser.add_argument("--csv", metavar="FILE", help="write the rows of one statement as CSV; `-` prints them")
+    parser.add_argument("--parquet", metavar="FILE", help="write the rows of one statement as a Parquet file")
+    parser.add_argument("--overwrite", action="store_true", help="replace FILE where it is there already")
+
+
+def run(arguments: Namespace) -> int:
+    """Runs the statements, or the shell."""
+    _check(arguments)
+    text = _text(arguments)
+    texts = None if text is None else split.split_statements(text)
+    _check_one(arguments, texts)
+    opened = statements.Statements(_surroundings(open_warehouse(arguments)))
+    try:
+        if texts is None:
+            prompt.Prompt(opened).run()
+            return 0
+        return _run_all(texts, opened, arguments)
+    except results.StatementFailedError as error:
+        print(f"silt: {error}", file=sys.stderr)
+        return _DAMAGE if error.is_damage else _FAILED
+    except results.CancelledError:
+        return _CANCELLED
+    finally:
+        opened.close()
+
+
+def _check(arguments: Namespace) -> None:
+    """Passes where the options go together.
+
+    Raises:
+        InvalidArgumentError: they do not, or a file cannot be written.
+    """
+    if arguments.text is not None and arguments.file is not None:
+        raise InvalidArgumentError("statements are given, and a file of them, too", remedy="Give one of them")
+    if sum((arguments.json, arguments.csv is not None, arguments.parquet is not None)) > 1:
+        raise InvalidArgumentError("the rows are asked for in two forms", remedy="Give --json, --csv or --parquet")
+    for file in (arguments.csv, arguments.parquet):
+        if file is not None and file != _STANDARD:
+            output.check_target(file, arguments.overwrite)
+
+
+def _text(arguments: Namespace) -> str | None:
+    """The statements; None where a person is to type them.
+
+    Raises:
+        InvalidArgumentError: the file cannot be read, or rows are to be written and there is no statement.
+    """
+    if arguments.text is not None:
+        return str(arguments.text)
+    try:
+        if arguments.file is not None and arguments.file != _STANDARD:
+            return Path(arguments.file).read_text(encoding="utf-8")
+        if arguments.file == _STANDARD or not sys.stdin.isatty():
+            return sys.stdin.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidArgumentError(f"{arguments.file or 'the standard input'} cannot be read: {error}") from error
+    if arguments.json or arguments.csv is not None or arguments.parquet is not None:
+        raise InvalidArgumentError("there is no statement to write the rows of", remedy="Give one")
+    return None
+
+
+def _check_one(arguments: Namespace, texts: list[str] | None) -> None:
+    """Passes where there is something to run, and a file of rows is asked of one statement only."""
+    if texts is not None and not texts:
+        raise InvalidArgumentError("there is no statement", remedy='Give one, as in `silt sql "select 1"`')
+    if (arguments.csv is not None or arguments.parquet is not None) and texts is not None and len(texts) > 1:
+        raise InvalidArgumentError(
+            f"a file has the rows of one statement, and there are {len(texts)}", remedy="Run them one at a time"
+        )
+
+
+def _surroundings(opened: OpenWarehouse) -> Any:
+    target = opened.target
+    if target is None:
+        credentials = {
+            "database": opened.database,
+            "schema": opened.schema,
+            "warehouse": opened.locations[opened.database],
+        }
+        request: dict[str, Any] = {"project_root": str(Path.cwd()), "profile": None, "credentials": credentials}
+    else:
+        request = {"project_root": str(target.project_root), "profiles_dir": str(target.profiles_dir)}
+        request |= {"profile": target.profile, "target": target.name}
+    conf = {} if target is None else target.spark_conf
+    has_own_spark = target is None or target.has_own_spark
+    return statements.Surroundings(opened.catalog, opened.database, opened.schema, conf, has_own_spark, request)
+
+
+def _run_all(texts: list[str], opened: Statements, arguments: Namespace) -> int:
+    """Runs the statements in turn, and prints what each gives, or writes it."""
+    columns = prompt.terminal_columns()
+    most = None if columns is None or arguments.json or arguments.csv or arguments.parquet else drawing.MOST_COUNTED
+    found: list[Result] = []
+    try:
+        for number, text in enumerate(texts):
+            result = opened.run(text, most)
+            found.append(result)
+            if arguments.csv is not None or arguments.parquet is not None:
+                _write(result, arguments)
+            elif not arguments.json:
+                _print(result, columns, most, is_first=number == 0)
+    finally:
+        if arguments.json and found:
+            print(output.json_text(found), flush=True)
+    return 0
+
+
+def _print(result: Result, columns: int | None, most: int | None, is_first: bool) -> None:
+    if not is_first:
+        print()
+    for line in prompt.lines(result, columns, most or drawing.MOST_COUNTED):
+        print(line)
+    sys.stdout.flush()
+
+
+def _write(result: Result, arguments: Namespace) -> None:
+    if not isinstance(result, results.RowsFound):
+        raise InvalidArgumentError("the statement was run, and has no rows to write", remedy="Leave the file out")
+    if arguments.csv == _STANDARD:
+        output.print_csv(result.rows, sys.stdout)
+    elif arguments.csv is not None:
+        output.write_csv(result.rows, arguments.csv)
+    else:
+        output.write_parquet(result.rows, arguments.parquet)

@@ -1,0 +1,1 @@
+"""Runs statements for `silt sql`, which asks for them from another process."""

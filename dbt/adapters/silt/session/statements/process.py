@@ -1,0 +1,182 @@
+"""The process that runs the statements of `silt sql` which need Spark: one after the other, in one session.
+
+A request is a line of JSON on the standard input: first the profile, then `{"run": text, "most": rows}` and
+`{"cancel": true}`. An answer is a line of JSON on the standard output, and behind it as many bytes of an Arrow stream
+as it says. The process ends with its standard input.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import pyarrow as pa
+from dbt.config.profile import Profile, read_profile
+from dbt.config.renderer import ProfileRenderer
+from dbt_common.context import set_invocation_context
+from dbt_common.dataclass_schema import ValidationError
+from dbt_common.exceptions import DbtBaseException
+
+from dbt.adapters.silt.credentials import SiltCredentials
+from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotATableError, SiltError, TableDamagedError
+from dbt.adapters.silt.engine.warehouse import Warehouse
+from dbt.adapters.silt.runs.response import SiltResponse
+from dbt.adapters.silt.session.environment import environment_of
+from dbt.adapters.silt.session.errors import known_error, shown
+from dbt.adapters.silt.session.fetch import fetchable
+from dbt.adapters.silt.session.spark import stop_spark
+
+_INTERRUPT_SECONDS = 0.1
+
+
+def main() -> int:
+    """Answers requests until there are no more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started this process says what is cancelled
+    answers = _Answers.taking_standard_output()
+    given = json.loads(sys.stdin.readline())
+    try:
+        warehouse = _warehouse(given)
+    except Exception as error:  # whoever waits for it reports it
+        answers.failed(error, None)
+        return 1
+    answers.send({"ready": True})
+    try:
+        _Statements(warehouse, answers).answer_all()
+    finally:
+        stop_spark()
+    return 0
+
+
+def _warehouse(given: Mapping[str, Any]) -> Warehouse:
+    """The warehouse of a profile's target, read as dbt reads it, or the one at a location, with Spark's defaults.
+
+    Raises:
+        SiltError: it cannot be used, or Spark cannot be started.
+    """
+    root = Path(given["project_root"])
+    if given["profile"] is None:
+        return environment_of(SiltCredentials(**given["credentials"]), root).warehouse()
+    set_invocation_context(os.environ)  # which `env_var` in a profile asks
+    try:
+        raw = read_profile(given["profiles_dir"])[given["profile"]]
+        _, fields = Profile.render_profile(raw, given["profile"], given["target"], ProfileRenderer({}))
+        of_warehouse = {name: value for name, value in fields.items() if name not in ("type", "threads")}
+        SiltCredentials.validate(of_warehouse)
+        credentials = SiltCredentials.from_dict(of_warehouse)
+    except (DbtBaseException, ValidationError) as error:
+        raise InvalidSettingError(str(error).strip(), remedy="Correct the profile") from error
+    return environment_of(credentials, root).warehouse()
+
+
+@dataclass(frozen=True)
+class _Answers:
+    out: BinaryIO
+
+    @classmethod
+    def taking_standard_output(cls) -> _Answers:
+        """Whatever else is printed goes to the standard error."""
+        sys.stdout.flush()
+        own = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)
+        return cls(own)
+
+    def send(self, answer: Mapping[str, Any], rows: pa.Table | None = None) -> None:
+        """Sends an answer; one that nobody takes any more is dropped."""
+        stream = b"" if rows is None else _stream(rows)
+        with contextlib.suppress(BrokenPipeError):
+            self.out.write(json.dumps({**answer, "bytes": len(stream)}).encode() + b"\n" + stream)
+            self.out.flush()
+
+    def failed(self, error: Exception, warehouse: Warehouse | None) -> None:
+        known = error if warehouse is None else known_error(error, lambda: warehouse.catalog)
+        if not isinstance(known, SiltError) and (known is None or warehouse is None):
+            traceback.print_exception(error)
+            return self.send({"error": f"{type(error).__name__}: {error}", "damage": False})
+        is_damage = isinstance(known, TableDamagedError) and not isinstance(known, NotATableError)
+        return self.send({"error": shown(cast("SiltError", known)), "damage": is_damage})
+
+
+def _stream(rows: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    return bytes(sink.getvalue())
+
+
+@dataclass
+class _Statements:
+    """Runs statements, each on a thread of its own, so that requests are read meanwhile."""
+
+    warehouse: Warehouse
+    answers: _Answers
+    _idle: threading.Event = field(default_factory=threading.Event)
+    _cancelled: threading.Event = field(default_factory=threading.Event)
+
+    def answer_all(self) -> None:
+        self._idle.set()
+        for line in sys.stdin:
+            request = json.loads(line)
+            if request.get("cancel"):
+                self._cancel()
+                continue
+            self._idle.wait()
+            self._idle.clear()
+            self._cancelled.clear()
+            threading.Thread(target=self._run, args=(request["run"], request["most"]), daemon=True).start()
+        self._cancel()
+
+    def _cancel(self) -> None:
+        """Stops what runs. Repeatedly: a statement is several Spark jobs, and the next may start after the last."""
+        self._cancelled.set()
+        with contextlib.suppress(*SPARKS):  # a Spark that is gone runs nothing any more
+            while not self._idle.wait(_INTERRUPT_SECONDS):
+                self.warehouse.spark.interruptAll()
+
+    def _run(self, text: str, most: int | None) -> None:
+        try:
+            answer, rows = self._answer(text, most)
+        except Exception as error:  # whoever waits for it reports it
+            self._idle.set()
+            if self._cancelled.is_set():
+                return self.answers.send({"cancelled": True})
+            return self.answers.failed(error, self.warehouse)
+        self._idle.set()
+        return self.answers.send(answer, rows)
+
+    def _answer(self, text: str, most: int | None) -> tuple[Mapping[str, Any], pa.Table | None]:
+        result = self.warehouse.execute(text)
+        frame = result.dataframe
+        if frame is not None and frame.columns:
+            rows = fetchable(frame if most is None else frame.limit(most), local_times=False).toArrow()
+            return {"rows": True}, rows
+        if frame is not None:
+            frame.collect()
+        response = SiltResponse.of(result.outcome, None)
+        return {"done": _text(response), "outcome": _document(response)}, None
+
+
+def _text(response: SiltResponse) -> str:
+    """Such as "MERGE silt.main.orders@v12: 4,120 inserted, 310 updated in 3 files"."""
+    at = "@" if response.table_version is not None else ": "
+    return f"{response.operation} {response.table}{at}{response}" if response.operation else str(response)
+
+
+def _document(response: SiltResponse) -> dict[str, Any]:
+    """What a statement did, as JSON; no more than `ok` for one that changes no table."""
+    names = ("operation", "table", "table_version", "rows_inserted", "rows_updated", "rows_deleted", "files_added")
+    known = {name: getattr(response, name) for name in (*names, "files_removed")}
+    return {"ok": True} if response.operation is None else known
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,366 @@
+"""`silt sql` without Spark: what the log and Arrow answer, how it is shown and written, and what is refused."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dbt.adapters.silt.cli.main import main
+from dbt.adapters.silt.cli.shell import output
+from dbt.adapters.silt.cli.shell.drawing import drawn, summary
+from dbt.adapters.silt.cli.shell.results import Change, Result, RowsFound, StatementFailedError
+from dbt.adapters.silt.cli.shell.spark_process import SparkProcess
+from dbt.adapters.silt.engine.catalog.documents import View
+from tests.unit.cli.house import House, rows
+
+Silt = Callable[..., str]
+AsJson = Callable[..., Any]
+
+
+@pytest.fixture
+def orders(house: House) -> House:
+    """A table of 15 rows in two files, the second of which has prices."""
+    log = house.create("main.orders", rows(0, 10))
+    house.append(log, [{**row, "price": Decimal("1.50")} for row in rows(10, 5)])
+    return house
+
+
+@pytest.fixture(autouse=True)
+def to_spark(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The statements that went to Spark, which is not there."""
+    sent: list[str] = []
+
+    def run(self: SparkProcess, text: str, most: int | None = None) -> Result:
+        sent.append(text)
+        if "broken" in text:
+            raise StatementFailedError("[SILT_SYNTAX] it is broken. Correct the statement.")
+        return Change("DELETE silt.main.orders@v2: 1 deleted", {"operation": "DELETE"})
+
+    monkeypatch.setattr(SparkProcess, "run", run)
+    yield sent
+
+
+def project(folder: Path, conf: str) -> Path:
+    """A dbt project whose profile has a setting of Spark."""
+    target = {"type": "silt", "warehouse": "warehouse", "spark_conf": dict([conf.split(": ")])}
+    (folder / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")
+    (folder / "profiles.yml").write_text(json.dumps({"shop": {"target": "dev", "outputs": {"dev": target}}}))
+    return folder
+
+
+def failing(house: House, *arguments: str) -> int:
+    return main(["sql", *arguments, "--warehouse", str(house.folder)])
+
+
+def test_counts_and_extremes_are_of_the_log(orders: House, as_json: AsJson, to_spark: list[str]) -> None:
+    text = "select count(*), min(id), MAX(Id) as most, max(price), min(sold) from main.orders"
+    assert as_json("sql", text) == [
+        {
+            "count(1)": 15,
+            "min(id)": 0,
+            "most": 14,
+            "max(price)": "1.50",
+            "min(sold)": "2024-01-01 00:00:00.000000Z",
+        }
+    ]
+    assert as_json("sql", "select count(*) n from orders where id >= 10") == [{"n": 5}]
+    assert not to_spark
+
+
+def test_rows_under_a_condition_are_read_by_arrow(orders: House, as_json: AsJson, to_spark: list[str]) -> None:
+    text = "select o.ID, name as who, price from silt.main.orders o where o.id in (3, 12) or name like 'name 14%'"
+    assert sorted(as_json("sql", text), key=lambda row: row["ID"]) == [
+        {"ID": 3, "who": "name 3", "price": None},
+        {"ID": 12, "who": "name 12", "price": "1.50"},
+        {"ID": 14, "who": "name 14", "price": "1.50"},
+    ]
+    assert as_json("sql", "select count(*) from orders where price = 1.5 and id < 12") == [{"count(1)": 2}]
+    assert len(as_json("sql", "select * from orders limit 4")) == 4
+    assert as_json("sql", "select id from orders limit 0") == []
+    assert [row["id"] for row in as_json("sql", "select id from orders version as of 0")] == list(range(10))
+    assert not to_spark
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select id + 1 from orders",
+        "select distinct id from orders",
+        "select id from orders order by id",
+        "select id from orders limit 3 offset 1",
+        "select id from orders where id + 1 = 2",
+        "select id from orders where sold > '2024-01-01 00:00:00'",
+        "select id, id from orders",
+        "select id, id as x, x from orders",
+        "select sum(id) from orders",
+        "select count(id) from orders",
+        "select count(2) from orders",
+        "select count(*), id from orders",
+        "select /*+ repartition(3) */ id from orders",
+        "select id from orders tablesample (3 rows)",
+        "select id from orders union all select id from orders",
+        "select id from orders o join orders p using (id)",
+        "with orders as (select 1 as id) select id from orders",
+        "select id from orders timestamp as of '2024-01-01'",
+        "select current_date from orders",
+        "select _metadata from orders",
+        "select id from orders where current_path = 'a'",
+        "select id from big",
+        "select 1",
+        "show tables",
+        "select * from information_schema.tables",
+        "delete from orders where id = 1",
+        "explain extended select id from orders",
+    ],
+)
+def test_what_is_not_surely_the_same_goes_to_spark(orders: House, silt: Silt, to_spark: list[str], text: str) -> None:
+    orders.catalog.put_view(View(orders.name("main.big"), "select * from main.orders where id > 10"))
+    silt("sql", text)
+    assert to_spark == [text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "set spark.sql.session.timeZone = UTC",
+        "use other",
+        "create temporary view orders as select 1 as id",
+        "declare variable x int",
+        "create function f() returns int return 1",
+        "execute immediate 'use other'",
+    ],
+)
+def test_after_a_statement_that_changes_the_session_all_go_to_spark(
+    orders: House, silt: Silt, to_spark: list[str], text: str
+) -> None:
+    silt("sql", f"select id from orders; {text}; select id from orders; select count(*) from orders")
+    assert to_spark == [text, "select id from orders", "select count(*) from orders"]
+
+
+def test_a_change_leaves_the_answers_to_the_log(orders: House, silt: Silt, to_spark: list[str]) -> None:
+    printed = silt("sql", "delete from orders where id = 1; select count(*) as n from orders")
+    assert printed == "DELETE silt.main.orders@v2: 1 deleted\n\n n\n15\n"
+    assert len(to_spark) == 1
+
+
+def test_statements_are_split_where_spark_splits_them(orders: House, as_json: AsJson) -> None:
+    text = "select id from orders where name = 'a;b' -- no; end\n; /* ; */ select count(*) as n from orders;"
+    assert as_json("sql", text) == [[], [{"n": 15}]]
+
+
+def test_statements_come_from_a_file_or_the_standard_input(
+    orders: House, as_json: AsJson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "count.sql"
+    file.write_text("select count(*) as n\nfrom orders;\n")
+    assert as_json("sql", "-f", str(file)) == [{"n": 15}]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("select count(*) as n from orders"))
+    assert as_json("sql") == [{"n": 15}]
+
+
+def test_rows_are_aligned_in_a_pipe_and_all_are_there(house: House, silt: Silt) -> None:
+    house.create("main.many", rows(0, 250))
+    assert (
+        silt("sql", "select id, name, price from many where id < 2")
+        == "id  name    price\n 0  name 0   null\n 1  name 1   null\n"
+    )
+    assert len(silt("sql", "select * from many").splitlines()) == 251
+
+
+def test_a_terminal_shows_the_first_rows_and_says_how_many_are_left_out() -> None:
+    found = pa.table({"n": list(range(150)), "text": ["x"] * 150})
+    assert len(list(drawn(found, 80))) == 102
+    assert summary(3, 10_000) == "(3 rows)"
+    assert summary(1, 10_000) == "(1 row)"
+    assert summary(150, 10_000).startswith("(the first 100 rows; 50 are left out: ")
+    assert summary(10_000, 10_000).startswith("(the first 100 rows; more than 9,900 are left out: ")
+
+
+def test_no_character_of_the_data_moves_the_cursor() -> None:
+    found = pa.table({"a\x1b[2J": ["red\x1b[31m\nx\u202e", "注文"], "n": [None, 1]})
+    heading, rule, first, second = drawn(found, 80)
+    assert heading.split() == ["a\\x1b[2J", "n"]
+    assert first == "red\\x1b[31m\\nx\\u202e  null"
+    assert len(rule) == len(first)
+    assert len(second) + 2 == len(first)  # each of its two characters takes two columns
+    shown = output.json_text([RowsFound(found)])
+    assert "\x1b" not in shown and "\u202e" not in shown
+    assert json.loads(shown)[0]["n"] is None
+
+
+def test_rows_that_are_too_wide_for_a_terminal_are_shown_one_by_one() -> None:
+    found = pa.table({"name": ["a" * 30], "other": ["b" * 300]})
+    assert list(drawn(found, 40)) == ["── row 1", f"name   {'a' * 30}", f"other  {'b' * 199}…"]
+
+
+def test_a_csv_tells_null_from_an_empty_text(orders: House, silt: Silt, tmp_path: Path) -> None:
+    found = pa.table(
+        {
+            "t": ["", None, 'a "b", c', "x\ny", " z"],
+            "f": pa.array([0.1, None, 2, 3, 4], pa.float32()),
+            "l": [[1], None, [], [2], [3]],
+        }
+    )
+    assert list(output.csv_lines(found)) == [
+        "t,f,l",
+        '"",0.1,[1]',
+        ",,",
+        '"a ""b"", c",2.0,[]',
+        '"x\ny",3.0,[2]',
+        '" z",4.0,[3]',
+    ]
+    file = tmp_path / "orders.csv"
+    assert silt("sql", "select id, price from orders where id > 8", "--csv", str(file)) == ""
+    assert sorted(file.read_bytes().decode().split("\r\n")) == [
+        "",
+        "10,1.50",
+        "11,1.50",
+        "12,1.50",
+        "13,1.50",
+        "14,1.50",
+        "9,",
+        "id,price",
+    ]
+    assert silt("sql", "select id from orders where id = 3", "--csv", "-") == "id\n3\n"
+
+
+def test_a_parquet_file_has_the_types_of_the_table(orders: House, silt: Silt, tmp_path: Path) -> None:
+    file = tmp_path / "orders.parquet"
+    silt("sql", "select * from orders", "--parquet", str(file))
+    found = pq.read_table(file)
+    assert found.num_rows == 15
+    assert [str(kind) for kind in found.schema.types] == [
+        "int64",
+        "string",
+        "decimal128(12, 2)",
+        "timestamp[us, tz=UTC]",
+    ]
+    assert stat.S_IMODE(file.stat().st_mode) & 0o077 == 0o077 & ~_umask() & 0o066
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
+
+
+def test_a_file_is_written_whole_or_not_at_all(
+    orders: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def torn(rows: pa.Table, file: str, **options: Any) -> None:
+        Path(file).write_bytes(b"PAR1")
+        raise OSError(28, "No space left on device")
+
+    file = tmp_path / "orders.parquet"
+    monkeypatch.setattr(output.pq, "write_table", torn)
+    assert failing(orders, "select id from orders", "--parquet", str(file)) == 2
+    assert "No space left on device" in capsys.readouterr().err
+    assert [each.name for each in tmp_path.iterdir()] == ["warehouse"]
+
+
+def test_a_file_that_is_there_is_kept_unless_it_is_to_be_replaced(
+    orders: House, silt: Silt, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "kept.csv"
+    file.write_text("mine")
+    assert failing(orders, "select id from orders", "--csv", str(file)) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert file.read_text() == "mine"
+    silt("sql", "select id from orders where id = 1", "--csv", str(file), "--overwrite")
+    assert file.read_text().split() == ["id", "1"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("select id from ordrs",), "there is no such table or view. Check the name; there is: orders."),
+        (("select nam from orders",), "there is no column `nam`. Check its name; there is: name."),
+        (("select id from orders where nam = 'a'",), "there is no column `nam`; columns: id, name, price, sold"),
+        (("select 'a from orders",), "[SILT_SYNTAX] a string is not closed (line 1, column 8"),
+        (("broken",), "silt: [SILT_SYNTAX] it is broken. Correct the statement."),
+        (("  -- nothing\n",), "there is no statement"),
+        (("select 1", "-f", "x.sql"), "statements are given, and a file of them, too"),
+        (("-f", "missing.sql"), "missing.sql cannot be read"),
+        (("select 1; select 2", "--parquet", "x.parquet"), "a file has the rows of one statement, and there are 2"),
+        (("select 1", "--json", "--csv", "-"), "the rows are asked for in two forms"),
+        (("select 1", "--csv", "missing/x.csv"), "is in a folder that is not there"),
+        (("select 1", "--csv", "."), "is a folder"),
+        (("delete from orders", "--csv", "x.csv"), "the statement was run, and has no rows to write"),
+        (("select id from orders version as of 7",), "SILT_VERSION_NOT_FOUND"),
+        (("explain delete from orders",), "only a query can be explained"),
+    ],
+)
+def test_what_cannot_be_done_is_said_without_a_traceback(
+    orders: House, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
+) -> None:
+    assert failing(orders, *arguments) == 2
+    shown = capsys.readouterr()
+    assert said in shown.err and "Traceback" not in shown.err
+    assert shown.out == ""
+
+
+def test_what_was_done_before_a_failure_is_shown(orders: House, capsys: pytest.CaptureFixture[str]) -> None:
+    assert failing(orders, "select count(*) as n from orders; broken; select 1", "--json") == 2
+    assert json.loads(capsys.readouterr().out) == [{"n": 15}]
+
+
+def test_a_damaged_table_has_its_own_exit_code(orders: House, capsys: pytest.CaptureFixture[str]) -> None:
+    for file in (orders.folder / "main" / "orders").rglob("*.parquet"):
+        file.unlink()
+    assert failing(orders, "select id from orders") == 1
+    assert "SILT_DATA_FILE_MISSING" in capsys.readouterr().err
+
+
+def test_a_folder_without_a_project_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["sql", "select 1"]) == 2
+    assert "there is neither a dbt project nor a warehouse in" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("conf", "is_quick"),
+    [
+        ("spark.sql.shuffle.partitions: 4", True),
+        ("spark.executor.memory: 1g", True),
+        ("spark.sql.legacy.x: true", False),
+    ],
+)
+def test_a_setting_that_may_change_answers_leaves_them_to_spark(
+    orders: House, to_spark: list[str], monkeypatch: pytest.MonkeyPatch, conf: str, is_quick: bool
+) -> None:
+    monkeypatch.chdir(project(orders.folder.parent, conf))
+    assert main(["sql", "select count(*) from orders"]) == 0
+    assert to_spark == ([] if is_quick else ["select count(*) from orders"])
+
+
+def test_the_profiles_time_zone_reads_times_without_one(
+    orders: House, to_spark: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project(orders.folder.parent, "spark.sql.session.timeZone: America/New_York"))
+    assert main(["sql", "select id from orders where sold = '2023-12-31 19:00:02'", "--csv", "-"]) == 0
+    assert capsys.readouterr().out == "id\n2\n"
+    assert not to_spark
+
+
+def test_neither_spark_nor_numpy_is_loaded(orders: House) -> None:
+    code = (
+        "import sys; from dbt.adapters.silt.cli.main import main; main(); "
+        "print([name for name in ('numpy', 'pandas', 'pyspark', 'agate', 'dbt.config') if sys.modules.get(name)])"
+    )
+    arguments = ["sql", "select * from main.orders where id = 3", "--warehouse", str(orders.folder)]
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

@@ -1,0 +1,143 @@
+"""The shell of `silt sql`, typed on a terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import stat
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.silt.cli.queries.names import Names
+from dbt.adapters.silt.cli.shell import history
+from dbt.adapters.silt.cli.shell.completion import Completer
+from dbt.adapters.silt.cli.shell.prompt import is_whole
+from tests.unit.cli.house import House, rows
+
+SECONDS = 60
+PROMPT = "silt> "
+
+
+@dataclass
+class Typing:
+    """A shell on a pseudo-terminal."""
+
+    terminal: int
+    process: subprocess.Popen[bytes]
+
+    def type(self, text: str, until: str = PROMPT) -> str:
+        """Types a text; what is shown until a text comes."""
+        os.write(self.terminal, text.encode())
+        return self.shown(until)
+
+    def shown(self, until: str = PROMPT) -> str:
+        found, end = "", time.monotonic() + SECONDS
+        while until not in found:
+            assert time.monotonic() < end, f"no {until!r} in {found!r}"
+            if select.select([self.terminal], [], [], 0.1)[0]:
+                found += os.read(self.terminal, 65536).decode(errors="replace")
+        return re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", found).replace("\r", "")
+
+
+@pytest.fixture
+def shell(house: House, tmp_path: Path) -> Iterator[Typing]:
+    """A shell on a warehouse with a table of 30 rows."""
+    house.create("main.orders", rows(0, 30))
+    own, theirs = pty.openpty()
+    environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state"), "TERM": "xterm", "INPUTRC": "/dev/null"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dbt.adapters.silt.cli", "sql", "--warehouse", str(house.folder)],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=environment,
+        preexec_fn=lambda: _take_terminal(theirs),
+    )
+    os.close(theirs)
+    typing = Typing(own, process)
+    typing.shown()
+    yield typing
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
+    process.wait()
+    os.close(own)
+
+
+def _take_terminal(terminal: int) -> None:
+    """Makes it the terminal of a session, so that Ctrl-C comes as a signal."""
+    os.setsid()
+    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def test_a_statement_of_several_lines_is_answered_and_remembered(shell: Typing, tmp_path: Path) -> None:
+    assert "   -> " in shell.type("select count(*) as n\n", until="   -> ")
+    assert "\n30\n(1 row)\n" in shell.type("from orders;\n")
+    file = tmp_path / "state" / "silt" / "sql_history"
+    assert file.read_text() == "select count(*) as n from orders;\n"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert "30" in shell.type("\x1b[A\n")  # the arrow up
+
+
+def test_the_tabulator_completes_tables_and_columns(shell: Typing) -> None:
+    assert "name 7" in shell.type("select name from main.ord\t where name = 'name 7';\n")
+    assert "name 8" in shell.type("select name from orders where orders.na\t = 'name 8';\n")
+
+
+def test_ctrl_c_drops_what_was_typed_and_ctrl_d_ends_the_shell(shell: Typing) -> None:
+    shell.type("select broken\n", until="   -> ")
+    shell.type("\x03")
+    assert "(1 row)" in shell.type("select count(*) from orders;\n")
+    shell.type("\x04", until="\n")
+    assert shell.process.wait(SECONDS) == 0
+
+
+def test_an_error_leaves_the_shell_open(shell: Typing) -> None:
+    assert "there is no such table or view" in shell.type("select id from ordrs;\n")
+    assert "Ctrl-D ends the shell" in shell.type("help\n")
+    assert "orders  table" in shell.type("\\d\n")
+    assert "price   decimal(12,2)" in shell.type("\\d orders\n")
+    assert "there is no command \\x" in shell.type("\\x\n")
+    shell.type("quit;\n", until="\n")
+    assert shell.process.wait(SECONDS) == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "word", "found"),
+    [
+        ("select * from ", "or", ["orders", "or", "order"]),
+        ("select * from ", "main.o", ["main.orders"]),
+        ("select * from ", "silt.m", ["silt.main"]),
+        ("select * from orders where ", "pr", ["price"]),
+        ("select * from orders o where ", "o.pr", ["o.price"]),
+        ("select * from main.orders as x where ", "x.", ["x.id", "x.name", "x.price", "x.sold"]),
+        ("", "SEL", ["SELECT"]),
+        ("select * from missing where ", "missing.a", []),
+    ],
+)
+def test_words_are_completed_by_what_is_typed_before(house: House, typed: str, word: str, found: list[str]) -> None:
+    house.create("main.orders", rows(0, 1))
+    assert Completer(lambda: Names(house.catalog, "silt", "main"), lambda: typed + word).candidates(word) == found
+
+
+def test_a_semicolon_in_a_string_or_a_comment_ends_no_statement() -> None:
+    assert is_whole("select ';';") and is_whole("select 1; -- done")
+    assert not is_whole("select ';") and not is_whole("select 1 -- ;") and not is_whole("select 1 /* ; */")
+
+
+def test_a_statement_whose_lines_matter_is_not_joined() -> None:
+    assert history.as_one_line("select 1\n  , 2;") == "select 1 , 2;"
+    assert history.as_one_line("select 1 -- one\n, 2;") is None
+    assert history.as_one_line("select 'a\nb';") is None
