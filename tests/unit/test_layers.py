@@ -56,7 +56,15 @@ FLOORS = (
     ("engine/statements/steps",),
     ("engine/statements/execute",),
     ("engine/statements",),
-    ("engine/warehouse",),
+    (
+        "engine/warehouse",
+        "engine/datasource/options",
+        "engine/datasource/place",
+        "engine/datasource/pyspark_classes",
+        "engine/datasource/schemas",
+    ),
+    ("engine/datasource/reading", "engine/datasource/writing"),
+    ("engine/datasource/source",),
     ("cli/tables", "column", "command_server", "kept_spark", "records", "status_lines", "tools"),
     ("report", "cli/project", "cli/queries"),
     ("cli/shell",),
@@ -70,7 +78,7 @@ FLOORS = (
     ("impl",),
 )
 # The folders whose files are placed one by one.
-ROOTS = ("", "engine", "engine/catalog", "engine/kernel")
+ROOTS = ("", "engine", "engine/catalog", "engine/datasource", "engine/kernel")
 
 # Of the modules above the commands, those that hand a session on or ask it something.
 STATEMENTS_WITH_SPARK = {

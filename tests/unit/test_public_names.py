@@ -12,6 +12,7 @@ from dbt.adapters.silt.engine import warehouse
 from dbt.adapters.silt.engine.kernel import errors
 
 ENGINE = [
+    "DataSource",
     "Location",
     "Outcome",
     "Result",

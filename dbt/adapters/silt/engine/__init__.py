@@ -8,6 +8,11 @@ and their rows as Arrow for programs without Spark:
 
     orders = silt.read("main.orders", warehouse="/data/warehouse")
 
+and a data source for `spark.read`, `spark.readStream`, `df.write` and `df.writeStream`:
+
+    silt.DataSource.register(spark)
+    spark.read.format("silt").load("/data/warehouse/main/orders")
+
 Its public names are those of `__all__`; each is imported when it is first asked for, so that the kernel and the catalog
 can be used without Spark.
 """
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.engine.arrow.read import read_batches as read_batches
     from dbt.adapters.silt.engine.catalog.locations import Location as Location
     from dbt.adapters.silt.engine.commands.target import Outcome as Outcome
+    from dbt.adapters.silt.engine.datasource.source import DataSource as DataSource
     from dbt.adapters.silt.engine.kernel.errors import SiltError as SiltError
     from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings as StorageSettings
     from dbt.adapters.silt.engine.warehouse import Result as Result
@@ -29,6 +35,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.engine.warehouse import WarehouseSettings as WarehouseSettings
 
 __all__ = [
+    "DataSource",
     "Location",
     "Outcome",
     "Result",
@@ -41,6 +48,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "DataSource": "datasource.source",
     "Location": "catalog.locations",
     "Outcome": "commands.target",
     "Result": "warehouse",

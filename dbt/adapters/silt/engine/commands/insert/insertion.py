@@ -20,6 +20,7 @@ from dbt.adapters.silt.engine.commands.writing import change_data, files
 from dbt.adapters.silt.engine.commands.writing.change_data import ChangeData
 from dbt.adapters.silt.engine.commands.writing.files import Written
 from dbt.adapters.silt.engine.kernel.files import row_counts
+from dbt.adapters.silt.engine.kernel.scan import changed_files
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.actions import Json
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
@@ -93,8 +94,8 @@ def replace_rows(
         target,
         FileChanges(replacement.removed, replacement.removed, written),
         placed.metadata,
-        {change_data.DELETE: replacement.gone, change_data.INSERT: placed.df},
-        {change_data.DELETE: deleted, change_data.INSERT: inserted},
+        {changed_files.DELETE: replacement.gone, changed_files.INSERT: placed.df},
+        {changed_files.DELETE: deleted, changed_files.INSERT: inserted},
     )
     return finish(target, placed, written, replacement, settings, changes.recorded)
 

@@ -36,6 +36,7 @@ from dbt.adapters.silt.engine.commands.writing.files import Written
 from dbt.adapters.silt.engine.kernel.errors import MultipleSourceRowsError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
+from dbt.adapters.silt.engine.kernel.scan import changed_files
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.sql.ast import MatchKind, RowVerb
 
@@ -191,13 +192,13 @@ def _recorded(
         return sum(counts[number] for number in by_clause if (number in deletions) is deleted)
 
     updated, inserted = new
-    rows = {change_data.DELETE: before(True), change_data.UPDATE_PREIMAGE: before(False)}
-    rows |= {change_data.UPDATE_POSTIMAGE: updated}
-    expected = {change_data.DELETE: count(True)}
-    expected |= dict.fromkeys((change_data.UPDATE_PREIMAGE, change_data.UPDATE_POSTIMAGE), count(False))
+    rows = {changed_files.DELETE: before(True), changed_files.UPDATE_PREIMAGE: before(False)}
+    rows |= {changed_files.UPDATE_POSTIMAGE: updated}
+    expected = {changed_files.DELETE: count(True)}
+    expected |= dict.fromkeys((changed_files.UPDATE_PREIMAGE, changed_files.UPDATE_POSTIMAGE), count(False))
     if inserted is not None:
-        rows[change_data.INSERT] = inserted
-        expected[change_data.INSERT] = sum(count for number, count in counts.items() if number not in by_clause)
+        rows[changed_files.INSERT] = inserted
+        expected[changed_files.INSERT] = sum(count for number, count in counts.items() if number not in by_clause)
     present = {kind: frame for kind, frame in rows.items() if expected[kind]}
     return file_changes.record(target, changes, metadata, present, {kind: expected[kind] for kind in present})
 

@@ -4,55 +4,24 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
 import pyarrow as pa
-from pyroaring import BitMap64
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.spark.types import spark_schema
-from dbt.adapters.silt.engine.commands.writing.change_data import DELETE, INSERT
-from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
-from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan.change_feed import FEED_COLUMNS, VersionChanges
-from dbt.adapters.silt.engine.kernel.table.actions import AddCDCFile, AddFile, RemoveFile
+from dbt.adapters.silt.engine.kernel.scan.changed_files import ChangedFile, changed_files
 from dbt.adapters.silt.engine.kernel.table.active_files import files_table
 from dbt.adapters.silt.engine.kernel.table.schema import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, nullable_schema
 
 _AT = "__silt_at"
-
-
-@dataclass(frozen=True)
-class _ChangedFile:
-    """A file whose rows are changes of one version.
-
-    Args:
-        change_type: of all its rows; None where the file itself says it of each.
-        timestamp_ms: when the version was committed.
-        rows: those that are changes; None for all that its deletion vector leaves.
-    """
-
-    file: AddFile
-    change_type: str | None
-    version: int
-    timestamp_ms: int
-    rows: BitMap64 | None = None
-
-    @property
-    def kind(self) -> tuple[bool, bool]:
-        """Files of one kind can be read together."""
-        return self.change_type is None, self.rows is None
-
-    @property
-    def facts(self) -> tuple[str | None, int, int]:
-        """The columns that its rows have besides the table's."""
-        return self.change_type, self.version, self.timestamp_ms
 
 
 def read(spark: SparkSession, log: DeltaLog, end: Snapshot, changes: Iterable[VersionChanges]) -> DataFrame:
@@ -65,7 +34,7 @@ def read(spark: SparkSession, log: DeltaLog, end: Snapshot, changes: Iterable[Ve
         DataFileMissingError: a file is not there, as after a VACUUM.
         CorruptLogError: a version removed files of a partitioned table without saying their partitions.
     """
-    found = [file for each in changes for file in (*_files(each, end), *_revised_files(log, each, end))]
+    found = [file for each in changes for file in changed_files(log, each, end)]
     parts = [_read_alike(spark, log, end, files) for files in _separated(found)]
     if parts:
         return reduce(DataFrame.unionAll, parts)
@@ -73,48 +42,9 @@ def read(spark: SparkSession, log: DeltaLog, end: Snapshot, changes: Iterable[Ve
     return spark.createDataFrame([], spark_schema(empty))
 
 
-def _files(changes: VersionChanges, end: Snapshot) -> Iterator[_ChangedFile]:
-    version, at = changes.version, changes.timestamp_ms
-    for change_file in changes.change_files:
-        yield _ChangedFile(_of_change_file(change_file), None, version, at)
-    for add in changes.inserted:
-        yield _ChangedFile(add, INSERT, version, at)
-    for remove in changes.deleted:
-        yield _ChangedFile(_of_remove(remove, end, version), DELETE, version, at)
-
-
-def _revised_files(log: DeltaLog, changes: VersionChanges, end: Snapshot) -> Iterator[_ChangedFile]:
-    """Files of which only the rows by which their vectors differ are changes."""
-    pairs = [(each.after, each.before.deletion_vector, each.after.deletion_vector) for each in changes.revised]
-    vectors = [vector for _, *both in pairs for vector in both if vector is not None]
-    bitmaps = deletion_vectors.read(log.store, vectors, end.table) if vectors else {}
-    for file, before, after in pairs:
-        old = BitMap64() if before is None else bitmaps[before.unique_id]
-        new = BitMap64() if after is None else bitmaps[after.unique_id]
-        for change_type, rows in ((DELETE, new - old), (INSERT, old - new)):
-            if rows:
-                yield _ChangedFile(file, change_type, changes.version, changes.timestamp_ms, rows)
-
-
-def _of_change_file(file: AddCDCFile) -> AddFile:
-    return AddFile(file.path, file.partition_values, file.size, 0, data_change=False, tags=file.tags)
-
-
-def _of_remove(remove: RemoveFile, end: Snapshot, version: int) -> AddFile:
-    """The file as it was in the table."""
-    if remove.partition_values is None and end.partition_columns:
-        raise CorruptLogError(
-            f"{remove.path} was removed without a word on its partition: what was deleted cannot be read",
-            table=end.table,
-            version=version,
-        )
-    values = remove.partition_values or {}
-    return AddFile(remove.path, values, remove.size or 0, 0, tags=remove.tags, deletion_vector=remove.deletion_vector)
-
-
-def _separated(files: Sequence[_ChangedFile]) -> Iterator[list[_ChangedFile]]:
+def _separated(files: Sequence[ChangedFile]) -> Iterator[list[ChangedFile]]:
     """Files that are read together: of one kind, and each path once, because rows are distinguished by it."""
-    rounds: dict[tuple[tuple[bool, bool], int], list[_ChangedFile]] = defaultdict(list)
+    rounds: dict[tuple[tuple[bool, bool], int], list[ChangedFile]] = defaultdict(list)
     seen: dict[tuple[tuple[bool, bool], str], int] = defaultdict(int)
     for each in files:
         rounds[each.kind, seen[each.kind, each.file.path]].append(each)
@@ -122,7 +52,7 @@ def _separated(files: Sequence[_ChangedFile]) -> Iterator[list[_ChangedFile]]:
     yield from rounds.values()
 
 
-def _read_alike(spark: SparkSession, log: DeltaLog, end: Snapshot, files: Sequence[_ChangedFile]) -> DataFrame:
+def _read_alike(spark: SparkSession, log: DeltaLog, end: Snapshot, files: Sequence[ChangedFile]) -> DataFrame:
     schema = end.schema
     if files[0].change_type is None:
         schema = schema.add(FEED_COLUMNS.require(CHANGE_TYPE))
@@ -139,7 +69,7 @@ def _read_alike(spark: SparkSession, log: DeltaLog, end: Snapshot, files: Sequen
     return _with_facts(joined, end, F.col(CHANGE_TYPE), F.col(COMMIT_VERSION), F.col(_AT))
 
 
-def _table_of_facts(spark: SparkSession, files: Sequence[_ChangedFile]) -> DataFrame:
+def _table_of_facts(spark: SparkSession, files: Sequence[ChangedFile]) -> DataFrame:
     columns = {
         scan.FILE: pa.array([each.file.path for each in files], pa.string()),
         COMMIT_VERSION: pa.array([each.version for each in files], pa.int64()),

@@ -18,7 +18,7 @@ from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSetti
 from dbt.adapters.silt.engine.commands.writing import change_data, files
 from dbt.adapters.silt.engine.kernel.files import row_counts
 from dbt.adapters.silt.engine.kernel.identifiers import quote
-from dbt.adapters.silt.engine.kernel.scan import skipping
+from dbt.adapters.silt.engine.kernel.scan import changed_files, skipping
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, as_strings
 
@@ -86,7 +86,7 @@ def _mark(
     if is_recorded and (plan.files_to_rewrite.num_rows or plan.files_to_mark.num_rows):
         going = found.select(*map(quote, target.snapshot.schema.names))
         gone = scan.read(spark, target.log, target.snapshot, whole).unionAll(going)
-        deletions, expected = {change_data.DELETE: gone}, {change_data.DELETE: deleted}
+        deletions, expected = {changed_files.DELETE: gone}, {changed_files.DELETE: deleted}
         changes = file_changes.record(target, changes, target.snapshot.metadata, deletions, expected)
     return RowResult(changes, deleted, plan.num_survivors)
 

@@ -27,7 +27,7 @@ from dbt.adapters.silt.engine.commands.writing.checks import Check
 from dbt.adapters.silt.engine.commands.writing.set_clause import AssignedColumn
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
 from dbt.adapters.silt.engine.kernel.identifiers import quote
-from dbt.adapters.silt.engine.kernel.scan import skipping
+from dbt.adapters.silt.engine.kernel.scan import changed_files, skipping
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, as_strings
 from dbt.adapters.silt.engine.sql.ast import Assignment
@@ -124,7 +124,7 @@ def _mark(
     )
     changes = marking.changes(target, candidates, plan, written)
     if change_data.is_recorded(target.snapshot):
-        images = {change_data.UPDATE_PREIMAGE: before, change_data.UPDATE_POSTIMAGE: new}
+        images = {changed_files.UPDATE_PREIMAGE: before, changed_files.UPDATE_POSTIMAGE: new}
         changes = file_changes.record(target, changes, metadata, images, dict.fromkeys(images, plan.num_deleted))
     return RowResult(changes, plan.num_deleted, plan.num_survivors)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -26,11 +25,6 @@ from dbt.adapters.silt.engine.kernel.scan.change_feed import FEED_COLUMNS
 from dbt.adapters.silt.engine.kernel.table.actions import AddCDCFile, Metadata
 from dbt.adapters.silt.engine.kernel.table.features import has_feature
 from dbt.adapters.silt.engine.kernel.table.schema import CHANGE_TYPE, StructType
-
-INSERT: Final = "insert"
-DELETE: Final = "delete"
-UPDATE_PREIMAGE: Final = "update_preimage"
-UPDATE_POSTIMAGE: Final = "update_postimage"
 
 
 @dataclass(frozen=True)

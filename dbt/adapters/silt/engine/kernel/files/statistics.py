@@ -87,6 +87,14 @@ def from_footers(
         return {path: _from_metadata(footer, columns, prefix_length) for path, footer in zip(paths, read, strict=True)}
 
 
+def from_footer(
+    footer: pq.FileMetaData, schema: StructType, properties: TableProperties, partition_columns: Sequence[str] = ()
+) -> FileStatistics:
+    """The statistics of a data file whose footer was read."""
+    columns = indexed_columns(schema, properties, partition_columns)
+    return _from_metadata(footer, columns, properties.string_prefix_length)
+
+
 def indexed_columns(
     schema: StructType, properties: TableProperties, partition_columns: Sequence[str] = ()
 ) -> tuple[IndexedColumn, ...]:

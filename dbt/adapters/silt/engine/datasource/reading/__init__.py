@@ -1,0 +1,1 @@
+"""Reads versions, changes and streams in Spark's tasks."""

@@ -1,0 +1,70 @@
+"""How much a batch of a stream may read, where PySpark has such limits: from 4.2 on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from dbt.adapters.silt.engine.datasource.options import Options, at_most_one
+from dbt.adapters.silt.engine.datasource.pyspark_classes import streaming
+from dbt.adapters.silt.engine.datasource.reading.portions import StreamFile
+from dbt.adapters.silt.engine.kernel.scan.changed_files import ChangedFile
+
+ReadLimit: TypeAlias = Any
+"""A limit as PySpark has it."""
+
+
+def has_limits() -> bool:
+    """Whether this PySpark asks for limits."""
+    return hasattr(streaming, "ReadMaxFiles")
+
+
+def limit_of(options: Options) -> ReadLimit:
+    """The limit that options ask for; None where this PySpark has none.
+
+    Raises:
+        InvalidArgumentError: two limits are given.
+    """
+    at_most_one(options, ("maxFilesPerTrigger", "maxBytesPerTrigger"))
+    if not has_limits():
+        return None
+    files, size = options.number("maxFilesPerTrigger"), options.number("maxBytesPerTrigger")
+    if files is not None:
+        return streaming.ReadMaxFiles(files)
+    return streaming.ReadAllAvailable() if size is None else streaming.ReadMaxBytes(size)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What a batch has room for: files, or bytes; None for any number.
+
+    Attributes:
+        is_empty: whether nothing was taken yet: then there is room for one file, however large.
+    """
+
+    files: int | None = None
+    size: int | None = None
+    is_empty: bool = True
+
+    @classmethod
+    def of(cls, given: ReadLimit) -> Limit:
+        """A limit of PySpark's."""
+        return cls(getattr(given, "max_files", None), getattr(given, "max_bytes", None))
+
+    @property
+    def is_none(self) -> bool:
+        return self.files is None and self.size is None
+
+    @property
+    def has_room(self) -> bool:
+        return self.is_empty or ((self.files is None or self.files > 0) and (self.size is None or self.size > 0))
+
+    def less(self, file: StreamFile) -> Limit:
+        """What is left after a file."""
+        held = file.file.size if isinstance(file, ChangedFile) else file.size
+        return replace(
+            self,
+            files=None if self.files is None else self.files - 1,
+            size=None if self.size is None else self.size - held,
+            is_empty=False,
+        )

@@ -1,0 +1,56 @@
+"""Offset: how far a stream has read a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+_NOWHERE: Final = -1
+_WHOLE: Final = -1
+
+
+@dataclass(frozen=True)
+class Offset:
+    """How far a table was read: up to a version, and where that is not whole, up to one of its files.
+
+    Attributes:
+        table: the table's id.
+        version: -1 where nothing was read.
+        files: how many of the version's files were read; None for all.
+        is_snapshot: whether the version's files are all files of the table, not those that it added.
+        first: of an offset that ends the first batch: the first version that the stream reads, where it is not the
+            whole table that it begins with.
+    """
+
+    table: str
+    version: int = _NOWHERE
+    files: int | None = None
+    is_snapshot: bool = False
+    first: int | None = None
+
+    @property
+    def is_begin(self) -> bool:
+        """Whether nothing was read."""
+        return self.version == _NOWHERE
+
+    def to_json(self) -> dict[str, Any]:
+        """As Spark keeps it in the checkpoint."""
+        return {
+            "table": self.table,
+            "version": self.version,
+            "files": _WHOLE if self.files is None else self.files,
+            "snapshot": self.is_snapshot,
+            "first": _NOWHERE if self.first is None else self.first,
+        }
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> Offset:
+        files, first = body["files"], body["first"]
+        return cls(
+            body["table"],
+            body["version"],
+            None if files == _WHOLE else files,
+            body["snapshot"],
+            None if first == _NOWHERE else first,
+        )

@@ -1,0 +1,118 @@
+"""Finds what a stream reads of each version: the whole table first, then what each commit added or changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dbt.adapters.silt.engine.datasource.reading.offsets import Offset
+from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError, VersionNotFoundError
+from dbt.adapters.silt.engine.kernel.log.history import Commit
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.scan.change_feed import changes_between
+from dbt.adapters.silt.engine.kernel.scan.changed_files import INSERT, ChangedFile, changed_files
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, RemoveFile
+
+StreamFile = AddFile | ChangedFile
+
+
+@dataclass(frozen=True)
+class Portion:
+    """What is left to read of one version.
+
+    Attributes:
+        files: in an order that is the same each time.
+        done: how many come before them, and were read.
+        is_snapshot: whether they are files of the whole table.
+    """
+
+    version: int
+    files: tuple[StreamFile, ...]
+    done: int = 0
+    is_snapshot: bool = False
+
+
+@dataclass(frozen=True)
+class Portions:
+    """The versions of a table as a stream reads them.
+
+    Attributes:
+        is_feed: whether changed rows are read, else those that were added.
+        skip_change_commits: whether a version that changes or deletes rows is passed over.
+        ignore_deletes: whether one that only deletes is.
+    """
+
+    log: DeltaLog
+    is_feed: bool = False
+    skip_change_commits: bool = False
+    ignore_deletes: bool = False
+
+    def after(self, start: Offset, end: Offset) -> Iterator[Portion]:
+        """What is between two offsets, whose end may be in the middle of the last portion."""
+        first = start.version + 1
+        if start.is_begin and end.first is None:
+            yield self._whole_table(end.version)
+            return
+        if start.is_begin:
+            first = end.first or 0
+        elif start.files is not None:
+            yield self._rest(start)
+        yield from self._versions(first, end.version)
+
+    def _rest(self, start: Offset) -> Portion:
+        """What a batch that ended within a version has left of it."""
+        done = start.files or 0
+        if start.is_snapshot:
+            whole = self._whole_table(start.version)
+        else:
+            (whole,) = self._versions(start.version, start.version)
+        return Portion(whole.version, whole.files[done:], done, whole.is_snapshot)
+
+    def _whole_table(self, version: int) -> Portion:
+        snapshot = self.log.snapshot_at(version)
+        files = sorted(snapshot.add_files(), key=lambda add: (add.modification_time, add.path))
+        if not self.is_feed:
+            return Portion(version, tuple(files), is_snapshot=True)
+        at = self.log.committed_at(snapshot)
+        return Portion(version, tuple(ChangedFile(add, INSERT, version, at) for add in files), is_snapshot=True)
+
+    def _versions(self, first: int, last: int) -> Iterator[Portion]:
+        if first > last:
+            return
+        if self.is_feed:
+            yield from self._changes(first, self.log.snapshot_at(last))
+            return
+        expected = first
+        for commit in self.log.commits(first, last):
+            self._check_there(expected, commit.version)
+            yield Portion(commit.version, self._added(commit))
+            expected += 1
+        self._check_there(expected, last + 1)
+
+    def _changes(self, first: int, end: Snapshot) -> Iterator[Portion]:
+        for each in changes_between(self.log, first, end):
+            yield Portion(each.version, tuple(changed_files(self.log, each, end)))
+
+    def _check_there(self, expected: int, found: int) -> None:
+        if found != expected:
+            raise VersionNotFoundError(
+                f"the log no longer has the commit of version {expected}, with which the stream goes on",
+                remedy="Begin a new stream: with a new checkpoint, from a version that is there",
+                table=self.log.name,
+            )
+
+    def _added(self, commit: Commit) -> tuple[AddFile, ...]:
+        adds = tuple(each for each in commit.actions if isinstance(each, AddFile) and each.data_change)
+        if not any(isinstance(each, RemoveFile) and each.data_change for each in commit.actions):
+            return adds
+        if self.skip_change_commits or (self.ignore_deletes and not adds):
+            return ()
+        what = "changes" if adds else "deletes"
+        others = "" if adds else "`ignoreDeletes` or "
+        raise UnsupportedStatementError(
+            f"version {commit.version} ({commit.info.operation}) {what} rows, and the stream reads added ones",
+            remedy=f"Set {others}`skipChangeCommits` to pass over such versions, or read the changes: `readChangeFeed`",
+            table=self.log.name,
+            version=commit.version,
+        )

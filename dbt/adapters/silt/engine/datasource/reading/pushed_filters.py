@@ -1,0 +1,94 @@
+"""Turns filters that Spark pushes down into predicates that rule out files, row groups and rows.
+
+Spark filters the rows again, so a filter that is not surely understood is left to it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, Final
+
+from dbt.adapters.silt.engine.kernel.table.expressions import (
+    TRUE,
+    And,
+    Column,
+    Comparison,
+    Expression,
+    In,
+    IsNotNull,
+    IsNull,
+    Not,
+    Operator,
+    StartsWith,
+    Value,
+)
+from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, StructType
+from dbt.adapters.silt.engine.sql.conditions.predicates import compares_otherwise, field_at
+
+_OPERATORS: Final[dict[str, Operator]] = {
+    "EqualTo": "=",
+    "EqualNullSafe": "<=>",
+    "GreaterThan": ">",
+    "GreaterThanOrEqual": ">=",
+    "LessThan": "<",
+    "LessThanOrEqual": "<=",
+}
+_KINDS: Final[dict[str, type]] = {
+    **dict.fromkeys(("byte", "short", "integer", "long"), int),
+    **dict.fromkeys(("float", "double"), float),
+    "boolean": bool,
+    "string": str,
+    "date": date,
+    "timestamp": datetime,
+    "timestamp_ntz": datetime,
+}
+_PUSHING: Final = "pyspark.sql.worker.data_source_pushdown_filters"
+
+
+def is_pushing() -> bool:
+    """Whether this process is the one that Spark gives its filters to.
+
+    A reader with filters in a session that pushes none (`spark.sql.python.filterPushdown.enabled`) is an error of
+    Spark's, and only the name of the module that it runs shows which session it is.
+    """
+    return _PUSHING in sys.modules
+
+
+def predicate(filters: Iterable[Any], schema: StructType) -> Expression:
+    """What is surely understood of filters, all of which hold."""
+    parts = tuple(part for each in filters if (part := _understood(each, schema)) is not None)
+    return And(parts) if parts else TRUE
+
+
+def _understood(given: Any, schema: StructType) -> Expression | None:
+    kind = type(given).__name__
+    if kind == "Not":
+        inner = _understood(given.child, schema)
+        return None if inner is None else Not(inner)
+    path = tuple(given.attribute)
+    field = field_at(schema, path)
+    if field is None or compares_otherwise(schema, path):
+        return None
+    column = Column(path)
+    if kind in ("IsNull", "IsNotNull"):
+        return IsNull(column) if kind == "IsNull" else IsNotNull(column)
+    if kind == "In":
+        return In(column, given.value) if all(_fits(each, field.type) for each in given.value) else None
+    if not _fits(given.value, field.type):
+        return None
+    if kind == "StringStartsWith":
+        return StartsWith(column, given.value)
+    return Comparison(_OPERATORS[kind], column, given.value) if kind in _OPERATORS else None
+
+
+def _fits(value: Value | None, data_type: DataType) -> bool:
+    """Whether a value is one of the column's own type."""
+    if isinstance(data_type, DecimalType):
+        return type(value) in (int, Decimal)
+    name = getattr(data_type, "name", "")
+    if name not in _KINDS or type(value) is not _KINDS[name]:
+        return False
+    return not isinstance(value, datetime) or (value.tzinfo is not None) == (name == "timestamp")

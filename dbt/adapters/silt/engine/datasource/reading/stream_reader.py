@@ -1,0 +1,183 @@
+"""Reads a table as a stream: what is there when it begins, then what each commit adds or changes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import datasource as api
+from pyspark.sql.types import StructType
+
+from dbt.adapters.silt.engine.arrow.scan import ArrowScan
+from dbt.adapters.silt.engine.datasource import schemas
+from dbt.adapters.silt.engine.datasource.options import Options
+from dbt.adapters.silt.engine.datasource.place import TablePlace
+from dbt.adapters.silt.engine.datasource.reading import file_parts
+from dbt.adapters.silt.engine.datasource.reading.feed_rows import FeedScan
+from dbt.adapters.silt.engine.datasource.reading.file_parts import FeedPart, FilePart
+from dbt.adapters.silt.engine.datasource.reading.limits import Limit, ReadLimit, has_limits, limit_of
+from dbt.adapters.silt.engine.datasource.reading.offsets import Offset
+from dbt.adapters.silt.engine.datasource.reading.portions import Portions, StreamFile
+from dbt.adapters.silt.engine.datasource.reading.reader import changed_rows, file_rows
+from dbt.adapters.silt.engine.datasource.reading.versions import starting_version
+from dbt.adapters.silt.engine.kernel.errors import ConcurrentDropError, InvalidArgumentError
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.scan.change_feed import FEED_COLUMNS
+from dbt.adapters.silt.engine.kernel.scan.changed_files import ChangedFile
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+else:
+    from dbt.adapters.silt.engine.datasource.pyspark_classes import SupportsTriggerAvailableNow
+
+
+@dataclass(frozen=True)
+class StreamPart(api.InputPartition):
+    """Files that one task reads, with what it has to know: the reader that reads them was made when the query began."""
+
+    part: api.InputPartition
+    scan: ArrowScan | FeedScan
+    place: TablePlace
+
+
+class StreamReader(api.DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Gives offsets and what is between them; the process that plans keeps one for the life of the query."""
+
+    def __init__(self, options: Options, schema: StructType) -> None:
+        self._options, self._schema = options, schema
+        self._is_feed = options.flag("readChangeFeed")
+        self._target: int | None = None
+        self._limit = limit_of(options)
+
+    def initialOffset(self) -> dict[str, Any]:
+        return Offset(self._log.snapshot().metadata.id).to_json()
+
+    def latestOffset(self, start: dict[str, Any] | None = None, limit: ReadLimit | None = None) -> dict[str, Any]:
+        newest = self._newest()
+        version = newest.version if self._target is None else min(self._target, newest.version)
+        end = Offset(newest.metadata.id, version, first=self._first)
+        if start is None:  # before PySpark 4.2
+            return end.to_json()
+        begin = Offset.from_json(start)
+        if _is_nothing_new(begin, end):
+            return start
+        end = replace(end, first=end.first if begin.is_begin else None)
+        return self._cut(begin, end, Limit.of(limit)).to_json()
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return self._limit
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._target = self._newest().version
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[api.InputPartition]:
+        begin, last = Offset.from_json(start), Offset.from_json(end)
+        snapshot = self._newest()
+        self._check_table(snapshot, last)
+        files = [file for _, file in self._files(begin, last)]
+        if not files:
+            return []
+        place = TablePlace.of(self._options.table, self._log.store)
+        scan, parts = self._scan(snapshot), self._parts(files)
+        return [StreamPart(part, scan, place) for part in parts]
+
+    def read(self, partition: api.InputPartition) -> Iterator[pa.RecordBatch]:
+        if not isinstance(partition, StreamPart):
+            return iter(())
+        scan, place, part = partition.scan, partition.place, partition.part
+        return changed_rows(scan, place, part) if isinstance(scan, FeedScan) else file_rows(scan, place, part)
+
+    def _files(self, begin: Offset, end: Offset) -> Iterator[tuple[Offset, StreamFile]]:
+        """The files between two offsets, each with the offset after it."""
+        for portion in self._portions.after(begin, end):
+            last = end.files if portion.version == end.version and end.files is not None else None
+            for number, file in enumerate(portion.files, portion.done + 1):
+                if last is not None and number > last:
+                    return
+                after = replace(end, version=portion.version, files=number, is_snapshot=portion.is_snapshot)
+                is_last = number == portion.done + len(portion.files)
+                yield (replace(after, files=None) if is_last else after), file
+
+    def _cut(self, begin: Offset, end: Offset, limit: Limit) -> Offset:
+        """The end, or an offset before it where a batch would have too much; the changes of a version stay together."""
+        if limit.is_none:
+            return end
+        taken, after = limit, begin
+        for offset, file in self._files(begin, end):
+            is_started = offset.version == after.version and self._is_feed and not offset.is_snapshot
+            if not is_started and not taken.has_room:
+                return after
+            taken = taken.less(file)
+            after = replace(offset, files=None) if self._is_feed and not offset.is_snapshot else offset
+        return end
+
+    def _scan(self, snapshot: Snapshot) -> ArrowScan | FeedScan:
+        """What is read of each file: columns that were added since the query began are left out.
+
+        Raises:
+            TypeMismatchError, ColumnNotFoundError: a column is not there any longer, or is another one.
+        """
+        columns = StructType([each for each in self._schema if not (self._is_feed and each.name in FEED_COLUMNS)])
+        names = schemas.chosen(snapshot.schema, columns, self._log.name)
+        if self._is_feed:
+            return FeedScan.of(snapshot, names)
+        return replace(ArrowScan.of(snapshot, names), files=())
+
+    def _parts(self, files: Sequence[StreamFile]) -> Sequence[FilePart | FeedPart]:
+        if self._is_feed:
+            return file_parts.of_changes(file for file in files if isinstance(file, ChangedFile))
+        return file_parts.of_files(file for file in files if isinstance(file, AddFile))
+
+    def _check_table(self, snapshot: Snapshot, offset: Offset) -> None:
+        if snapshot.metadata.id != offset.table:
+            raise ConcurrentDropError(
+                "the table was dropped and made again since the stream began",
+                remedy="Begin a new stream, with a new checkpoint",
+                table=self._log.name,
+            )
+
+    def _newest(self) -> Snapshot:
+        return self._log.snapshot()
+
+    @functools.cached_property
+    def _log(self) -> DeltaLog:
+        return self._options.table.log()
+
+    @functools.cached_property
+    def _first(self) -> int | None:
+        """The first version to read; None where the whole table comes first. Of `latest`, the next one."""
+        if (self._options.text("startingVersion") or "").lower() == "latest":
+            return self._newest().version + 1
+        return starting_version(self._log, self._options)
+
+    @property
+    def _portions(self) -> Portions:
+        flag = self._options.flag
+        return Portions(self._log, self._is_feed, flag("skipChangeCommits"), flag("ignoreDeletes"))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_log", "_first")}
+
+
+def _is_nothing_new(begin: Offset, end: Offset) -> bool:
+    if begin.is_begin:
+        return end.first is not None and end.first > end.version
+    return begin.version >= end.version and begin.files is None
+
+
+def check(options: Options) -> None:
+    """Passes where this PySpark can carry out the options of a stream.
+
+    Raises:
+        InvalidArgumentError: a limit is asked for, which it has not.
+    """
+    for name in ("maxFilesPerTrigger", "maxBytesPerTrigger"):
+        if options.text(name) is not None and not has_limits():
+            raise InvalidArgumentError(
+                f"the option `{name}` needs PySpark 4.2", remedy="Leave it out: a batch then has all that is new"
+            )

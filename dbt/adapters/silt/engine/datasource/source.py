@@ -1,0 +1,109 @@
+"""The data source `silt` for PySpark.
+
+    silt.DataSource.register(spark)
+    spark.read.format("silt").load("/data/warehouse/main/orders")
+    df.write.format("silt").mode("append").option("warehouse", "/data/warehouse").save("main.orders")
+
+Spark makes an object of this class in processes of its own: one gives the schema, one plans a read or a write, and one
+commits. They have nothing in common but what is pickled.
+"""
+
+from __future__ import annotations
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import datasource as api
+from pyspark.sql.types import StructType
+
+from dbt.adapters.silt.engine.arrow.read import condition
+from dbt.adapters.silt.engine.datasource import options, schemas
+from dbt.adapters.silt.engine.datasource.options import Options
+from dbt.adapters.silt.engine.datasource.place import TablePlace
+from dbt.adapters.silt.engine.datasource.reading.feed_rows import FeedScan
+from dbt.adapters.silt.engine.datasource.reading.pushed_filters import is_pushing
+from dbt.adapters.silt.engine.datasource.reading.reader import FeedReader, FilteringReader, TableReader
+from dbt.adapters.silt.engine.datasource.reading.stream_reader import StreamReader, check
+from dbt.adapters.silt.engine.datasource.reading.versions import feed_range, snapshot_read
+from dbt.adapters.silt.engine.datasource.writing.planning import Asked
+from dbt.adapters.silt.engine.datasource.writing.writers import StreamWriter, TableWriter
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.scan.change_feed import FEED_COLUMNS
+from dbt.adapters.silt.engine.kernel.scan.changed_files import changed_files
+
+
+class DataSource(api.DataSource):
+    """Tables as a source and a sink of DataFrames and streams.
+
+    Attributes:
+        pinned: the newest version when the schema was asked for, whose rows are then read, however late.
+    """
+
+    pinned: int | None = None
+
+    @classmethod
+    def name(cls) -> str:
+        return "silt"
+
+    @classmethod
+    def register(cls, spark: SparkSession) -> None:
+        """Makes `format("silt")` known to a session; nothing happens where it is known."""
+        # Spark asks the active session whether the name is taken, and this makes the session that one.
+        spark.createDataFrame([], "made long")
+        try:
+            spark.dataSource.register(cls)
+        except PySparkException as error:
+            if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+                raise
+
+    def schema(self) -> StructType:
+        """The columns of the table; of the change feed with `_change_type`, `_commit_version`, `_commit_timestamp`."""
+        given = Options.of(self.options)
+        given.check(*options.READ, *options.STREAM_READ)
+        log = given.table.log()
+        if given.flag("readChangeFeed"):
+            newest = log.snapshot()
+            self.pinned = newest.version
+            end = feed_range(log, given, newest).end if any(map(given.text, options.ENDING)) else newest
+            return schemas.shown(end.schema.add(*FEED_COLUMNS))
+        snapshot = snapshot_read(log, given)
+        self.pinned = snapshot.version
+        return schemas.shown(schemas.selected(snapshot.schema, given.names("columns"), log.name))
+
+    def reader(self, schema: StructType) -> api.DataSourceReader:
+        """Plans a read of the columns of a schema."""
+        given = Options.of(self.options)
+        given.check(*options.READ)
+        source = given.table
+        log = source.log()
+        place = TablePlace.of(source, log.store)
+        if given.flag("readChangeFeed"):
+            return self._feed_reader(given, log, place)
+        snapshot = snapshot_read(log, given) if self.pinned is None else log.snapshot_at(self.pinned)
+        names = schemas.chosen(snapshot.schema, schema, log.name)
+        rows = condition(given.text("where"), snapshot, source.name, given.time_zone)
+        return (FilteringReader if is_pushing() else TableReader)(snapshot, place, names, rows)
+
+    def writer(self, schema: StructType, overwrite: bool) -> api.DataSourceWriter:
+        """Plans a write of rows with these columns."""
+        given = Options.of(self.options)
+        given.check(*options.WRITE)
+        return TableWriter(Asked(given, overwrite), schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> api.DataSourceStreamWriter:
+        """Plans a batch of a stream with these columns."""
+        given = Options.of(self.options)
+        given.check(*options.STREAM_WRITE)
+        return StreamWriter(Asked(given, overwrite), schema)
+
+    def streamReader(self, schema: StructType) -> api.DataSourceStreamReader:
+        """Plans a stream of the columns of a schema."""
+        given = Options.of(self.options)
+        given.check(*options.STREAM_READ)
+        check(given)
+        return StreamReader(given, schema)
+
+    def _feed_reader(self, given: Options, log: DeltaLog, place: TablePlace) -> FeedReader:
+        newest = log.snapshot() if self.pinned is None else log.snapshot_at(self.pinned)
+        found = feed_range(log, given, newest)
+        files = [file for each in found.changes(log) for file in changed_files(log, each, found.end)]
+        return FeedReader(FeedScan.of(found.end, found.end.schema.names), place, files)

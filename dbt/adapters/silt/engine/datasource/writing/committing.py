@@ -1,0 +1,205 @@
+"""Commits the files of the tasks that succeeded, as one version of the table, or deletes them."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow.compute as pc
+
+from dbt.adapters.silt.engine.commands.commit import commit
+from dbt.adapters.silt.engine.commands.reading import partition_match
+from dbt.adapters.silt.engine.commands.target import WriteSettings
+from dbt.adapters.silt.engine.datasource.writing.part_files import Written
+from dbt.adapters.silt.engine.datasource.writing.planning import Asked
+from dbt.adapters.silt.engine.datasource.writing.write_plan import WritePlan
+from dbt.adapters.silt.engine.kernel.errors import (
+    ConcurrentDropError,
+    ConcurrentTransactionError,
+    MetadataChangedError,
+    SiltError,
+    UnsupportedStatementError,
+)
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.scan import skipping
+from dbt.adapters.silt.engine.kernel.storage import few_requests
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Json, RemoveFile
+from dbt.adapters.silt.engine.kernel.table.features import protocol_for
+from dbt.adapters.silt.engine.kernel.table.paths import decode_path
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, as_strings
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A write all of whose tasks succeeded.
+
+    Attributes:
+        operation: its name, and parameters, as the history shows them.
+        txn: application id and version; a table that holds them, or a later version, is left as it is.
+    """
+
+    asked: Asked
+    plan: WritePlan
+    written: Sequence[Written]
+    operation: tuple[str, dict[str, Json]]
+    txn: tuple[str, int] | None = None
+
+    def commit(self) -> None:
+        """Commits, unless the table holds the `txn`; then, and where the commit surely failed, the files are deleted.
+
+        Raises:
+            ConcurrentModificationError: another writer won; nothing was applied.
+            CommitStateUnknownError: the storage gave no answer; the files stay.
+            UnsupportedStatementError: rows of a file would stay and others go.
+        """
+        if self.plan.base_version is None:
+            self._create()
+            return
+        log = self.asked.options.table.log()
+        try:
+            self._commit_to(log)
+        except ConcurrentTransactionError:
+            if self.txn is None or not log.snapshot().holds(self.txn):
+                raise
+
+    @property
+    def _adds(self) -> tuple[AddFile, ...]:
+        return tuple(add for each in self.written for add in each.adds)
+
+    @property
+    def _settings(self) -> WriteSettings:
+        note = self.asked.options.text("userMetadata")
+        return WriteSettings(txn=self.txn, commit=CommitSettings(user_metadata=note))
+
+    def _create(self) -> None:
+        target, metadata = self.asked.target, self.plan.metadata
+        log = target.handle(self.plan.place.root)
+        protocol = protocol_for(StructType.from_json(metadata.schema_string), metadata.configuration)
+        parameters = {"partitionBy": json.dumps(list(metadata.partition_columns), ensure_ascii=False)}
+        operation = Operation("CREATE TABLE AS SELECT", parameters, self._metrics(()))
+        changes = Changes(operation, adds=self._adds, metadata=metadata, protocol=protocol)
+        commit(log, None, changes, ReadSet(), self._settings, (_Folder(self.plan.folder),))
+        target.publish(log)
+        _Folder(self.plan.folder).tidy(log, self._adds)
+
+    def _commit_to(self, log: DeltaLog) -> None:
+        folder = _Folder(self.plan.folder)
+        try:
+            newest = log.snapshot()
+            if self.txn is not None and newest.holds(self.txn):
+                _logger.info("%s: %s is done already", log.name, self.txn)
+                folder.discard(log)
+                return
+            base = self._base(log, newest)
+            removed, reads = self._replaced(base, log.clock.now_ms())
+        except SiltError:
+            folder.discard(log)
+            raise
+        name, parameters = self.operation
+        operation = Operation(name, parameters, self._metrics(removed))
+        changes = Changes(operation, adds=self._adds, removes=removed)
+        commit(log, base, changes, reads, self._settings, (folder,))
+        folder.tidy(log, self._adds)
+
+    def _base(self, log: DeltaLog, newest: Snapshot) -> Snapshot:
+        """The version that the changes are based on: rows are only added to the newest, and replaced in what was read.
+
+        Raises:
+            ConcurrentDropError, MetadataChangedError: the files were made for another table.
+        """
+        planned = self.plan.metadata
+        if newest.metadata.id != planned.id:
+            raise ConcurrentDropError("the table was dropped and made again", table=log.name)
+        if newest.metadata != planned:
+            raise MetadataChangedError(
+                "another writer changed the table's columns or properties", table=log.name, version=newest.version
+            )
+        return log.snapshot_at(self.plan.base_version or 0) if self.asked.overwrite else newest
+
+    def _replaced(self, base: Snapshot, now_ms: int) -> tuple[tuple[RemoveFile, ...], ReadSet]:
+        """The files that leave the table, and what the write rests on."""
+        asked = self.asked
+        if not asked.overwrite:
+            return (), ReadSet()
+        if asked.replace_where is not None:
+            files = skipping.prune(base, self.plan.predicate)
+            if not pc.all(skipping.fully_matched(base, self.plan.predicate, files), min_count=0).as_py():
+                raise _in_part(base)
+            reads = ReadSet(predicates=(self.plan.predicate,))
+        elif asked.is_dynamic and base.partition_columns:
+            matched = partition_match.match(base, self._adds, null_safe=True)
+            files, reads = matched.files, ReadSet(predicates=(matched.predicate,))
+        else:
+            files, reads = base.files, ReadSet(whole_table=True, transactions=True)
+        return tuple(add.remove(now_ms) for add in base.add_files(files)), reads
+
+    def _metrics(self, removed: Sequence[RemoveFile]) -> dict[str, str]:
+        adds = self._adds
+        metrics: dict[str, int | None] = {
+            "numFiles": len(adds),
+            "numOutputRows": sum(each.rows for each in self.written),
+            "numOutputBytes": sum(add.size for add in adds),
+        }
+        if removed:
+            metrics["numRemovedFiles"] = len(removed)
+            metrics["numRemovedBytes"] = sum(each.size or 0 for each in removed)
+        return as_strings(metrics)
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """The files of one write."""
+
+    name: str
+
+    def discard(self, log: DeltaLog) -> None:
+        """Deletes all of them; a failure leaves them for VACUUM."""
+        try:
+            log.store.delete_folder(self.name)
+        except SiltError as error:
+            _logger.warning("%s: data files that nothing uses are left in %s: %s", log.name, self.name, error)
+
+    def tidy(self, log: DeltaLog, committed: Sequence[AddFile]) -> None:
+        """Deletes what attempts of tasks that failed have left."""
+        kept = {decode_path(add.path) for add in committed}
+        try:
+            for status in few_requests.files_below(log.store, self.name):
+                if status.path not in kept:
+                    log.store.delete(status.path)
+        except ObjectMissing:
+            return
+        except SiltError as error:
+            _logger.warning("%s: data files that nothing uses are left in %s: %s", log.name, self.name, error)
+
+
+def abort(messages: Sequence[Written | None], plan: WritePlan | None = None) -> None:
+    """Deletes the files of a write of which a task failed.
+
+    Where each task has a message a commit was tried, and whoever tried it has deleted the files, unless its outcome is
+    unknown.
+
+    Args:
+        plan: None where only the messages know it.
+    """
+    if all(message is not None for message in messages):
+        return
+    plans = {each.folder: each for each in (plan, *(m.plan for m in messages if m is not None)) if each is not None}
+    for each in plans.values():
+        _Folder(each.folder).discard(DeltaLog(each.place.open(), each.table))
+
+
+def _in_part(base: Snapshot) -> UnsupportedStatementError:
+    return UnsupportedStatementError(
+        "some rows of a file would be replaced and others stay, and this data source replaces whole files",
+        remedy="Give a condition on partition columns, or write with `Warehouse.write(..., replace_where=...)`",
+        table=base.table,
+        version=base.version,
+    )

@@ -1,0 +1,118 @@
+"""Plans a write from its options and the columns of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import types as spark_types
+
+from dbt.adapters.silt.engine.arrow.read import condition
+from dbt.adapters.silt.engine.commands.spark.partitions import check_partitionable
+from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
+from dbt.adapters.silt.engine.commands.writing import reserved_names
+from dbt.adapters.silt.engine.datasource.options import Options, at_most_one
+from dbt.adapters.silt.engine.datasource.place import TablePlace
+from dbt.adapters.silt.engine.datasource.writing.target_table import TargetTable
+from dbt.adapters.silt.engine.datasource.writing.write_plan import WritePlan, check_columns, check_supported
+from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.actions import Metadata
+from dbt.adapters.silt.engine.kernel.table.expressions import TRUE
+from dbt.adapters.silt.engine.kernel.table.features import check_writable
+from dbt.adapters.silt.engine.kernel.table.schema import StructType, nullable_schema
+from dbt.adapters.silt.engine.kernel.table.storable_schema import check_storable
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a write asks for.
+
+    Attributes:
+        overwrite: whether rows are replaced: all of them, unless options say which.
+    """
+
+    options: Options
+    overwrite: bool
+
+    @property
+    def target(self) -> TargetTable:
+        return TargetTable(self.options.table)
+
+    @property
+    def replace_where(self) -> str | None:
+        """The condition for the rows that are replaced.
+
+        Raises:
+            InvalidArgumentError: the mode replaces none.
+        """
+        return self._of_overwrite("replaceWhere")
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether the partitions that the rows are in are replaced.
+
+        Raises:
+            InvalidArgumentError: the mode replaces none, or the option has another value.
+        """
+        mode = (self._of_overwrite("partitionOverwriteMode") or "static").lower()
+        if mode not in ("static", "dynamic"):
+            raise InvalidArgumentError(
+                f"the option `partitionOverwriteMode` is `{mode}`", remedy="Give `dynamic` or `static`"
+            )
+        return mode == "dynamic"
+
+    def plan(self, given: spark_types.StructType) -> WritePlan:
+        """The plan of a write of rows with these columns.
+
+        Raises:
+            InvalidArgumentError: the options contradict each other, or the table.
+            UnsupportedFeatureError: the table asks for what this data source does not do.
+            ColumnNotFoundError, TypeMismatchError, NotNullViolationError: the columns are not the table's.
+        """
+        at_most_one(self.options, ("replaceWhere", "partitionOverwriteMode"))
+        columns = kernel_schema(given)
+        log = self.target.find()
+        return self._of_new_table(columns) if log is None else self._of_table(log, columns)
+
+    def _of_overwrite(self, name: str) -> str | None:
+        text = self.options.text(name)
+        if text is not None and not self.overwrite:
+            raise InvalidArgumentError(
+                f"the option `{name}` is of the mode overwrite", remedy='Write with `mode("overwrite")`'
+            )
+        return text
+
+    def _of_table(self, log: DeltaLog, columns: StructType) -> WritePlan:
+        snapshot = log.snapshot()
+        metadata = snapshot.metadata
+        check_writable(snapshot.protocol, log.name, metadata)
+        check_supported(metadata, log.name)
+        check_columns(snapshot.schema, columns, log.name)
+        self._check_partitioning(snapshot)
+        predicate = condition(self.replace_where, snapshot, self.options.table.name, self.options.time_zone)
+        place = TablePlace.of(self.options.table, log.store)
+        return WritePlan(log.name, place, metadata, snapshot.version, log.clock.new_id(), predicate)
+
+    def _of_new_table(self, columns: StructType) -> WritePlan:
+        log = self.target.new()
+        schema = nullable_schema(columns)
+        partitioning = tuple(schema.require(name).name for name in self.options.names("partitionBy") or ())
+        check_storable(schema, log.name)
+        reserved_names.check_names(schema, log.name)
+        check_partitionable(schema, partitioning, log.name)
+        clock = log.clock
+        metadata = Metadata(clock.new_id(), schema.to_json(), partitioning, created_time=clock.now_ms())
+        check_supported(metadata, log.name)
+        place = TablePlace.of(self.options.table, log.store)
+        return WritePlan(log.name, place, metadata, None, clock.new_id(), TRUE)
+
+    def _check_partitioning(self, snapshot: Snapshot) -> None:
+        wanted = self.options.names("partitionBy")
+        if wanted is None or [name.lower() for name in wanted] == [n.lower() for n in snapshot.partition_columns]:
+            return
+        raise InvalidArgumentError(
+            f"the table is partitioned by {', '.join(snapshot.partition_columns) or 'nothing'}",
+            remedy="Leave `partitionBy` out: a table keeps its partition columns",
+            table=snapshot.table,
+        )

@@ -1,0 +1,153 @@
+"""Brings record batches of Spark into the form that a table's files have."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.silt.engine.arrow.casts import FileTraits, to_table
+from dbt.adapters.silt.engine.arrow.filters import outcomes
+from dbt.adapters.silt.engine.arrow.types import arrow_type
+from dbt.adapters.silt.engine.datasource.writing.partition_texts import partition_text
+from dbt.adapters.silt.engine.datasource.writing.write_plan import WritePlan
+from dbt.adapters.silt.engine.kernel.errors import (
+    NotNullViolationError,
+    PartitionValueError,
+    ReplaceWhereMismatchError,
+)
+from dbt.adapters.silt.engine.kernel.table.column_mapping import PARQUET_FIELD_ID, stored_schema
+from dbt.adapters.silt.engine.kernel.table.expressions import TRUE
+from dbt.adapters.silt.engine.kernel.table.schema import (
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+)
+from dbt.adapters.silt.engine.kernel.table.storable_schema import is_void
+
+PartitionKey = tuple[str | None, ...]
+"""The partition values of a file, as the log spells them, in the order of the partition columns."""
+
+_AS_THEY_ARE = FileTraits()
+
+
+@dataclass(frozen=True)
+class StoredRows:
+    """The form of the files of a plan."""
+
+    plan: WritePlan
+
+    def parts(self, batch: pa.RecordBatch) -> Iterator[tuple[PartitionKey, pa.RecordBatch]]:
+        """The rows by their partition, in the form of the files.
+
+        Raises:
+            NotNullViolationError: a NOT NULL column has a null.
+            ReplaceWhereMismatchError: a row is outside of what is replaced.
+            PartitionValueError: the log cannot hold the value of a partition column.
+        """
+        rows = self._table_rows(batch)
+        self._check(rows)
+        stored = self._stored(rows)
+        if not self._partitioning:
+            yield (), stored
+            return
+        for key, places in self._places(rows):
+            yield key, stored.take(places)
+
+    @functools.cached_property
+    def file_schema(self) -> pa.Schema:
+        """The columns of a file, with physical names and ids."""
+        return pa.schema([_file_field(kept) for _, kept in self._columns])
+
+    @functools.cached_property
+    def schema(self) -> StructType:
+        """The table's columns."""
+        return StructType.from_json(self.plan.metadata.schema_string)
+
+    @functools.cached_property
+    def _columns(self) -> list[tuple[StructField, StructField]]:
+        """The columns that files hold: as the table has each, and as they do."""
+        pairs = zip(self.schema, stored_schema(self.plan.metadata), strict=True)
+        return [(column, kept) for column, kept in pairs if not is_void(column.type)]
+
+    @functools.cached_property
+    def _partitioning(self) -> list[StructField]:
+        return [self.schema.require(name) for name in self.plan.metadata.partition_columns]
+
+    def _table_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The table's columns, of its types; null where the batch lacks one."""
+        places = {name.lower(): at for at, name in enumerate(batch.schema.names)}
+        arrays = [
+            pa.nulls(batch.num_rows, arrow_type(column.type))
+            if (at := places.get(column.name.lower())) is None
+            else to_table(batch.column(at), column.type, column.type, _AS_THEY_ARE)
+            for column, _ in self._columns
+        ]
+        return pa.RecordBatch.from_arrays(arrays, names=[column.name for column, _ in self._columns])
+
+    def _stored(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        arrays = [
+            to_table(rows.column(at), kept.type, column.type, _AS_THEY_ARE)
+            for at, (column, kept) in enumerate(self._columns)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, names=[kept.name for _, kept in self._columns])
+
+    def _check(self, rows: pa.RecordBatch) -> None:
+        for at, (column, _) in enumerate(self._columns):
+            if not column.nullable and rows.column(at).null_count:
+                raise NotNullViolationError(
+                    f"a row has a null in the NOT NULL column `{column.name}`", table=self.plan.table
+                )
+        predicate = self.plan.predicate
+        if predicate != TRUE and not pc.all(pc.fill_null(outcomes(predicate, rows), False), min_count=0).as_py():
+            raise ReplaceWhereMismatchError("a row lies outside of what is replaced", table=self.plan.table)
+
+    def _places(self, rows: pa.RecordBatch) -> Iterator[tuple[PartitionKey, pa.Array]]:
+        """Each partition that has rows, and which these are."""
+        names = [f"{at}" for at in range(len(self._partitioning))]
+        arrays = [_grouped(rows.column(column.name)) for column in self._partitioning]
+        numbered = pa.table([*arrays, pa.array(range(rows.num_rows))], names=[*names, "row"])
+        for group in numbered.group_by(names).aggregate([("row", "list"), ("row", "min")]).to_batches():
+            for at, first in enumerate(group["row_min"]):
+                yield self._key(rows, first.as_py()), group["row_list"][at].values
+
+    def _key(self, rows: pa.RecordBatch, row: int) -> PartitionKey:
+        return tuple(self._text(rows, row, column) for column in self._partitioning)
+
+    def _text(self, rows: pa.RecordBatch, row: int, column: StructField) -> str | None:
+        try:
+            value = rows.column(column.name)[row].as_py()
+        except (ValueError, OverflowError) as error:
+            raise PartitionValueError(
+                f"the partition column `{column.name}` would hold a time outside the years 1 to 9999",
+                table=self.plan.table,
+            ) from error
+        return partition_text(value, column.name, self.plan.table)
+
+
+def _grouped(array: pa.Array) -> pa.Array:
+    """Values that Arrow groups as equal where they are: floating-point numbers by their texts."""
+    return array.cast(pa.string()) if pa.types.is_floating(array.type) else array
+
+
+def _file_field(field: StructField) -> pa.Field:
+    own = field.metadata.get(PARQUET_FIELD_ID)
+    return pa.field(
+        field.name, _file_type(field.type), metadata=None if own is None else {"PARQUET:field_id": str(own)}
+    )
+
+
+def _file_type(data_type: DataType) -> pa.DataType:
+    match data_type:
+        case StructType():
+            return pa.struct([_file_field(member) for member in data_type])
+        case ArrayType():
+            return pa.list_(pa.field("element", _file_type(data_type.element_type)))
+        case MapType():
+            return pa.map_(_file_type(data_type.key_type), _file_type(data_type.value_type))
+    return arrow_type(data_type)

@@ -1,0 +1,114 @@
+"""Writes batches, and the batches of streams: tasks make files, and the driver commits them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import datasource as api
+from pyspark.sql.types import StructType
+
+from dbt.adapters.silt.engine.catalog.locations import table_location
+from dbt.adapters.silt.engine.catalog.open_databases import open_location
+from dbt.adapters.silt.engine.datasource.pyspark_classes import HAS_ARROW_STREAMS
+from dbt.adapters.silt.engine.datasource.writing import committing, part_files
+from dbt.adapters.silt.engine.datasource.writing.committing import Finished
+from dbt.adapters.silt.engine.datasource.writing.part_files import Written
+from dbt.adapters.silt.engine.datasource.writing.planning import Asked
+from dbt.adapters.silt.engine.datasource.writing.rows_of_tuples import batches_of
+from dbt.adapters.silt.engine.datasource.writing.write_plan import WritePlan
+from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError, SiltError
+from dbt.adapters.silt.engine.kernel.storage.settings import Storages, StorageSettings
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import DataSourceStreamArrowWriter
+else:
+    from dbt.adapters.silt.engine.datasource.pyspark_classes import DataSourceStreamArrowWriter
+
+
+class TableWriter(api.DataSourceArrowWriter):
+    """Writes the rows of a DataFrame in one commit."""
+
+    def __init__(self, asked: Asked, schema: StructType) -> None:
+        self._asked, self._txn = asked, _batch_txn(asked)
+        self._plan = asked.plan(schema)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        return part_files.write(self._plan, iterator)
+
+    def commit(self, messages: Sequence[Any]) -> None:
+        mode = "Overwrite" if self._asked.overwrite else "Append"
+        operation = ("WRITE", {"mode": mode, "partitionBy": _partitioning(self._plan)})
+        Finished(self._asked, self._plan, messages, operation, self._txn).commit()
+
+    def abort(self, messages: Sequence[Any]) -> None:
+        committing.abort(messages, self._plan)
+
+
+class StreamWriter(DataSourceStreamArrowWriter):
+    """Writes a batch of a stream once, however often it is run.
+
+    Spark makes such an object for each batch, and another one to commit it, so what both must know is in the messages.
+    """
+
+    def __init__(self, asked: Asked, schema: StructType) -> None:
+        self._asked, self._schema = asked, schema
+        self._app_id = _app_id(asked)
+        self._plan = asked.plan(schema)
+
+    def write(self, iterator: Iterator[Any]) -> Written:
+        return part_files.write(self._plan, iterator if HAS_ARROW_STREAMS else batches_of(iterator, self._schema))
+
+    def commit(self, messages: Sequence[Any], batchId: int) -> None:
+        mode = "Complete" if self._asked.overwrite else "Append"
+        parameters = {"outputMode": mode, "queryId": self._app_id, "epochId": str(batchId)}
+        plan: WritePlan = messages[0].plan if messages else self._plan
+        operation = ("STREAMING UPDATE", parameters)
+        Finished(self._asked, plan, messages, operation, (self._app_id, batchId)).commit()
+
+    def abort(self, messages: Sequence[Any], batchId: int) -> None:
+        committing.abort(messages)
+
+
+def _partitioning(plan: WritePlan) -> str:
+    return json.dumps(list(plan.metadata.partition_columns), ensure_ascii=False)
+
+
+def _batch_txn(asked: Asked) -> tuple[str, int] | None:
+    app_id, version = asked.options.text("txnAppId"), asked.options.number("txnVersion")
+    if app_id is not None and version is not None:
+        return app_id, version
+    if app_id is None and version is None:
+        return None
+    raise InvalidArgumentError(
+        "one of `txnAppId` and `txnVersion` is given", remedy="Give both: an application id, and a version of it"
+    )
+
+
+def _app_id(asked: Asked) -> str:
+    """The application id of a stream: what the option says, or the id of the query, which its checkpoint keeps.
+
+    Raises:
+        InvalidArgumentError: neither is known.
+    """
+    given, checkpoint = asked.options.text("txnAppId"), asked.options.text("checkpointLocation")
+    if given is not None:
+        return given
+    if checkpoint is None:
+        raise _unnamed("the stream has no option `checkpointLocation`")
+    storages = Storages(asked.options.storage or StorageSettings())
+    try:
+        data = open_location(table_location(checkpoint), storages).read("metadata")
+        return str(json.loads(data)["id"])
+    except (ObjectMissing, SiltError, ValueError, KeyError) as error:
+        raise _unnamed(f"the file `metadata` of the checkpoint {checkpoint} cannot be read here") from error
+
+
+def _unnamed(problem: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"{problem}, and so the id of its query, by which each batch is written once, is not known",
+        remedy="Give the stream the option `checkpointLocation`, or `txnAppId`: a name of its own for this stream",
+    )

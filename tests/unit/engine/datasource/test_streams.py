@@ -1,0 +1,214 @@
+"""Streams read a table from an offset on, and write each batch once."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from dbt.adapters.silt.engine.datasource.options import Options
+from dbt.adapters.silt.engine.datasource.reading import stream_reader
+from dbt.adapters.silt.engine.datasource.reading.limits import has_limits
+from dbt.adapters.silt.engine.datasource.reading.stream_reader import StreamPart, StreamReader
+from dbt.adapters.silt.engine.datasource.writing.rows_of_tuples import batches_of
+from dbt.adapters.silt.engine.kernel.errors import (
+    ConcurrentDropError,
+    InvalidArgumentError,
+    UnsupportedStatementError,
+    VersionNotFoundError,
+)
+from tests.unit.engine.datasource.tables import FEED, Tables, in_order, texts
+from tests.unit.engine.datasource.test_read import EVERY_TYPE
+from tests.unit.engine.datasource.test_write import data_files, paths
+
+needs_limits = pytest.mark.skipif(not has_limits(), reason="this PySpark has no limits for streams in Python")
+Json = dict[str, Any]
+
+
+def stream(tables: Tables, table: str, **options: Any) -> DataFrame:
+    reader = tables.house.warehouse.spark.readStream.format("silt")
+    return reader.options(**tables.options(**options)).load(f"main.{table}")
+
+
+def run(tables: Tables, rows: DataFrame, table: str, checkpoint: Path, **options: Any) -> None:
+    """Writes what is new into a table, and ends."""
+    writer = rows.writeStream.format("silt").options(**tables.options(**options))
+    query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start(f"main.{table}")
+    try:
+        query.awaitTermination()
+    finally:
+        query.stop()
+
+
+@pytest.mark.in_folders("the checkpoint is a folder")
+def test_a_stream_from_table_to_table_gives_each_row_once_also_after_a_crash_behind_the_commit(
+    tables: Tables, tmp_path: Path
+) -> None:
+    sql, checkpoint = tables.house.sql, tmp_path / "checkpoint"
+    sql("create table main.source as select id from range(5)")
+    run(tables, stream(tables, "source"), "target", checkpoint)
+    assert in_order(tables.house.sql("select * from main.target")) == [(number,) for number in range(5)]
+    sql("insert into main.source values (100)")
+    run(tables, stream(tables, "source"), "target", checkpoint)
+    shutil.rmtree(checkpoint / "commits")  # as if Spark had died before it wrote that the batches are done
+    run(tables, stream(tables, "source"), "target", checkpoint)
+    assert in_order(tables.house.sql("select * from main.target")) == [(0,), (1,), (100,), (2,), (3,), (4,)]
+    assert data_files(tables, "target") == paths(tables, "target")
+    history = tables.house.sql("describe history main.target").collect()
+    assert [row.operation for row in history] == ["STREAMING UPDATE", "CREATE TABLE AS SELECT"]
+
+
+@pytest.mark.in_folders("the checkpoint is a folder")
+def test_a_stream_without_a_name_of_its_own_is_refused(tables: Tables, tmp_path: Path) -> None:
+    tables.house.sql("create table main.source as select 1 as id")
+    spark = tables.house.warehouse.spark
+    spark.conf.set("spark.sql.streaming.checkpointLocation", str(tmp_path))
+    rows = stream(tables, "source").writeStream.format("silt").options(**tables.options())
+    query = rows.trigger(availableNow=True).start("main.target")
+    try:
+        with pytest.raises(StreamingQueryException, match="txnAppId"):
+            query.awaitTermination()
+        named = rows.option("txnAppId", "mine").trigger(availableNow=True).start("main.target")
+        named.awaitTermination()
+    finally:
+        spark.conf.unset("spark.sql.streaming.checkpointLocation")
+    assert tables.house.warehouse.transaction_version("main.target", "mine") == 0
+
+
+class Planned:
+    """A reader of a stream, step by step, as Spark takes them."""
+
+    def __init__(self, tables: Tables, columns: str = "id bigint", **options: Any) -> None:
+        given = Options.of(tables.options(path="main.t", **options))
+        self.reader = StreamReader(given, StructType.fromDDL(columns))
+        self.at = self.reader.initialOffset()
+
+    def batch(self) -> list[Any] | None:
+        """The rows of the next batch; None where nothing is new."""
+        start, self.at = self.at, self.reader.latestOffset(self.at, self.reader.getDefaultReadLimit())
+        return None if self.at == start else self.between(start, self.at)
+
+    def between(self, start: Json, end: Json) -> list[Any]:
+        parts = self.reader.partitions(start, end)
+        assert all(isinstance(part, StreamPart) for part in parts)
+        batches = [batch for part in parts for batch in self.reader.read(part)]
+        return sorted(tuple(row.values()) for batch in batches for row in batch.to_pylist())
+
+
+@pytest.mark.in_folders("it opens the warehouse in this process")
+class TestSteps:
+    def test_the_table_comes_first_and_then_what_each_commit_adds(self, tables: Tables) -> None:
+        tables.house.sql("create table main.t as select id from range(3)")
+        planned = Planned(tables)
+        assert planned.batch() == [(0,), (1,), (2,)]
+        assert planned.batch() is None
+        tables.house.sql("insert into main.t values (7)")
+        tables.house.sql("insert into main.t values (8)")
+        tables.house.sql("optimize main.t")
+        assert planned.batch() == [(7,), (8,)]
+        assert planned.batch() is None
+
+    def test_a_batch_that_is_run_again_has_the_same_rows(self, tables: Tables) -> None:
+        tables.house.sql("create table main.t as select id from range(3)")
+        first = Planned(tables)
+        start = first.at
+        rows = first.batch()
+        tables.house.sql("insert into main.t values (7)")
+        again = Planned(tables)
+        assert again.between(again.at, first.at) == rows == first.between(start, first.at)
+        assert again.between(first.at, Planned(tables).reader.latestOffset()) == [(7,)]
+
+    def test_a_stream_may_begin_with_a_version_or_with_the_next_one(self, tables: Tables) -> None:
+        tables.house.sql("create table main.t as select id from range(3)")
+        tables.house.sql("insert into main.t values (7)")
+        latest = Planned(tables, startingVersion="latest")
+        assert latest.batch() is None
+        tables.house.sql("insert into main.t values (8)")
+        assert latest.batch() == [(8,)]
+        assert Planned(tables, startingVersion=1).batch() == [(7,), (8,)]
+        assert Planned(tables, startingVersion=9).batch() is None
+
+    def test_versions_that_change_rows_are_errors_or_passed_over_or_read_as_changes(self, tables: Tables) -> None:
+        tables.house.sql(f"create table main.t (id bigint, p int) partitioned by (p) {FEED}")
+        tables.house.sql("insert into main.t values (1, 1), (2, 2)")
+        tables.house.sql("delete from main.t where p = 2")
+        columns = "id bigint, p int"
+        with pytest.raises(UnsupportedStatementError, match="ignoreDeletes"):
+            Planned(tables, columns, startingVersion=1).batch()
+        assert Planned(tables, columns, startingVersion=1, ignoreDeletes=True).batch() == [(1, 1), (2, 2)]
+        tables.house.sql("update main.t set id = 5")
+        with pytest.raises(UnsupportedStatementError, match="skipChangeCommits"):
+            Planned(tables, columns, startingVersion=1, ignoreDeletes=True).batch()
+        assert Planned(tables, columns, startingVersion=1, skipChangeCommits=True).batch() == [(1, 1), (2, 2)]
+        feed = "_change_type string, _commit_version bigint, _commit_timestamp timestamp"
+        changes = Planned(tables, f"{columns}, {feed}", startingVersion=2, readChangeFeed=True).batch() or []
+        assert [row[:4] for row in changes] == [
+            (1, 1, "update_preimage", 3),
+            (2, 2, "delete", 2),
+            (5, 1, "update_postimage", 3),
+        ]
+        whole = Planned(tables, f"{columns}, {feed}", readChangeFeed=True).batch() or []
+        assert [row[:4] for row in whole] == [(5, 1, "insert", 3)]
+
+    @needs_limits
+    def test_batches_have_no_more_files_than_is_asked_for(self, tables: Tables) -> None:
+        tables.house.sql("create table main.t (id bigint)")
+        for number in range(3):
+            tables.house.sql(f"insert into main.t values ({number})")
+        planned = Planned(tables, maxFilesPerTrigger=2)
+        assert planned.batch() == [(0,), (1,)]
+        tables.house.sql("insert into main.t values (3)")
+        assert planned.batch() == [(2,), (3,)]
+        assert planned.batch() is None
+        tables.house.sql("insert into main.t values (4)")
+        planned.reader.prepareForTriggerAvailableNow()
+        tables.house.sql("insert into main.t values (5)")
+        assert planned.batch() == [(4,)]
+        assert planned.batch() is None
+        small = Planned(tables, maxBytesPerTrigger=1)
+        assert [len(small.batch() or []) for _ in range(6)] == [1] * 6
+
+    def test_columns_that_are_added_are_left_out_and_a_table_that_is_made_again_is_refused(
+        self, tables: Tables
+    ) -> None:
+        tables.house.sql("create table main.t as select id from range(1)")
+        planned = Planned(tables)
+        planned.batch()
+        tables.house.sql("alter table main.t add column more int")
+        tables.house.sql("insert into main.t values (1, 2)")
+        assert planned.batch() == [(1,)]
+        old, planned = planned.at, Planned(tables)
+        tables.house.sql("drop table main.t")
+        tables.house.sql("create table main.t as select id from range(1)")
+        again = Planned(tables)
+        with pytest.raises(ConcurrentDropError):
+            again.between(old, old | {"version": 9})
+
+    def test_commits_that_are_cleaned_away_are_missed(self, tables: Tables) -> None:
+        tables.house.sql("create table main.t (id bigint)")
+        for number in range(3):
+            tables.house.sql(f"insert into main.t values ({number})")
+        log = tables.house.log("t")
+        log.checkpoint(log.snapshot_at(3))
+        for version in (0, 1):
+            log.store.delete(f"_delta_log/{version:020}.json")
+        with pytest.raises(VersionNotFoundError, match="version 1"):
+            Planned(tables, startingVersion=1).batch()
+
+    def test_limits_that_this_pyspark_has_not_are_refused(self, tables: Tables, monkeypatch: Any) -> None:
+        monkeypatch.setattr(stream_reader, "has_limits", lambda: False)
+        with pytest.raises(InvalidArgumentError, match=r"PySpark 4\.2"):
+            stream_reader.check(Options.of({"maxFilesPerTrigger": "1"}))
+
+
+def test_rows_that_come_one_by_one_are_those_that_come_in_batches(tables: Tables) -> None:
+    rows = tables.query(EVERY_TYPE)
+    found = pa.Table.from_batches(batches_of(rows.collect(), rows.schema))
+    again = tables.house.warehouse.spark.createDataFrame(found, rows.schema)
+    assert texts(again) == texts(rows)
