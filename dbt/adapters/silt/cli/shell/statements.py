@@ -25,7 +25,13 @@ UNKNOWN_ZONE: Final = "(not known)"
 """No zone: a literal that needs one is then Spark's to read."""
 
 _CHANGE_NO_ANSWER: Final = (
-    *("spark.sql.shuffle.", "spark.sql.adaptive.", "spark.sql.files.", "spark.sql.execution.arrow."),
+    *(
+        "spark.sql.codegen.",
+        "spark.sql.shuffle.",
+        "spark.sql.adaptive.",
+        "spark.sql.files.",
+        "spark.sql.execution.arrow.",
+    ),
     *("spark.sql.sources.parallelPartitionDiscovery.", "spark.sql.autoBroadcastJoinThreshold", "spark.sql.ui."),
     *("spark.sql.parquet.compression.codec", "spark.sql.ansi.enabled", "spark.sql.warehouse.dir", _ZONE),
 )
