@@ -17,6 +17,9 @@ export PYTHON
 # Runs a command with the Java that Spark is to use.
 WITH_JAVA = JAVA_HOME="$$(cat $(VENV)/java-home)"
 
+# The engine's tests that ask Spark.
+ENGINE_ON_SPARK = tests/unit/engine tests/corpus --ignore tests/unit/engine/kernel --ignore tests/unit/engine/sql --ignore tests/unit/engine/catalog
+
 .PHONY: help setup java demo test test-long test-connect test-kept test-cloud test-projects check bench simulate processes processes-spark chaos places cluster-faults race docs clean
 .DEFAULT_GOAL := help
 
@@ -41,20 +44,18 @@ test-long: $(SHARED) ## versions and the wheel, each in an environment of its ow
 	@export $(WITH_JAVA); ended=0; \
 	$(if $(LANE),,$(BIN)/python -m pytest -m long -n $(WORKERS) --dist loadscope --no-loadscope-reorder || ended=1;) \
 	$(if $(LANE),,$(BIN)/python -m pytest --kept -m "stays or connect" || ended=1;) \
-	$(if $(LANE),,$(BIN)/python -m pytest --cluster -m "stays or connect" || ended=1;) \
+	$(if $(LANE),,$(BIN)/python -m pytest --cluster -m "stays or connect" tests/functional || ended=1;) \
+	$(if $(LANE),,$(BIN)/python -m pytest --cluster $(ENGINE_ON_SPARK) || ended=1;) \
+	$(if $(LANE),,$(MAKE) test-connect || ended=1;) \
 	$(if $(LANE),,$(BIN)/python -m pytest --kept --silt-dbt -m stays tests/functional || ended=1;) \
 	$(BIN)/python -m tests.lanes --workers $(WORKERS) $(LANE) || ended=1; \
 	exit $$ended
 
 test-connect: $(SHARED) ## all of the engine's tests on Spark, over Spark Connect
-	@$(WITH_JAVA) $(BIN)/python -m pytest --connect -n $(WORKERS) --dist loadscope \
-		tests/unit/engine tests/corpus \
-		--ignore tests/unit/engine/kernel --ignore tests/unit/engine/sql --ignore tests/unit/engine/catalog
+	@$(WITH_JAVA) $(BIN)/python -m pytest --connect -n $(WORKERS) --dist loadscope $(ENGINE_ON_SPARK)
 
 test-kept: $(SHARED) ## the same, and a part of dbt's suite, over a Spark that stays (keep_alive)
-	@$(WITH_JAVA) $(BIN)/python -m pytest --kept -n $(WORKERS) --dist loadscope \
-		tests/unit/engine tests/corpus tests/functional/suite \
-		--ignore tests/unit/engine/kernel --ignore tests/unit/engine/sql --ignore tests/unit/engine/catalog
+	@$(WITH_JAVA) $(BIN)/python -m pytest --kept -n $(WORKERS) --dist loadscope tests/functional/suite $(ENGINE_ON_SPARK)
 
 test-projects: $(SHARED) ## builds the public projects that lie unpacked in the folder PROJECTS, or the one of ONLY; says which are missing
 	@$(WITH_JAVA) $(BIN)/python -m tests.projects "$(PROJECTS)" $(if $(ONLY),--only "$(ONLY)")
