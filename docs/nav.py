@@ -36,7 +36,7 @@ FIRST: Mapping[str, Sequence[str]] = {
         "report",
         "tools",
     ),
-    "engine": ("python", "arrow", "other-engines"),
+    "engine": ("python", "arrow", "data-source", "other-engines"),
     "reference": ("profile", "configs", "errors", "statements", "table-properties", "table-features"),
 }
 """The pages of a folder that come before the others."""

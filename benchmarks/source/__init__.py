@@ -1,0 +1,1 @@
+"""Measures the data source of PySpark, in rows per second, next to `Warehouse`."""
