@@ -28,7 +28,13 @@ from dbt_common.exceptions import DbtBaseException
 
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
-from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotATableError, SiltError, TableDamagedError
+from dbt.adapters.silt.engine.kernel.errors import (
+    CommitStateUnknownError,
+    InvalidSettingError,
+    NotATableError,
+    SiltError,
+    TableDamagedError,
+)
 from dbt.adapters.silt.engine.warehouse import Warehouse
 from dbt.adapters.silt.runs.response import SiltResponse
 from dbt.adapters.silt.session.environment import environment_of
@@ -147,7 +153,7 @@ class _Statements:
             answer, rows = self._answer(text, most)
         except Exception as error:  # whoever waits for it reports it
             self._idle.set()
-            if self._cancelled.is_set():
+            if self._cancelled.is_set() and not isinstance(error, CommitStateUnknownError):
                 return self.answers.send({"cancelled": True})
             return self.answers.failed(error, self.warehouse)
         self._idle.set()
