@@ -10,6 +10,7 @@ from unittest import mock
 import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import StorageError
+from dbt.adapters.silt.engine.kernel.files.table_files import TableFiles
 from dbt.adapters.silt.engine.kernel.log import log
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -107,7 +108,7 @@ def test_a_checkpoint_that_lacks_a_file_is_found() -> None:
     real = log.write_checkpoint
 
     def lacking(store: Store, snapshot: Snapshot, *rest: Any) -> None:
-        real(store, replace(snapshot, files=snapshot.files.slice(1)), *rest)
+        real(store, replace(snapshot, active=TableFiles(snapshot.files.slice(1))), *rest)
 
     with mock.patch.object(log, "write_checkpoint", lacking):
         first_violation()

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from dbt.adapters.silt.engine.kernel.files.row_counts import row_count
 from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED_TAG, from_footers
+from dbt.adapters.silt.engine.kernel.files.table_files import TableFiles
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan.min_max import Extreme, extreme
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
@@ -61,7 +62,7 @@ def snapshot_of(folder: Path, files: list[list[Row]], **changes: Any) -> tuple[L
         add = AddFile(path, {}, 1_000, 0, stats=stats, tags={TRUSTED_TAG: "true"})
         adds.append(replace(add, **changes))
     metadata = Metadata("id", SCHEMA.to_json())
-    return store, Snapshot("t", 0, 0, metadata, Protocol(), files_table(adds), {}, {})
+    return store, Snapshot("t", 0, 0, metadata, Protocol(), TableFiles(files_table(adds)), {}, {})
 
 
 def ends(store: LocalStore, snapshot: Snapshot, name: str) -> tuple[Extreme | None, Extreme | None]:

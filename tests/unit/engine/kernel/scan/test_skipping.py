@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED_TAG
+from dbt.adapters.silt.engine.kernel.files.table_files import TableFiles
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table import active_files
@@ -61,13 +62,13 @@ def table(member: StructField, *files: str | None, trusted: bool = True, copies:
     tags = {TRUSTED_TAG: "true"} if trusted else None
     adds = [AddFile(str(number), {}, 1, 0, stats=text, tags=tags) for number, text in enumerate(files * copies)]
     metadata = Metadata("id", StructType((member,)).to_json())
-    return Snapshot("t", 0, 0, metadata, Protocol(), active_files.files_table(adds), {}, {})
+    return Snapshot("t", 0, 0, metadata, Protocol(), TableFiles(active_files.files_table(adds)), {}, {})
 
 
 def partitions(kind: str, *values: str | None) -> Snapshot:
     adds = [AddFile(str(number), {"a": value}, 1, 0) for number, value in enumerate(values)]
     metadata = Metadata("id", StructType((field(kind),)).to_json(), ("a",))
-    return Snapshot("t", 0, 0, metadata, Protocol(), active_files.files_table(adds), {}, {})
+    return Snapshot("t", 0, 0, metadata, Protocol(), TableFiles(active_files.files_table(adds)), {}, {})
 
 
 def kept(snapshot: Snapshot, predicate: Expression) -> list[int]:

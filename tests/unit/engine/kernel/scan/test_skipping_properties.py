@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED_TAG, from_footers
+from dbt.adapters.silt.engine.kernel.files.table_files import TableFiles
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
@@ -122,7 +123,7 @@ def predicates(kind: Kind, rows: Sequence[Any]) -> st.SearchStrategy[Expression]
 def snapshot_of(kind: Kind, adds: Sequence[AddFile], partitioned: bool = False) -> Snapshot:
     schema = StructType((StructField("c", kind.type),))
     metadata = Metadata("id", schema.to_json(), ("c",) if partitioned else ())
-    return Snapshot("t", 0, 0, metadata, Protocol(), active_files.files_table(adds), {}, {})
+    return Snapshot("t", 0, 0, metadata, Protocol(), TableFiles(active_files.files_table(adds)), {}, {})
 
 
 def check(snapshot: Snapshot, predicate: Expression, files: Sequence[Sequence[Any]]) -> None:

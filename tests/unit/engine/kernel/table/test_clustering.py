@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, UnsupportedFeatureError
+from dbt.adapters.silt.engine.kernel.files.table_files import TableFiles
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DomainMetadata, Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.table.active_files import files_table
@@ -80,7 +81,7 @@ def test_files_of_a_clustered_table_are_added_where_they_have_the_statistics(
 ) -> None:
     protocol = Protocol(1, 7, None, ("clustering", "domainMetadata"))
     metadata = Metadata("id", SCHEMA.to_json(), configuration=indexed)
-    base = Snapshot("t", 0, 0, metadata, protocol, files_table([]), {}, domain(columns))
+    base = Snapshot("t", 0, 0, metadata, protocol, TableFiles(files_table([])), {}, domain(columns))
     changes = Changes(Operation("WRITE"), (AddFile("a", {}, 1, 0),))
     if is_written:
         check_changes(changes, base, "t")

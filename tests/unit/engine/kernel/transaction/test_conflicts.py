@@ -20,6 +20,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ProtocolChangedError,
     UnsupportedFeatureError,
 )
+from dbt.adapters.silt.engine.kernel.files.table_files import TableFiles
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.actions import (
@@ -75,7 +76,7 @@ def monday(path: str, low: int, high: int, data_change: bool = True) -> AddFile:
 
 # The transaction reads ids up to 9: files one and two; it rewrites file one.
 ONE, TWO, FAR = monday("one", 0, 5), monday("two", 6, 9), monday("far", 100, 109)
-BASE = Snapshot("shop.orders", 4, 0, METADATA, PROTOCOL, active_files.files_table([ONE, TWO, FAR]), {}, {})
+BASE = Snapshot("shop.orders", 4, 0, METADATA, PROTOCOL, TableFiles(active_files.files_table([ONE, TWO, FAR])), {}, {})
 READS = ReadSet((Comparison("<", Column.of("id"), 10),), frozenset({"one", "two"}))
 BARE = AddFile("new", {}, 10, 0)
 

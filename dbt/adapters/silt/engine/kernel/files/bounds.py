@@ -12,8 +12,10 @@ from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.types as pt
 
 from dbt.adapters.silt.engine.kernel.files import stats_json
+from dbt.adapters.silt.engine.kernel.files.kept_statistics import Read
 from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED_TAG
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.expressions import Column
@@ -58,11 +60,14 @@ class Bounds:
     may_be_value: pa.Array
 
 
-def column_bounds(files: pa.Table, metadata: Metadata, columns: Iterable[Column]) -> dict[Column, Bounds]:
+def column_bounds(
+    files: pa.Table, metadata: Metadata, columns: Iterable[Column], read: Read | None = None
+) -> dict[Column, Bounds]:
     """The bounds of these columns in each of the files, for the columns that have any.
 
     Args:
         files: with the columns `partition_values`, `stats` and `tags` of `active_files.FILES`.
+        read: gives the files' statistics, where `stats` is not among the columns.
     """
     schema = StructType.from_json(metadata.schema_string)
     partitioning = {name.lower() for name in metadata.partition_columns}
@@ -77,7 +82,7 @@ def column_bounds(files: pa.Table, metadata: Metadata, columns: Iterable[Column]
         else:
             path = tuple(field.physical_name for field in fields)
             from_statistics[column] = path, _order_in_statistics(fields[-1])
-    return {**found, **_statistics_bounds(files, from_statistics)}
+    return {**found, **_statistics_bounds(files, from_statistics, read)}
 
 
 def _resolved(schema: StructType, column: Column) -> list[StructField]:
@@ -115,7 +120,7 @@ def _partition_bounds(files: pa.Table, name: str, order: ValueOrder | None) -> B
 
 
 def _statistics_bounds(
-    files: pa.Table, columns: Mapping[Column, tuple[Path, ValueOrder | None]]
+    files: pa.Table, columns: Mapping[Column, tuple[Path, ValueOrder | None]], read: Read | None
 ) -> dict[Column, Bounds]:
     if not columns:
         return {}
@@ -124,7 +129,7 @@ def _statistics_bounds(
         wanted[("nullCount", *path)] = None
         if order is not None:
             wanted[("minValues", *path)] = wanted[("maxValues", *path)] = order
-    found = stats_json.read(_whole(files["stats"]), wanted)
+    found = stats_json.read(_whole(files["stats"]), wanted) if read is None else read(wanted)
     trusted = pc.is_valid(pc.map_lookup(_whole(files["tags"]), pa.scalar(TRUSTED_TAG), "first"))
     return {column: _of_one_column(found, path, order, trusted) for column, (path, order) in columns.items()}
 
@@ -171,6 +176,8 @@ def _from_texts(order: ValueOrder, texts: pa.Array, truncated_by: int) -> tuple[
     Args:
         truncated_by: how much a timestamp may be truncated, in microseconds.
     """
+    if pt.is_timestamp(texts.type):
+        return _from_moments(texts.cast(pa.int64()), order, truncated_by)
     values = order.from_texts(texts)
     if not isinstance(order, Timestamps):
         return values, values
@@ -181,6 +188,13 @@ def _from_texts(order: ValueOrder, texts: pa.Array, truncated_by: int) -> tuple[
         # Without a zone it is the writer's local time, wherever that was.
         below = above = pc.if_else(has_zone, pc.if_else(is_old, _MINUTE, 0), _DAY)
     return pc.subtract(values, below), pc.add(values, pc.add(above, max(truncated_by - 1, 0)))
+
+
+def _from_moments(values: pa.Array, order: ValueOrder, truncated_by: int) -> tuple[pa.Array, pa.Array]:
+    """As `_from_texts`, for microseconds."""
+    is_old = pc.fill_null(pc.less(values, _WHOLE_MINUTE_ZONES), False)
+    around = pc.if_else(is_old, _MINUTE, 0) if getattr(order, "zoned", False) else pa.scalar(0, pa.int64())
+    return pc.subtract(values, around), pc.add(values, pc.add(around, max(truncated_by - 1, 0)))
 
 
 def _without_values(length: int, may_be_null: pa.Array, may_be_value: pa.Array) -> Bounds:

@@ -7,19 +7,22 @@ few other actions become values.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-import pyarrow.types as pt
 
 from dbt.adapters.silt.engine.kernel.errors import CorruptCheckpointError
-from dbt.adapters.silt.engine.kernel.files.stats_parsed_read import INT96_UNIT, stats_texts
+from dbt.adapters.silt.engine.kernel.files.kept_statistics import KeptStatistics, action_batches, opened
+from dbt.adapters.silt.engine.kernel.files.plain_types import nulls, plain
+from dbt.adapters.silt.engine.kernel.files.stats_parsed_read import stats_texts
+from dbt.adapters.silt.engine.kernel.files.table_files import EARLY, ROW, WITHOUT_STATISTICS, TableFiles
 from dbt.adapters.silt.engine.kernel.log.log_segment import CheckpointFiles
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store, read_whole
 from dbt.adapters.silt.engine.kernel.table.actions import (
@@ -40,11 +43,9 @@ from dbt.adapters.silt.engine.kernel.table.active_files import (
 )
 from dbt.adapters.silt.engine.kernel.table.paths import SIDECAR_FOLDER, decode_path, is_absolute
 
-ArrowValues = TypeVar("ArrowValues", pa.Array, pa.ChunkedArray)
-
 _HEADER_COLUMNS = (Protocol.key, Metadata.key, SetTransaction.key, DomainMetadata.key, "sidecar")
-_BATCH_ROWS = 65_536
-_PLAIN_TYPES: Mapping[pa.DataType, pa.DataType] = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+_FEW_ROWS = 32_768
+"""The statistics of so many files are read at once with the rest: that costs less than reading the file again."""
 _UNREADABLE = (
     pa.ArrowException,
     OSError,
@@ -93,11 +94,22 @@ def read_header(store: Store, checkpoint: CheckpointFiles, table: str) -> Checkp
         )
 
 
-def read_files(store: Store, checkpoint: CheckpointFiles, header: CheckpointHeader, table: str) -> pa.Table:
-    """The checkpoint's active files, schema `active_files.FILES`; raises as `read_header`."""
-    with _corrupt(checkpoint, table):
-        parts = [_files_of(store, path) for path in header.file_paths]
-        return _with_partition_values(pa.concat_tables([FILES.empty_table(), *parts]), header.metadata)
+def read_files(store: Store, checkpoint: CheckpointFiles, header: CheckpointHeader, table: str) -> TableFiles:
+    """The checkpoint's active files; raises as `read_header`."""
+    corrupt = functools.partial(_corrupt, checkpoint, table)
+    with corrupt():
+        late, early, kept, rows = [FILES.empty_table()], [EARLY.empty_table()], [], 0
+        for path in header.file_paths:
+            data = _of_many_rows(store, path)
+            if data is None:
+                late.append(_files_of(store, path))
+            else:
+                early.append(_without_statistics(data, rows))
+                kept.append(data)
+                rows += early[-1].num_rows
+        both = (_with_partition_values(pa.concat_tables(parts), header.metadata) for parts in (late, early))
+        late_files, early_files = both
+        return TableFiles(late_files, early_files, KeptStatistics(kept, corrupt) if kept else None)
 
 
 def read_tombstones(store: Store, checkpoint: CheckpointFiles, header: CheckpointHeader, table: str) -> pa.Table:
@@ -162,7 +174,7 @@ def _parquet_header(store: Store, path: str) -> Iterator[tuple[str, Any]]:
         present = [name for name in _HEADER_COLUMNS if name in file.schema_arrow.names]
         rows = file.read(columns=present) if present else pa.table({})
     for name in present:
-        for body in _plain(rows[name]).drop_null().to_pylist():
+        for body in plain(rows[name]).drop_null().to_pylist():
             yield name, {key: value for key, value in body.items() if value is not None}
 
 
@@ -171,6 +183,21 @@ def _files_of(store: Store, path: str) -> pa.Table:
         return files_table(AddFile.from_json(body) for name, body in _json_lines(store, path) if name == AddFile.key)
     with _parquet(store, path) as file:
         return _checked(_rows(file, AddFile.key, FILES), ("path", "size"))
+
+
+def _of_many_rows(store: Store, path: str) -> pa.Buffer | None:
+    """The Parquet file, if it has many rows, and files among them."""
+    if _is_json(path):
+        return None
+    with _parquet(store, path) as file:
+        is_large = AddFile.key in file.schema_arrow.names and file.metadata.num_rows > _FEW_ROWS
+    return pa.py_buffer(store.read(path)) if is_large else None
+
+
+def _without_statistics(data: pa.Buffer, first_row: int) -> pa.Table:
+    """The files of schema `EARLY`, numbered from `first_row`."""
+    found = _checked(_rows(opened(pa.BufferReader(data)), AddFile.key, WITHOUT_STATISTICS), ("path", "size"))
+    return found.append_column(EARLY.field(ROW), pa.array(range(first_row, first_row + found.num_rows), pa.int32()))
 
 
 def _tombstones_of(store: Store, path: str) -> pa.Table:
@@ -203,10 +230,7 @@ def _checked(rows: pa.Table, required: Sequence[str]) -> pa.Table:
 
 @contextlib.contextmanager
 def _parquet(store: Store, path: str) -> Iterator[pq.ParquetFile]:
-    with (
-        store.open_input(path) as source,
-        pq.ParquetFile(source, coerce_int96_timestamp_unit=INT96_UNIT, page_checksum_verification=True) as file,
-    ):
+    with store.open_input(path) as source, opened(source) as file:
         yield file
 
 
@@ -224,33 +248,11 @@ def _rows(file: pq.ParquetFile, action: str, schema: pa.Schema) -> pa.Table:
 
 
 def _read(file: pq.ParquetFile, action: str, members: Sequence[str], schema: pa.Schema) -> pa.Table:
-    batches = [
-        _converted(_plain(batch.column(0)), schema)
-        for batch in file.iter_batches(_BATCH_ROWS, columns=[f"{action}.{name}" for name in members])
-    ]
+    batches = [_converted(rows, schema) for rows in action_batches(file, action, members)]
     return pa.Table.from_batches([batch for batch in batches if batch.num_rows], schema=schema)
 
 
-def _plain(values: ArrowValues) -> ArrowValues:
-    """The values in types that Arrow can compute with: a file's metadata may ask for others (`string_view`)."""
-    kind = _plain_type(values.type)
-    return values if kind == values.type else values.cast(kind)
-
-
-def _plain_type(kind: pa.DataType) -> pa.DataType:
-    if pt.is_struct(kind):
-        return pa.struct([member.with_type(_plain_type(member.type)) for member in kind])
-    if pt.is_map(kind):
-        return pa.map_(_plain_type(kind.key_type), _plain_type(kind.item_type))
-    if pt.is_list(kind) or pt.is_large_list(kind) or pt.is_list_view(kind) or pt.is_large_list_view(kind):
-        return pa.list_(_plain_type(kind.value_type))
-    if pt.is_dictionary(kind):
-        return _plain_type(kind.value_type)
-    return _PLAIN_TYPES.get(kind, kind)
-
-
-def _converted(structs: pa.StructArray, schema: pa.Schema) -> pa.RecordBatch:
-    rows = structs.drop_null() if structs.null_count else structs
+def _converted(rows: pa.StructArray, schema: pa.Schema) -> pa.RecordBatch:
     members = {member.name: rows.field(index) for index, member in enumerate(rows.type)}
     if "stats_parsed" in members:
         members["stats"] = stats_texts(members["stats_parsed"])
@@ -260,7 +262,7 @@ def _converted(structs: pa.StructArray, schema: pa.Schema) -> pa.RecordBatch:
 
 def _column(values: pa.Array | None, member: pa.Field, length: int) -> pa.Array:
     if values is None:
-        return pa.nulls(length, member.type)
+        return nulls(length, member.type)
     if member.type == DELETION_VECTOR:
         return _vectors(values)
     return values.cast(member.type)
@@ -268,12 +270,12 @@ def _column(values: pa.Array | None, member: pa.Field, length: int) -> pa.Array:
 
 def _vectors(values: pa.StructArray) -> pa.Array:
     if values.null_count == len(values):
-        return pa.nulls(len(values), DELETION_VECTOR)
+        return nulls(len(values), DELETION_VECTOR)
     present = [member.name for member in values.type]
     parts: Sequence[pa.Array] = [
         pc.struct_field(values, camel(member.name)).cast(member.type)
         if camel(member.name) in present
-        else pa.nulls(len(values), member.type)
+        else nulls(len(values), member.type)
         for member in DELETION_VECTOR
     ]
     return pa.StructArray.from_arrays(parts, fields=list(DELETION_VECTOR), mask=pc.is_null(values))

@@ -454,7 +454,7 @@ class DeltaLog:
 
 def _is_same(handed_out: Snapshot, newest: Snapshot, folder: PinnedFolder) -> bool:
     same_version = handed_out.version == newest.version and handed_out.metadata is newest.metadata
-    return same_version and handed_out.files is newest.files and handed_out.log_folder is folder
+    return same_version and handed_out.active is newest.active and handed_out.log_folder is folder
 
 
 def _nothing() -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
+from dbt.adapters.silt.engine.kernel.files.table_files import TableFiles
 from dbt.adapters.silt.engine.kernel.log.checkpoint_read import (
     CheckpointHeader,
     read_files,
@@ -41,11 +42,11 @@ from dbt.adapters.silt.engine.kernel.table.schema import StructType
 
 @dataclass(frozen=True)
 class TableState:
-    """The state of a table at one version. `files` has the schema `active_files.FILES`."""
+    """The state of a table at one version."""
 
     protocol: Protocol
     metadata: Metadata
-    files: pa.Table
+    files: TableFiles
     transactions: Mapping[str, SetTransaction]
     domains: Mapping[str, DomainMetadata]
 
@@ -159,14 +160,12 @@ class _Changes:
         metadata = self.metadata or (None if state is None else state.metadata)
         if protocol is None or metadata is None:
             raise corrupt_commit(0, "the first commit must have protocol and metaData", table)
-        files = (
-            active_files.FILES.empty_table() if state is None else active_files.without(state.files, self.files.keys())
-        )
+        files = TableFiles(active_files.FILES.empty_table()) if state is None else state.files
         domains = {**(state.domains if state else {}), **self.domains}
         return TableState(
             protocol,
             metadata,
-            active_files.appended(files, active_files.files_table(adds)),
+            files.changed(self.files.keys(), active_files.files_table(adds)),
             {**(state.transactions if state else {}), **self.transactions},
             {name: domain for name, domain in domains.items() if not domain.removed},
         )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
+from dbt.adapters.silt.engine.kernel.files.table_files import TableFiles
 from dbt.adapters.silt.engine.kernel.log.replay import TableState
 from dbt.adapters.silt.engine.kernel.storage.store import PinnedFolder, PutResult, Store
 from dbt.adapters.silt.engine.kernel.table import active_files
@@ -28,8 +29,7 @@ class Snapshot:
         version: counted from 0.
         timestamp: of the version's commit file, or its in-commit timestamp, milliseconds since 1970-01-01 UTC; what a
             person is shown is `DeltaLog.committed_at`.
-        files: the active files, one row each, schema `active_files.FILES`; partition values are strings as in the log,
-            `stats` is JSON text or null.
+        active: the active files.
         transactions: by application id; expired ones are left out.
         domains: by name; removed ones are left out.
         log_folder: the incarnation of the log's folder that the snapshot was read from; a commit built on the snapshot
@@ -43,7 +43,7 @@ class Snapshot:
     timestamp: int
     metadata: Metadata
     protocol: Protocol
-    files: pa.Table
+    active: TableFiles
     transactions: Mapping[str, SetTransaction]
     domains: Mapping[str, DomainMetadata]
     log_folder: PinnedFolder | None = field(default=None, repr=False)
@@ -95,12 +95,30 @@ class Snapshot:
         return TableProperties(self.metadata.configuration)
 
     @property
+    def files(self) -> pa.Table:
+        """The active files, one row each, schema `active_files.FILES`; partition values are strings as in the log,
+        `stats` is JSON text or null.
+
+        Reading the statistics of a million files takes hundreds of megabytes: what does not need them takes
+        `files_without_statistics`, `num_files`, `skipping.prune`.
+
+        Raises:
+            CorruptCheckpointError: the statistics in the checkpoint cannot be read.
+        """
+        return self.active.table
+
+    @functools.cached_property
+    def files_without_statistics(self) -> pa.Table:
+        """The active files, in the order of `files`, schema `table_files.WITHOUT_STATISTICS`."""
+        return self.active.without_statistics()
+
+    @property
     def num_files(self) -> int:
-        return int(self.files.num_rows)
+        return self.active.num_rows
 
     @functools.cached_property
     def size_in_bytes(self) -> int:
-        return active_files.size(self.files)
+        return active_files.size(self.files_without_statistics)
 
     def put_in_log(self, store: Store, path: str, data: bytes) -> PutResult:
         """Writes a file, if it does not exist, into the log that the snapshot was read from, and into no other.

@@ -33,6 +33,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.kernel.files.bounds import Bounds, column_bounds
+from dbt.adapters.silt.engine.kernel.files.kept_statistics import Read
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table import active_files, expressions
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
@@ -66,11 +67,15 @@ def prune(snapshot: Snapshot, predicate: Expression, files: pa.Table | None = No
     Args:
         files: those to choose from, rows of `snapshot.files`; all of them by default.
     """
-    candidates = snapshot.files if files is None else files
     if isinstance(predicate, Constant):
-        return candidates if True in predicate.possible else candidates.slice(0, 0)
-    outcomes = _outcomes(candidates, snapshot.metadata, predicate)
-    return candidates.filter(_as_array(outcomes.true, candidates.num_rows))
+        if True not in predicate.possible:
+            return active_files.FILES.empty_table()
+        return snapshot.files if files is None else files
+    if files is not None:
+        return files.filter(_may_match(files, snapshot.metadata, predicate))
+    active = snapshot.active
+    early = _may_match(active.early, snapshot.metadata, predicate, active.early_statistics)
+    return active.chosen(early, _may_match(active.late, snapshot.metadata, predicate))
 
 
 def fully_matched(snapshot: Snapshot, predicate: Expression, files: pa.Table | None = None) -> pa.BooleanArray:
@@ -82,8 +87,7 @@ def fully_matched(snapshot: Snapshot, predicate: Expression, files: pa.Table | N
 
 def might_match(adds: Sequence[AddFile], metadata: Metadata, predicate: Expression) -> list[bool]:
     """For each file ROWS_MIGHT_MATCH or ROWS_CANNOT_MATCH."""
-    outcomes = _outcomes(active_files.files_table(adds), metadata, predicate)
-    answers: list[bool] = _as_array(outcomes.true, len(adds)).to_pylist()
+    answers: list[bool] = _may_match(active_files.files_table(adds), metadata, predicate).to_pylist()
     return answers
 
 
@@ -96,8 +100,12 @@ class _Outcomes:
     null: Any
 
 
-def _outcomes(files: pa.Table, metadata: Metadata, predicate: Expression) -> _Outcomes:
-    known = column_bounds(files, metadata, expressions.columns(predicate))
+def _may_match(files: pa.Table, metadata: Metadata, predicate: Expression, read: Read | None = None) -> pa.BooleanArray:
+    return _as_array(_outcomes(files, metadata, predicate, read).true, files.num_rows)
+
+
+def _outcomes(files: pa.Table, metadata: Metadata, predicate: Expression, read: Read | None = None) -> _Outcomes:
+    known = column_bounds(files, metadata, expressions.columns(predicate), read)
     return _judge(predicate, known)
 
 

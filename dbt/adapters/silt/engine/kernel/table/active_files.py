@@ -6,6 +6,7 @@ One row is one logical file. The columns are the fields of the actions `add` and
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
@@ -111,11 +112,11 @@ def without(table: pa.Table, keys: Collection[str]) -> pa.Table:
     if not keys or table.num_rows == 0:
         return table
     wanted = pa.array(sorted(keys), pa.string())
-    tails = pa.array(sorted({key.partition(KEY_SEPARATOR)[0][-_TAIL:] for key in keys}), pa.string())
+    names = _Names.of(keys)
     # Every append adds a small batch, and the work for a batch costs more than that for its rows.
     is_splintered = table["path"].num_chunks > _FEW_BATCHES and table.num_rows <= _BATCH_ROWS
     joined = table.combine_chunks() if is_splintered else table
-    kept = [_batch_without(batch, wanted, tails) for batch in joined.to_batches(max_chunksize=_BATCH_ROWS)]
+    kept = [_batch_without(batch, wanted, names) for batch in joined.to_batches(max_chunksize=_BATCH_ROWS)]
     return pa.Table.from_batches([batch for batch in kept if batch.num_rows], schema=table.schema)
 
 
@@ -144,13 +145,12 @@ def keys_of(batch: pa.RecordBatch | pa.Table) -> pa.Array | pa.ChunkedArray:
     return pc.if_else(pc.is_null(vectors), keys, with_vector)
 
 
-def _batch_without(batch: pa.RecordBatch, keys: pa.Array, tails: pa.Array) -> pa.RecordBatch:
-    # Decoding is slow, and leaves a tail without quotes as it is: what has another tail is another file.
-    tail = pc.utf8_slice_codeunits(batch.column("path"), start=-_TAIL)
-    # The tail may begin in the middle of a quoted character, or of the scheme.
-    longer = pc.utf8_slice_codeunits(batch.column("path"), start=-_TAIL - len("file:///"))
-    spelled = pc.or_(pc.match_substring(longer, "%"), pc.starts_with(longer, "file:"))
-    candidates = pc.or_(spelled, pc.is_in(tail, value_set=tails))
+def _batch_without(batch: pa.RecordBatch, keys: pa.Array, names: _Names) -> pa.RecordBatch:
+    paths = batch.column("path")
+    candidates = pc.is_in(paths, value_set=names.paths)
+    spelled = _spelled(paths)
+    if pc.any(spelled).as_py():
+        candidates = pc.or_(candidates, pc.replace_with_mask(spelled, spelled, names.may_be(paths.filter(spelled))))
     if not pc.any(candidates).as_py():
         return batch
     gone = pc.is_in(keys_of(batch.filter(candidates)), value_set=keys)
@@ -159,10 +159,35 @@ def _batch_without(batch: pa.RecordBatch, keys: pa.Array, tails: pa.Array) -> pa
     )
 
 
+@dataclass(frozen=True)
+class _Names:
+    """The decoded paths in keys, and their ends."""
+
+    paths: pa.Array
+    tails: pa.Array
+
+    @classmethod
+    def of(cls, keys: Collection[str]) -> _Names:
+        paths = {key.partition(KEY_SEPARATOR)[0] for key in keys}
+        return cls(pa.array(sorted(paths), pa.string()), pa.array(sorted({path[-_TAIL:] for path in paths})))
+
+    def may_be(self, spelled: pa.Array) -> pa.Array:
+        """Whether each path may be one of these: decoding is slow, and leaves a tail without quotes as it is."""
+        # The tail may begin in the middle of a quoted character, or of the scheme.
+        longer = pc.utf8_slice_codeunits(spelled, start=-_TAIL - len("file:///"))
+        tail = pc.utf8_slice_codeunits(longer, start=-_TAIL)
+        return pc.or_(_spelled(longer), pc.is_in(tail, value_set=self.tails))
+
+
+def _spelled(paths: pa.Array) -> pa.Array:
+    """Whether a path may be spelled otherwise than its decoded form."""
+    return pc.or_(pc.match_substring(paths, "%"), pc.starts_with(paths, "file:"))
+
+
 def _decoded(paths: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     if isinstance(paths, pa.ChunkedArray):
         return pa.chunked_array([_decoded(chunk) for chunk in paths.chunks], paths.type)
-    spelled = pc.or_(pc.match_substring(paths, "%"), pc.starts_with(paths, "file:"))
+    spelled = _spelled(paths)
     if not pc.any(spelled).as_py():
         return paths
     values = [decode_path(path) for path in paths.filter(spelled).to_pylist()]

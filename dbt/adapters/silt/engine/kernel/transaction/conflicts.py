@@ -62,7 +62,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentAppendError,
@@ -257,4 +256,4 @@ def _moved_reads(winner: WinningCommit, pending: PendingCommit) -> frozenset[str
 
 def _files_of(base: Snapshot, removed: Iterable[RemoveFile]) -> pa.Table:
     keys = [active_files.file_key(remove.path, remove.deletion_vector) for remove in removed]
-    return base.files.filter(pc.is_in(active_files.keys_of(base.files), value_set=pa.array(keys, pa.string())))
+    return base.active.with_keys(keys)

@@ -1,0 +1,175 @@
+"""Keeps the statistics of a checkpoint's files as they are in its Parquet file, and reads them column by column.
+
+The texts of a million files take hundreds of megabytes, of which a predicate needs the bounds of a column or two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Final, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pyarrow.types as pt
+
+from dbt.adapters.silt.engine.kernel.files import stats_json
+from dbt.adapters.silt.engine.kernel.files.plain_types import BATCH_ROWS, plain
+from dbt.adapters.silt.engine.kernel.files.stats_json import Statistic
+from dbt.adapters.silt.engine.kernel.files.stats_parsed_read import INT96_UNIT, stats_texts
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile
+from dbt.adapters.silt.engine.kernel.table.value_order import (
+    Booleans,
+    Dates,
+    Decimals,
+    Doubles,
+    Strings,
+    Timestamps,
+    ValueOrder,
+)
+
+Found: TypeAlias = dict[Statistic, pa.Array]
+Read: TypeAlias = Callable[[Mapping[Statistic, ValueOrder | None]], Found]
+
+_MOST_COLUMNS: Final = 32
+"""So many statistics are remembered once they are read: a run asks for the same columns again."""
+
+
+class KeptStatistics:
+    """The statistics of the files in parts of a checkpoint, in the order of their rows. Thread-safe.
+
+    Args:
+        parts: Parquet files.
+        corrupt: turns a failure to read them into an error that names the checkpoint.
+    """
+
+    def __init__(self, parts: Sequence[pa.Buffer], corrupt: Callable[[], AbstractContextManager[None]]) -> None:
+        self._parts = tuple(parts)
+        self._corrupt = corrupt
+        self._known: Found = {}
+
+    def read(self, wanted: Mapping[Statistic, ValueOrder | None]) -> Found:
+        """The statistics as `stats_json.read` gives them; timestamps may be timestamps.
+
+        Raises:
+            CorruptCheckpointError: they cannot be read.
+        """
+        known = self._known
+        missing = {statistic: order for statistic, order in wanted.items() if statistic not in known}
+        if missing:
+            with self._corrupt():
+                known = self._remembered({**known, **self._read(missing)})
+        return {statistic: known[statistic] for statistic in wanted}
+
+    def texts(self) -> Iterator[pa.Array]:
+        """The JSON texts of all files, some at a time; raises as `read`."""
+        with self._corrupt():
+            for part in self._parts:
+                yield from _texts(_opened(part))
+
+    def _remembered(self, found: Found) -> Found:
+        self._known = dict(list(found.items())[-_MOST_COLUMNS:])
+        return found
+
+    def _read(self, wanted: Mapping[Statistic, ValueOrder | None]) -> Found:
+        files = [_opened(part) for part in self._parts]
+        typed = {name: order for name, order in wanted.items() if all(_is_typed(file, name, order) for file in files)}
+        found = _joined([batch for file in files for batch in _typed(file, typed)], typed) if typed else {}
+        # Where a column has nothing, a text may still have it.
+        unknown = {name: order for name, order in wanted.items() if name not in found or _is_empty(found[name])}
+        if unknown:
+            found |= _joined([stats_json.read(texts, unknown) for file in files for texts in _texts(file)], unknown)
+        return found
+
+
+def opened(source: object) -> pq.ParquetFile:
+    """A checkpoint's file, whose damage is noticed."""
+    return pq.ParquetFile(source, coerce_int96_timestamp_unit=INT96_UNIT, page_checksum_verification=True)
+
+
+def action_batches(file: pq.ParquetFile, action: str, members: Sequence[str]) -> Iterator[pa.StructArray]:
+    """Members of the actions of one kind, some at a time."""
+    columns = [f"{action}.{name}" for name in members]
+    for batch in file.iter_batches(BATCH_ROWS, columns=columns):
+        rows = plain(batch.column(0))
+        yield rows.drop_null() if rows.null_count else rows
+
+
+def has_texts(file: pq.ParquetFile) -> bool:
+    """Whether some file of the checkpoint has its statistics as text; else they are in columns, or there are none."""
+    member = _member(file.schema_arrow.field(AddFile.key).type, ("stats",))
+    if member is None or _member(file.schema_arrow.field(AddFile.key).type, ("stats_parsed",)) is None:
+        return member is not None
+    return any(len(rows) > rows.field(0).null_count for rows in action_batches(file, AddFile.key, ["stats"]))
+
+
+def _opened(part: pa.Buffer) -> pq.ParquetFile:
+    return opened(pa.BufferReader(part))
+
+
+def _texts(file: pq.ParquetFile) -> Iterator[pa.Array]:
+    if has_texts(file):
+        for rows in action_batches(file, AddFile.key, ["stats"]):
+            texts = rows.field(0).cast(pa.string())
+            texts.validate(full=True)
+            yield texts
+    elif _member(file.schema_arrow.field(AddFile.key).type, ("stats_parsed",)) is not None:
+        yield from (stats_texts(rows.field(0)) for rows in action_batches(file, AddFile.key, ["stats_parsed"]))
+    else:
+        yield from (pa.nulls(len(rows), pa.string()) for rows in action_batches(file, AddFile.key, ["path"]))
+
+
+def _is_typed(file: pq.ParquetFile, statistic: Statistic, order: ValueOrder | None) -> bool:
+    """Whether the file has the statistic as a column of a type whose values mean what their text would."""
+    kind = _member(file.schema_arrow.field(AddFile.key).type, ("stats_parsed", *statistic))
+    if kind is None or order is None:
+        return kind is not None and pt.is_integer(kind)
+    if isinstance(order, Timestamps):
+        return pt.is_timestamp(kind) and kind.unit == "us" and (kind.tz is not None) == order.zoned
+    accepts = next((accepts for known, accepts in _ACCEPTS if isinstance(order, known)), pt.is_integer)
+    return bool(accepts(kind))
+
+
+_ACCEPTS: Sequence[tuple[type[ValueOrder], Callable[[pa.DataType], bool]]] = (
+    (Booleans, pt.is_boolean),
+    (Doubles, pt.is_floating),
+    (Decimals, pt.is_decimal128),
+    (Strings, lambda kind: pt.is_string(kind) or pt.is_large_string(kind)),
+    (Dates, pt.is_date32),
+)
+
+
+def _is_empty(values: pa.Array) -> bool:
+    return bool(values.null_count == len(values))
+
+
+def _member(kind: pa.DataType, path: Sequence[str]) -> pa.DataType | None:
+    """The type of the member at a path of structs; None where there is none."""
+    for name in path:
+        index = kind.get_field_index(name) if pt.is_struct(kind) else -1
+        if index < 0:
+            return None
+        kind = kind.field(index).type
+    return kind
+
+
+def _typed(file: pq.ParquetFile, wanted: Mapping[Statistic, ValueOrder | None]) -> Iterator[Found]:
+    for rows in action_batches(file, AddFile.key, [".".join(("stats_parsed", *name)) for name in wanted]):
+        yield {
+            name: _json_form(pc.struct_field(rows, ["stats_parsed", *name]), order) for name, order in wanted.items()
+        }
+
+
+def _json_form(values: pa.Array, order: ValueOrder | None) -> pa.Array:
+    """The values as their text would be read."""
+    values.validate(full=True)
+    if isinstance(order, Timestamps):
+        return values
+    if isinstance(order, Doubles):
+        return pc.if_else(pc.is_finite(values), values, pa.scalar(None, values.type)).cast(pa.float64())
+    return values.cast(pa.int64() if order is None else order.json_form)
+
+
+def _joined(batches: Sequence[Found], wanted: Mapping[Statistic, ValueOrder | None]) -> Found:
+    return {name: pa.concat_arrays([batch[name] for batch in batches]) for name in wanted}

@@ -1,0 +1,45 @@
+"""Gives columns types that Arrow can compute with: a Parquet file's metadata may ask for others (`string_view`)."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Final, TypeVar
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+ArrowValues = TypeVar("ArrowValues", pa.Array, pa.ChunkedArray)
+
+BATCH_ROWS: Final = 65_536
+"""So many files are read, converted and looked at at a time, so that what lies between takes little memory."""
+
+_PLAIN_TYPES: Mapping[pa.DataType, pa.DataType] = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+
+
+def plain(values: ArrowValues) -> ArrowValues:
+    """The values in such types."""
+    kind = _plain_type(values.type)
+    return values if kind == values.type else values.cast(kind)
+
+
+def nulls(length: int, kind: pa.DataType) -> pa.Array:
+    """Nulls, at most `BATCH_ROWS`, which share their memory with all others of the type."""
+    return _nulls(kind).slice(0, length)
+
+
+@functools.cache
+def _nulls(kind: pa.DataType) -> pa.Array:
+    return pa.nulls(BATCH_ROWS, kind)
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    if pt.is_struct(kind):
+        return pa.struct([member.with_type(_plain_type(member.type)) for member in kind])
+    if pt.is_map(kind):
+        return pa.map_(_plain_type(kind.key_type), _plain_type(kind.item_type))
+    if pt.is_list(kind) or pt.is_large_list(kind) or pt.is_list_view(kind) or pt.is_large_list_view(kind):
+        return pa.list_(_plain_type(kind.value_type))
+    if pt.is_dictionary(kind):
+        return _plain_type(kind.value_type)
+    return _PLAIN_TYPES.get(kind, kind)
