@@ -46,6 +46,7 @@ def run(tables: Tables, rows: DataFrame, table: str, checkpoint: Path, **options
         query.stop()
 
 
+@pytest.mark.long  # Spark gives a stream's Python ten seconds to start, which a busy machine may not keep
 @pytest.mark.in_folders("the checkpoint is a folder")
 def test_a_stream_from_table_to_table_gives_each_row_once_also_after_a_crash_behind_the_commit(
     tables: Tables, tmp_path: Path
@@ -64,6 +65,7 @@ def test_a_stream_from_table_to_table_gives_each_row_once_also_after_a_crash_beh
     assert [row.operation for row in history] == ["STREAMING UPDATE", "CREATE TABLE AS SELECT"]
 
 
+@pytest.mark.long  # Spark gives a stream's Python ten seconds to start, which a busy machine may not keep
 @pytest.mark.in_folders("the checkpoint is a folder")
 def test_a_stream_without_a_name_of_its_own_is_refused(tables: Tables, tmp_path: Path) -> None:
     tables.house.sql("create table main.source as select 1 as id")
