@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.engine.kernel.errors import CorruptCheckpointError
-from dbt.adapters.silt.engine.kernel.files import plain_types
 from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED_TAG
 from dbt.adapters.silt.engine.kernel.log import checkpoint, checkpoint_read
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -54,7 +53,6 @@ ODD = [None, "", "no json", "{}", '{"numRecords":1}', '{"numRecords":2,"minValue
 def small_batches() -> Iterator[None]:
     """Several batches and sidecars of few files each."""
     with (
-        mock.patch.object(plain_types, "BATCH_ROWS", 4),
         mock.patch(f"{KEPT}.BATCH_ROWS", 4),
         mock.patch.object(checkpoint, "PART_ACTIONS", 5),
     ):

@@ -24,8 +24,8 @@ def plain(values: ArrowValues) -> ArrowValues:
 
 
 def nulls(length: int, kind: pa.DataType) -> pa.Array:
-    """Nulls, at most `BATCH_ROWS`, which share their memory with all others of the type."""
-    return _nulls(kind).slice(0, length)
+    """Nulls; up to `BATCH_ROWS` of them share their memory with all others of the type."""
+    return _nulls(kind).slice(0, length) if length <= BATCH_ROWS else pa.nulls(length, kind)
 
 
 @functools.cache

@@ -103,8 +103,8 @@ class TableFiles:
             chosen = numbers.slice(done, pc.sum(pc.less(numbers.slice(done, len(texts)), end)).as_py() or 0)
             if len(chosen):
                 rows = files.slice(done, len(chosen)).select(WITHOUT_STATISTICS.names)
-                column = pa.chunked_array([texts.take(pc.subtract(chosen, start))])
-                yield rows.add_column(FILES.get_field_index(STATS), FILES.field(STATS), column)
+                own = texts if len(chosen) == len(texts) else texts.take(pc.subtract(chosen, start))
+                yield rows.add_column(FILES.get_field_index(STATS), FILES.field(STATS), pa.chunked_array([own]))
             start, done = end, done + len(chosen)
             if done == len(numbers):
                 return

@@ -48,7 +48,7 @@ def header_rows(snapshot: Snapshot) -> pa.Table:
 
 def file_rows(snapshot: Snapshot, tombstones: pa.Table) -> pa.Table:
     """The snapshot's files, and the removed ones (schema `active_files.TOMBSTONES`)."""
-    adds = _file_actions(AddFile.key, snapshot.files, FILES, lambda batch: _add_members(batch, snapshot))
+    adds = _file_actions(AddFile.key, snapshot.active.whole(), FILES, lambda batch: _add_members(batch, snapshot))
     removes = _file_actions(RemoveFile.key, tombstones, TOMBSTONES, _members)
     return rows([adds, removes])
 
