@@ -20,6 +20,7 @@ ROWS = {
     "SmallAppends": TINY.small + 2 * TINY.appended,
     "SmallMerge": TINY.small + TINY.small // 2,
     "LargeMerge": TINY.large + TINY.changed // 2,
+    "ScatteredMerge": TINY.large + TINY.changed // 2,
     "InsertOnlyMerge": TINY.large + TINY.changed // 2,
     "DeleteRange": TINY.large - TINY.changed,
     "PointQuery": 1,

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from dbt.adapters.silt.engine.kernel.errors import CorruptCheckpointError, CorruptLogError, MissingLogVersionError
+from dbt.adapters.silt.engine.kernel.files.table_files import TableFiles
 from dbt.adapters.silt.engine.kernel.log.checksum import (
     comparable_metadata,
     comparable_protocol,
@@ -209,12 +210,13 @@ def _file_differences(held: TableState, replayed: TableState) -> Iterator[str]:
         yield "the same file twice"
 
 
-def _by_key(files: pa.Table) -> dict[str, dict[str, Any]]:
+def _by_key(files: TableFiles) -> dict[str, dict[str, Any]]:
     """The files as rows, by their key."""
     if files.num_rows == 0:
         return {}
-    rows = files.select(["size", "deletion_vector", "partition_values"]).to_pylist()
-    return dict(zip(keys_of(files).to_pylist(), rows, strict=True))
+    table = files.without_statistics()
+    rows = table.select(["size", "deletion_vector", "partition_values"]).to_pylist()
+    return dict(zip(keys_of(table).to_pylist(), rows, strict=True))
 
 
 def _facts(row: dict[str, Any]) -> tuple[int, int | None]:
