@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.reading import file_list, scan_vectors
 from dbt.adapters.silt.engine.commands.reading.file_list import ListedFile
-from dbt.adapters.silt.engine.commands.reading.scan_vectors import WORDS, RowFilter
+from dbt.adapters.silt.engine.commands.reading.scan_vectors import WORDS, RowFilter, Way
 from dbt.adapters.silt.engine.commands.spark import errors, partitions, stored_columns
 from dbt.adapters.silt.engine.commands.spark.storage.locations import reported_path, spark_path
 from dbt.adapters.silt.engine.commands.spark.types import spark_schema
@@ -51,6 +51,7 @@ _MOST_LITERAL_GROUPS = 16
 """Up to so many different partition values are given as literals, one read each; more of them by a join."""
 
 _REPORTED, _FIRST_ID, _VERSION = "__silt_reported", "__silt_first_id", "__silt_version"
+_SIZE = "__silt_size"
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,7 @@ def _rows(scan: _Scan, log: DeltaLog, snapshot: Snapshot, files: pa.Table | None
     try:
         log.guard.check(log.store, chosen, snapshot.metadata, log.name, snapshot.version)
         scan = replace(scan, known=_known(chosen))
-        groups = _groups(log, snapshot, chosen, only)
+        groups = _groups(scan, log, snapshot, chosen, only)
         parts = [_read_joined(scan, each) if _needs_join(scan, each) else _read_alike(scan, each) for each in groups]
     except (DataFileMissingError, DataFileChangedError) as error:
         raise origins.with_origin(log, snapshot, error) from error
@@ -203,22 +204,21 @@ def _empty(scan: _Scan) -> DataFrame:
     return scan.spark.createDataFrame([], spark_schema(schema))
 
 
-def _groups(log: DeltaLog, snapshot: Snapshot, files: pa.Table, only: Positions | None) -> list[_Files]:
+def _groups(scan: _Scan, log: DeltaLog, snapshot: Snapshot, files: pa.Table, only: Positions | None) -> list[_Files]:
     """The files to read whole, and those of which only some rows are read."""
     partitioning = [snapshot.schema.require(name, log.name) for name in snapshot.partition_columns]
     bitmaps = deletion_vectors.read_all(log.store, files, log.name) if only is None else only
     if not bitmaps:
         return _grouped(files, partitioning) if only is None else []
     is_partial = pc.is_in(files["path"], value_set=pa.array(bitmaps, pa.string()))
+    groups = _grouped(files.filter(pc.invert(is_partial)), partitioning) if only is None else []
     partial = files.filter(is_partial)
-    whole = _grouped(files.filter(pc.invert(is_partial)), partitioning) if only is None else []
-    if scan_vectors.can_be_literal(bitmaps.values()):
-        apart = [partial.slice(position, 1) for position in range(partial.num_rows)]
-        groups = [group for one in apart for group in _grouped(one, partitioning)]
-    else:
-        groups = _grouped(partial, partitioning, most_literal=0)
-    filters = (RowFilter(tuple(bitmaps[path] for path in group.paths), only is not None) for group in groups)
-    return [*whole, *(replace(group, rows=rows) for group, rows in zip(groups, filters, strict=True))]
+    for some, rows in scan_vectors.filters(partial, bitmaps, only is not None, has_join=scan.ids is not None):
+        of_path = dict(zip(some["path"].to_pylist(), rows.files, strict=True))
+        for group in _grouped(some, partitioning, 0 if rows.way is Way.JOIN else _MOST_LITERAL_GROUPS):
+            own = replace(rows, files=tuple(of_path[path] for path in group.paths))
+            groups.append(replace(group, rows=own))
+    return groups
 
 
 def _grouped(
@@ -256,7 +256,7 @@ def _grouped(
 
 def _needs_join(scan: _Scan, files: _Files) -> bool:
     """Whether rows need a table of files for their file's values, ids or bitmap, or the log's spelling of its path."""
-    if scan.ids is not None or (files.rows is not None and not files.rows.is_literal):
+    if scan.ids is not None or (files.rows is not None and files.rows.way is Way.JOIN):
         return True
     return len(set(files.values)) > 1 or (scan.with_position and not all(map(_is_canonical, files.paths)))
 
@@ -285,7 +285,8 @@ def _read_alike(scan: _Scan, files: _Files) -> DataFrame:
     path = F.substring(reported, start, F.length(reported))
     frame = frame.withColumns({FILE: path, ROW: metadata["row_index"]})
     if files.rows is not None:
-        frame = frame.filter(files.rows.literal(ROW))
+        frame = frame.withColumn(_SIZE, metadata["file_size"])
+        frame = frame.filter(files.rows.condition(scan.spark, _SIZE, ROW))
     return frame.select(*columns, *_positions(scan))
 
 

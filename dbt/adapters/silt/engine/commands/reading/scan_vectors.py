@@ -1,69 +1,160 @@
 """Selects rows of data files by position: those that deletion vectors leave in a table, or chosen ones.
 
-Few positions in few files are put into the plan as numbers. Otherwise the bitmaps are broadcast, one row for each file,
-as 64-bit words, and each row of a file looks at its bit. (As bytes cut out of a binary column the same is many times
-slower, because Spark copies them for each row.)
+Few positions in few files are put into the plan as numbers. The bitmaps of up to `_MOST_FILES_OF_A_SCAN` files are one
+array of 64-bit words, and a file's size, which every row of it has as a constant, tells where in the array its own
+begin. Where that does not tell, or files are very many, the bitmaps are broadcast, one row for each file, and joined by
+its path, which takes several times as long. (As bytes cut out of a binary column the same is many times slower, because
+Spark copies them for each row.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
 import pyarrow as pa
 from pyroaring import BitMap64
-from pyspark.sql import Column
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.kernel.files import deletion_vectors
+from dbt.adapters.silt.engine.commands.spark.errors import OTHER_ROWS
+from dbt.adapters.silt.engine.kernel.files import deletion_vectors, row_counts
+from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
 
 WORDS: Final = "__silt_words"
 """The column of a table of files that holds each file's bitmap."""
 
-_MOST_LITERAL_FILES = 4
-_MOST_LITERAL_ROWS = 500
+_MOST_LITERAL_FILES: Final = 4
+_MOST_LITERAL_ROWS: Final = 500
+
+_MOST_FILES_OF_A_SCAN: Final = 32
+"""Each is a branch in the code that Spark compiles; of more than twice as many Java would not compile it."""
+_MOST_SCANS: Final = 16
+_MOST_ROWS: Final = 1 << 28
+"""Of the files of one scan: the array of their words is part of the plan, and takes 32 MiB for so many."""
+
+
+class Way(Enum):
+    """How a scan is told which rows to read."""
+
+    NUMBERS = "positions of one file in the plan"
+    ARRAY = "one array of words for all files"
+    JOIN = "a table of words, joined by the path"
+
+
+@dataclass(frozen=True)
+class FileRows:
+    """Rows of a file.
+
+    Args:
+        size: bytes of the file.
+        records: how many rows it holds; None where the log does not say.
+        positions: of the rows.
+    """
+
+    size: int
+    records: int | None
+    positions: BitMap64
 
 
 @dataclass(frozen=True)
 class RowFilter:
-    """Which rows of some files are read: those of their bitmaps, or all but those.
+    """Which rows of some files are read: those whose positions are given, or all but those.
 
     Args:
-        bitmaps: one for each file.
-        keeps: whether the bitmaps' rows are the ones that are read.
+        files: what is known of each file.
+        keeps: whether the positions are of the rows that are read.
+        way: how Spark learns of them.
     """
 
-    bitmaps: tuple[BitMap64, ...]
+    files: tuple[FileRows, ...]
     keeps: bool
+    way: Way
 
-    @property
-    def is_literal(self) -> bool:
-        """Whether it is about one file and can be put into a plan as it is."""
-        return len(self.bitmaps) == 1 and can_be_literal(self.bitmaps)
-
-    def literal(self, row: str) -> Column:
-        """The condition on a row of the only file, by the column that has the row's position."""
-        (bitmap,) = self.bitmaps
-        if not bitmap:
-            return F.lit(not self.keeps)
-        return F.expr(f"{row} {'' if self.keeps else 'not '}in ({', '.join(map(str, bitmap))})")
+    def condition(self, spark: SparkSession, size: str, row: str) -> Column:
+        """The condition on a row, by the columns that have its file's size and its position; not for `Way.JOIN`."""
+        return self._by_numbers(row) if self.way is Way.NUMBERS else self._by_array(spark, size, row)
 
     def by_words(self, row: str) -> Column:
         """The condition on a row, by `WORDS` of its file and the column that has its position."""
-        word = f"try_element_at({WORDS}, cast({row} div 64 as int) + 1)"
-        return F.expr(f"coalesce(getbit({word}, cast({row} % 64 as int)), 0) = {int(self.keeps)}")
+        word = f"get({WORDS}, cast(shiftright({row}, 6) as int))"
+        return F.expr(f"coalesce(shiftright({word}, cast({row} & 63 as int)) & 1, 0) = {int(self.keeps)}")
 
     def words(self) -> pa.Array:
         """`WORDS` of each file."""
-        of_files = [deletion_vectors.words(bitmap) for bitmap in self.bitmaps]
-        offsets = [0]
-        for words in of_files:
-            offsets.append(offsets[-1] + len(words))
-        return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.concat_arrays(of_files))
+        return _lists([deletion_vectors.words(of_file.positions) for of_file in self.files])
+
+    def _by_numbers(self, row: str) -> Column:
+        (of_file,) = self.files
+        if not of_file.positions:
+            return F.lit(not self.keeps)
+        return F.expr(f"{row} {'' if self.keeps else 'not '}in ({', '.join(map(str, of_file.positions))})")
+
+    def _by_array(self, spark: SparkSession, size: str, row: str) -> Column:
+        """The condition; a file of another size, or with more rows, than the log says fails the job that reads it."""
+        parts = [deletion_vectors.words(each.positions, each.records or 0) for each in self.files]
+        starts = itertools.accumulate(map(len, parts), initial=0)
+        known = zip(self.files, starts, strict=False)
+        branches = sorted((each.size, each.records or 0, start) for each, start in known)
+        words = spark.createDataFrame(pa.table({WORDS: _lists([pa.concat_arrays(parts)])})).scalar()
+        word = F.get(words, F.expr(f"{_start(branches, size, row)} + cast(shiftright({row}, 6) as int)"))
+        bit = F.call_function("shiftright", word, F.expr(f"cast({row} & 63 as int)")).bitwiseAND(F.lit(1))
+        return F.coalesce(bit, F.raise_error(F.lit(OTHER_ROWS)).cast("bigint")) == F.lit(int(self.keeps))
 
 
-def can_be_literal(bitmaps: Iterable[BitMap64]) -> bool:
-    """Whether files with these bitmaps are read each by itself, the positions in the plan."""
-    sizes = [len(bitmap) for bitmap in bitmaps]
-    return len(sizes) <= _MOST_LITERAL_FILES and sum(sizes) <= _MOST_LITERAL_ROWS
+def filters(files: pa.Table, positions: Positions, keeps: bool, has_join: bool) -> list[tuple[pa.Table, RowFilter]]:
+    """The files in tables that are read together, with the rows to read.
+
+    Args:
+        files: rows of `Snapshot.files`.
+        positions: of rows in each of them, by path.
+        keeps: whether these are the rows that are read.
+        has_join: whether the files are joined with a table of files anyway.
+    """
+    columns = (files["path"].to_pylist(), files["size"].to_pylist(), row_counts.num_records(files).to_pylist())
+    known = [FileRows(size or 0, rows, positions[path]) for path, size, rows in zip(*columns, strict=True)]
+    way, scans = (Way.JOIN, None) if has_join else _ways(known)
+    return [
+        (files.take(pa.array(places, pa.int64())), RowFilter(tuple(known[place] for place in places), keeps, way))
+        for places in scans or [range(files.num_rows)]
+    ]
+
+
+def _ways(files: Sequence[FileRows]) -> tuple[Way, Sequence[Sequence[int]] | None]:
+    """How to read the files, and the places of those of each scan; None for one scan of all."""
+    if len(files) <= _MOST_LITERAL_FILES and sum(len(each.positions) for each in files) <= _MOST_LITERAL_ROWS:
+        return Way.NUMBERS, [[place] for place in range(len(files))]
+    rounds: dict[int, list[int]] = defaultdict(list)
+    seen: dict[int, int] = defaultdict(int)
+    for place, each in enumerate(files):
+        if not each.size or each.records is None:
+            return Way.JOIN, None
+        rounds[seen[each.size]].append(place)
+        seen[each.size] += 1
+    step = _MOST_FILES_OF_A_SCAN
+    scans = [same[start : start + step] for same in rounds.values() for start in range(0, len(same), step)]
+    rows = max(sum(files[place].records or 0 for place in scan) for scan in scans)
+    return (Way.ARRAY, scans) if len(scans) <= _MOST_SCANS and rows <= _MOST_ROWS else (Way.JOIN, None)
+
+
+def _start(branches: Sequence[tuple[int, int, int]], size: str, row: str) -> str:
+    """The text of the place of a file's first word, by its size; null for another size and for rows beyond the last.
+
+    Args:
+        branches: size, rows and place of each file, by size.
+    """
+    if len(branches) == 1:
+        ((of_file, rows, start),) = branches
+        return f"if({size} = {of_file} and {row} < {rows}, {start}, null)"
+    middle = len(branches) // 2
+    lower, upper = (_start(part, size, row) for part in (branches[:middle], branches[middle:]))
+    return f"if({size} < {branches[middle][0]}, {lower}, {upper})"
+
+
+def _lists(parts: Sequence[pa.Array]) -> pa.Array:
+    offsets = list(itertools.accumulate(map(len, parts), initial=0))
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.concat_arrays(parts))

@@ -16,6 +16,7 @@ from dbt.adapters.silt.engine.commands.spark.file_formats import format_of
 from dbt.adapters.silt.engine.commands.spark.storage_errors import of_object_store
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
+    DataFileChangedError,
     DataFileMissingError,
     DataRejectedError,
     ExecutorLostError,
@@ -48,6 +49,7 @@ _STATEMENT: Mapping[str, type[InvalidStatementError]] = {
 
 _MISSING = frozenset(("PATH_NOT_FOUND", "FAILED_READ_FILE.FILE_NOT_EXIST"))
 _UNREADABLE = "FAILED_READ_FILE"
+_RAISED = "USER_RAISED_EXCEPTION"
 _LOST = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
 _NOT_ALLOWED = re.compile(r"Permission denied|AccessDeniedException|AccessControlException")
 _READ_ONLY = re.compile(r"Read-only file system")
@@ -56,6 +58,9 @@ _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded")
 _STOPPED = re.compile(r"Cannot call methods on a stopped SparkContext|SparkContext (?:was|has been) shut ?down")
 """Spark tells by its text alone that it is being ended; a server of Spark Connect still answers then."""
 
+
+OTHER_ROWS: Final = "a data file with deleted rows has another size, or more rows, than the log says"
+"""What a plan of this engine raises in a task (`raise_error`)."""
 
 _WHEN_THERE = "When Spark is there again, run `dbt retry`: what was committed is skipped"
 
@@ -69,6 +74,7 @@ def mapped(table: str | None = None, version: int | None = None) -> Iterator[Non
 
     Raises:
         DataFileMissingError: a data file is not there.
+        DataFileChangedError: a data file has other rows than the log says.
         TableDamagedError: a data file cannot be read.
         InvalidStatementError: a name in the statement is unknown.
         ExecutorLostError: rows that Spark kept are gone.
@@ -127,6 +133,8 @@ def _of_condition(cause: Cause, root: Cause, table: str | None, version: int | N
         return _STATEMENT[family](cause.message, table=table, version=version)
     if name == _LOST:
         return ExecutorLostError("Spark lost an executor with rows of this statement", table=table, version=version)
+    if name == _RAISED and cause.parameters.get("errorMessage") == OTHER_ROWS:
+        return DataFileChangedError(OTHER_ROWS, table=table, version=version)
     if name not in _MISSING and family != _UNREADABLE:
         return None
     details = {"path": path}

@@ -145,15 +145,20 @@ def of_positions(positions: pa.Array) -> BitMap64:
     return BitMap64(values)
 
 
-def words(bitmap: BitMap64) -> pa.Array:
-    """The bitmap as int64 words: position p is bit p % 64 of word p // 64. There are as many as the last one needs."""
+def words(bitmap: BitMap64, rows: int = 0) -> pa.Array:
+    """The bitmap as int64 words: position p is bit p % 64 of word p // 64.
+
+    Args:
+        rows: there are as many words as so many rows need, or more where the last position is beyond them.
+    """
+    count = max(-(-rows // 64), bitmap.max() // 64 + 1 if bitmap else 0)
     if not bitmap:
-        return pa.array([], pa.int64())
+        return pa.array([0] * count, pa.int64())
     positions = pa.Array.from_buffers(pa.uint64(), len(bitmap), [None, pa.py_buffer(bitmap.to_array())])
     bits = pc.shift_left(pa.scalar(1, pa.uint64()), pc.bit_wise_and(positions, pa.scalar(63, pa.uint64())))
     words_with_bits = pa.table({"word": pc.shift_right(positions, pa.scalar(6, pa.uint64())), "bits": bits})
     summed = words_with_bits.group_by("word").aggregate([("bits", "sum")])
-    numbers = pa.array(range(bitmap.max() // 64 + 1), pa.uint64())
+    numbers = pa.array(range(count), pa.uint64())
     places = pc.index_in(numbers, value_set=summed["word"].combine_chunks())
     return pc.fill_null(summed["bits_sum"].combine_chunks().take(places), 0).view(pa.int64())
 
