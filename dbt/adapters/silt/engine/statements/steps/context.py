@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.commands.spark.session_quotes import quotes_for
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
+from dbt.adapters.silt.engine.kernel.identifiers import string_literal
 from dbt.adapters.silt.engine.sql.query.quotes import at_rest
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
 from dbt.adapters.silt.engine.statements.resolve.resolve import Resolver
 
-_CHANGES_SCHEMA = (
-    "operation string, version bigint, num_affected_rows bigint, num_inserted_rows bigint, "
-    "num_updated_rows bigint, num_deleted_rows bigint, skipped boolean"
-)
+_COUNTS: Final = ("version", "num_affected_rows", "num_inserted_rows", "num_updated_rows", "num_deleted_rows")
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class Result:
         """The rows to read; of a change, one row that says what it did."""
         if self.dataframe is not None:
             return self.dataframe
-        return spark.createDataFrame([] if self.outcome is None else [_changes(self.outcome)], _CHANGES_SCHEMA)
+        return spark.sql(_changes(self.outcome))
 
 
 @dataclass(frozen=True)
@@ -66,8 +65,16 @@ class Context:
         return Result(dataframe=self.spark.createDataFrame([tuple(row) for row in rows], schema))
 
 
-def _changes(outcome: Outcome) -> tuple[object, ...]:
-    counts = (outcome.rows_inserted, outcome.rows_updated, outcome.rows_deleted)
-    known = [count for count in counts if count is not None]
-    affected = sum(known) if known else None
-    return (outcome.operation, outcome.version, affected, *counts, outcome.skipped)
+def _changes(outcome: Outcome | None) -> str:
+    """A query for the row that says what a change did; for none where there was no change."""
+    if outcome is None:
+        return f"{_changes(Outcome('', '', None))} limit 0"
+    inserted, updated, deleted = outcome.rows_inserted, outcome.rows_updated, outcome.rows_deleted
+    known = [count for count in (inserted, updated, deleted) if count is not None]
+    values = (outcome.version, sum(known) if known else None, inserted, updated, deleted)
+    counts = (
+        f"cast({'null' if value is None else value} as bigint) as {name}"
+        for name, value in zip(_COUNTS, values, strict=True)
+    )
+    operation = string_literal(outcome.operation)
+    return f"select {operation} as operation, {', '.join(counts)}, {str(outcome.skipped).lower()} as skipped"
