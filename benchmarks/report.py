@@ -16,6 +16,7 @@ from rich.table import Table
 
 from benchmarks.harness import CaseResult
 from benchmarks.long_logs.measure import STEPS, LogResult
+from benchmarks.parts.measure import Parts
 from benchmarks.projects.breakdown import Breakdown
 from benchmarks.projects.small_models import ProjectRun
 
@@ -96,12 +97,14 @@ def as_json(
     cold: CaseResult | None,
     logs: Sequence[LogResult] = (),
     breakdowns: Sequence[Breakdown] = (),
+    parts: Sequence[Parts] = (),
 ) -> dict[str, Any]:
     """All figures, with the machine and the versions."""
     return {
         "machine": {"cpus": os.cpu_count(), "platform": platform.platform(), "python": platform.python_version()},
         "packages": {name: version(name) for name in PACKAGES},
         "statements": [_case_json(case) for case in cases],
+        "parts": [dataclasses.asdict(each) for each in parts],
         "projects": [dataclasses.asdict(run) for run in runs],
         "cold": _case_json(cold) if cold else None,
         "breakdowns": [dataclasses.asdict(each) for each in breakdowns],
