@@ -14,7 +14,7 @@ from rich.console import Console
 
 from benchmarks import report
 from benchmarks.cases import all_cases
-from benchmarks.contestants.bare import BareSpark
+from benchmarks.contestants.bare import BareSpark, BareSparkRepartitioned
 from benchmarks.contestants.contestant import Contestant
 from benchmarks.contestants.delta_rs import DeltaRs
 from benchmarks.contestants.delta_spark import DeltaSpark, session_settings
@@ -133,6 +133,7 @@ def session(options: argparse.Namespace) -> SparkSession:
 def entrants(options: argparse.Namespace, spark: SparkSession, work: Path) -> list[Contestant]:
     """The contestants, the baseline first."""
     contestants: list[Contestant] = [BareSpark(spark, work / "bare"), Silt(spark, work / "silt")]
+    contestants.append(BareSparkRepartitioned(spark, work / "bare_repartitioned"))
     if options.delta_jars:
         contestants.append(DeltaSpark(spark, work / "delta_spark"))
     if "delta-rs" in options.peers:

@@ -15,7 +15,7 @@ from benchmarks.cases.append import SmallAppends
 from benchmarks.cases.delete import DeleteRange
 from benchmarks.cases.merge import InsertOnlyMerge, LargeMerge, SmallMerge
 from benchmarks.contestants.bare import BareSpark
-from benchmarks.contestants.contestant import Contestant
+from benchmarks.contestants.contestant import Contestant, Need
 from benchmarks.contestants.silt import Silt
 from benchmarks.data import Scale
 from benchmarks.harness import Case, run_case
@@ -53,6 +53,10 @@ class _Traced:
     def name(self) -> str:
         return self.case.name
 
+    @property
+    def needs(self) -> frozenset[Need]:
+        return self.case.needs
+
     def prepare(self, contestant: Contestant) -> None:
         self.case.prepare(contestant)
 
@@ -68,6 +72,9 @@ class _Traced:
 
     def result(self, contestant: Contestant, repetition: int) -> DataFrame:
         return self.case.result(contestant, repetition)
+
+    def expected(self) -> DataFrame | None:
+        return self.case.expected()
 
     def finish(self, contestant: Contestant, repetition: int) -> None:
         self.case.finish(contestant, repetition)

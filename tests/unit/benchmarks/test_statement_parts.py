@@ -15,7 +15,7 @@ from benchmarks.parts.trace import Trace, Tracer
 from dbt.adapters.silt.engine.commands.writing import files
 from dbt.adapters.silt.engine.statements.execute import dml
 
-TINY = Scale(large=4_000, changed=200, small=20, appended=4, parts=4)
+TINY = Scale(large=4_000, changed=200, small=20, appended=4, parts=4, partitioned=40)
 
 
 @pytest.mark.parametrize(
