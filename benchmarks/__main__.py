@@ -14,7 +14,7 @@ from rich.console import Console
 
 from benchmarks import report
 from benchmarks.cases import all_cases
-from benchmarks.contestants.bare import BareSpark
+from benchmarks.contestants.bare import BareSpark, BareSparkRepartitioned
 from benchmarks.contestants.contestant import Contestant
 from benchmarks.contestants.delta_rs import DeltaRs
 from benchmarks.contestants.delta_spark import DeltaSpark, session_settings
@@ -22,8 +22,14 @@ from benchmarks.contestants.silt import Silt
 from benchmarks.data import FULL, QUICK
 from benchmarks.harness import CaseResult, ResultsDifferError, chosen, run_case
 from benchmarks.long_logs import measure
+from benchmarks.parts import measure as parts_of_statements
+from benchmarks.parts.measure import Parts
+from benchmarks.parts.tables import calls_table, parts_table, summary_table
 from benchmarks.projects import breakdown, cold_build, small_models
 from dbt.adapters.silt.session.spark import SessionSettings, open_session, stop_spark
+
+WIDTH = 180
+"""Of the tables, in characters, where they go to a file."""
 
 RESULTS = Path(__file__).resolve().parent / "results"
 
@@ -31,10 +37,10 @@ RESULTS = Path(__file__).resolve().parent / "results"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the chosen benchmarks; returns 0 if all contestants had equal results."""
     options = parser().parse_args(arguments)
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else WIDTH)
     work = options.folder / "work"
     shutil.rmtree(work, ignore_errors=True)
-    cases, runs, cold, logs, breakdowns = [], [], None, [], []
+    cases, parts, runs, cold, logs, breakdowns = [], [], [], None, [], []
     try:
         if options.only in (None, "logs"):
             logs = measure.measure(work / "logs", measure.QUICK_TABLES if options.quick else measure.TABLES)
@@ -42,6 +48,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.only in (None, "statements"):
             cases = run_statements(options, work, console)
             console.print(report.statements_table(cases))
+        if options.only in (None, "parts"):
+            parts = run_parts(options, work)
+            for each in parts:
+                console.print(parts_table(each), calls_table(each))
+            console.print(summary_table(parts))
         if options.only in (None, "dbt"):
             runs = small_models.measure(work / "small_models")
             console.print(report.projects_table(runs))
@@ -55,7 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    written = report.write(report.as_json(cases, runs, cold, logs, breakdowns), options.folder, datetime.datetime.now())
+    written = report.write(
+        report.as_json(cases, runs, cold, logs, breakdowns, parts), options.folder, datetime.datetime.now()
+    )
     console.print(f"Written to {written}")
     return 0
 
@@ -66,8 +79,12 @@ def parser() -> argparse.ArgumentParser:
         prog="python -m benchmarks", description="Times the statements of dbt-silt and runs of dbt."
     )
     options.add_argument("--quick", action="store_true", help="small tables: for trying the harness, not for figures")
-    parts = ("logs", "statements", "dbt", "breakdown")
-    options.add_argument("--only", choices=parts, help="only this part; `breakdown` is one of those of `dbt`")
+    only = ("logs", "statements", "parts", "dbt", "breakdown")
+    options.add_argument(
+        "--only",
+        choices=only,
+        help="only this; `parts`: where a small statement's time goes, `breakdown`: where a cold command's goes",
+    )
     options.add_argument("--case", action="append", default=[], metavar="NAME", help="only this case of statements")
     options.add_argument(
         "--peers", nargs="+", default=[], choices=("delta-rs",), help="contestants other than dbt-silt"
@@ -97,6 +114,14 @@ def run_statements(options: argparse.Namespace, work: Path, console: Console) ->
         stop_spark()
 
 
+def run_parts(options: argparse.Namespace, work: Path) -> list[Parts]:
+    """Says where the time of small statements goes."""
+    try:
+        return parts_of_statements.measure(session(options), work / "parts", QUICK if options.quick else FULL)
+    finally:
+        stop_spark()
+
+
 def session(options: argparse.Namespace) -> SparkSession:
     """The session that all contestants share, with the settings of dbt's sessions."""
     conf = {"spark.driver.memory": options.memory} if options.memory else {}
@@ -108,6 +133,7 @@ def session(options: argparse.Namespace) -> SparkSession:
 def entrants(options: argparse.Namespace, spark: SparkSession, work: Path) -> list[Contestant]:
     """The contestants, the baseline first."""
     contestants: list[Contestant] = [BareSpark(spark, work / "bare"), Silt(spark, work / "silt")]
+    contestants.append(BareSparkRepartitioned(spark, work / "bare_repartitioned"))
     if options.delta_jars:
         contestants.append(DeltaSpark(spark, work / "delta_spark"))
     if "delta-rs" in options.peers:

@@ -38,14 +38,58 @@ class Rows:
 
 
 @dataclass(frozen=True)
+class Layout:
+    """How a table is kept.
+
+    Attributes:
+        deletion_vectors: whether its rows are deleted by deletion vectors, by who can; others rewrite its files.
+        partition_by: the column that it is partitioned by.
+    """
+
+    deletion_vectors: bool = False
+    partition_by: str | None = None
+
+
+PLAIN = Layout()
+VECTORS = Layout(deletion_vectors=True)
+PARTITIONED = Layout(partition_by="category")
+
+
+@dataclass(frozen=True)
+class Each:
+    """The rows with `id % step = remainder`: scattered over all files."""
+
+    step: int
+    remainder: int
+
+    @property
+    def condition(self) -> str:
+        """In SQL."""
+        return f"id % {self.step} = {self.remainder}"
+
+
+HUNDREDTH = Each(100, 7)
+
+
+@dataclass(frozen=True)
 class Scale:
-    """How large the cases are, in rows; `parts` is the number of files of the large table."""
+    """How large the cases are, in rows.
+
+    Attributes:
+        parts: the number of files of the large table.
+        partitioned: of the partitioned table, which has a partition for each of them, up to 1,000.
+        fragments: the number of small files that are compacted, of as many rows in all as `partitioned`.
+        appends: how often each of several threads appends.
+    """
 
     large: int
     changed: int
     small: int
     appended: int
     parts: int
+    partitioned: int
+    fragments: int = 200
+    appends: int = 10
 
     @property
     def large_table(self) -> Rows:
@@ -56,6 +100,16 @@ class Scale:
     def small_table(self) -> Rows:
         """The initial rows of the small table."""
         return Rows(0, self.small)
+
+    @property
+    def partitioned_table(self) -> Rows:
+        """The initial rows of the partitioned table, where each of four tasks has rows of every partition."""
+        return Rows(0, self.partitioned, 4)
+
+    @property
+    def fragmented_table(self) -> Rows:
+        """The initial rows of the table of small files."""
+        return Rows(0, self.partitioned, self.fragments)
 
     @property
     def newest(self) -> Rows:
@@ -75,8 +129,8 @@ class Scale:
         return low, low + min(self.changed, rows_of_a_file // 2)
 
 
-FULL = Scale(large=10_000_000, changed=100_000, small=1_000, appended=100, parts=16)
-QUICK = Scale(large=100_000, changed=2_000, small=100, appended=10, parts=4)
+FULL = Scale(large=10_000_000, changed=100_000, small=1_000, appended=100, parts=16, partitioned=2_000_000)
+QUICK = Scale(large=100_000, changed=2_000, small=100, appended=10, parts=4, partitioned=20_000, fragments=40)
 
 
 def short(number: int) -> str:

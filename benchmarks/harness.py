@@ -15,13 +15,14 @@ from typing import Protocol
 from pyspark.sql import DataFrame
 
 from benchmarks.content import Fingerprint, fingerprint
-from benchmarks.contestants.contestant import Contestant
+from benchmarks.contestants.contestant import Contestant, Need
 
 
 class Case(Protocol):
     """One operation, the same for every contestant."""
 
     name: str
+    needs: frozenset[Need]
     warmups: int
     repetitions: int
 
@@ -36,6 +37,9 @@ class Case(Protocol):
 
     def result(self, contestant: Contestant, repetition: int) -> DataFrame:
         """The rows that the operation wrote or returned."""
+
+    def expected(self) -> DataFrame | None:
+        """The rows that the result must be; None where it is enough that all contestants' are the same."""
 
     def finish(self, contestant: Contestant, repetition: int) -> None:
         """Removes the tables of the last repetition."""
@@ -65,16 +69,26 @@ class Measurement:
 
 @dataclass(frozen=True)
 class CaseResult:
-    """The times of all contestants in one case; the first contestant is the baseline."""
+    """The times of those contestants that take part in one case.
+
+    Attributes:
+        measurements: of the baseline first, where it takes part.
+        has_baseline: whether it does.
+    """
 
     case: str
     rows: int
     measurements: tuple[Measurement, ...]
+    has_baseline: bool = True
 
-    def ratio(self, contestant: str) -> float:
-        """The contestant's median divided by the baseline's."""
-        medians = {measurement.contestant: measurement.median for measurement in self.measurements}
-        return medians[contestant] / self.measurements[0].median
+    def of(self, contestant: str) -> Measurement | None:
+        """The contestant's times; None where it does not take part."""
+        return next((each for each in self.measurements if each.contestant == contestant), None)
+
+    def ratio(self, contestant: str) -> float | None:
+        """The contestant's median divided by the baseline's; None where either does not take part."""
+        measured = self.of(contestant)
+        return measured.median / self.measurements[0].median if self.has_baseline and measured else None
 
 
 def run_case(
@@ -82,23 +96,44 @@ def run_case(
 ) -> CaseResult:
     """Runs the warm-ups, then the repetitions in turn, and compares the results of the last repetition.
 
+    Args:
+        contestants: the baseline first. Those that do not offer what the case needs are left out.
+
     Raises:
         ResultsDifferError: the contestants' results are not the same rows.
+        ValueError: no contestant can take part.
     """
-    for contestant in contestants:
+    entrants = entrants_of(case, contestants)
+    for contestant in entrants:
         case.prepare(contestant)
     last = case.warmups + case.repetitions - 1
-    seconds: dict[str, list[float]] = {contestant.name: [] for contestant in contestants}
+    seconds: dict[str, list[float]] = {contestant.name: [] for contestant in entrants}
     for repetition in range(last + 1):
-        for contestant in contestants:
-            took = _timed(case, contestant, repetition, clock)
+        for contestant in entrants:
+            took = timed(case, contestant, repetition, clock)
             if repetition >= case.warmups:
                 seconds[contestant.name].append(took)
-    prints = {contestant.name: fingerprint(case.result(contestant, last)) for contestant in contestants}
+    prints = {contestant.name: fingerprint(case.result(contestant, last)) for contestant in entrants}
+    expected = case.expected()
+    if expected is not None:
+        prints["expected"] = fingerprint(expected)
     rows = agreed(case.name, prints).rows
-    for contestant in contestants:
+    for contestant in entrants:
         case.finish(contestant, last)
-    return CaseResult(case.name, rows, tuple(Measurement(name, tuple(times)) for name, times in seconds.items()))
+    measurements = tuple(Measurement(name, tuple(times)) for name, times in seconds.items())
+    return CaseResult(case.name, rows, measurements, has_baseline=entrants[0] is contestants[0])
+
+
+def entrants_of(case: Case, contestants: Sequence[Contestant]) -> list[Contestant]:
+    """The contestants that offer what the case needs, in their order.
+
+    Raises:
+        ValueError: none does.
+    """
+    entrants = [each for each in contestants if case.needs <= each.offers]
+    if not entrants:
+        raise ValueError(f"{case.name}: no contestant can take part")
+    return entrants
 
 
 def agreed(case: str, prints: Mapping[str, Fingerprint]) -> Fingerprint:
@@ -126,7 +161,8 @@ def chosen(cases: Iterable[Case], names: Sequence[str]) -> list[Case]:
     return [case for name, case in by_name.items() if not names or name in names]
 
 
-def _timed(case: Case, contestant: Contestant, repetition: int, clock: Callable[[], float]) -> float:
+def timed(case: Case, contestant: Contestant, repetition: int, clock: Callable[[], float]) -> float:
+    """Prepares one repetition, runs it, and returns its seconds."""
     case.before(contestant, repetition)
     started = clock()
     case.work(contestant, repetition)

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from benchmarks.harness import CaseResult
 from benchmarks.long_logs.measure import STEPS, LogResult
+from benchmarks.parts.measure import Parts
 from benchmarks.projects.breakdown import Breakdown
 from benchmarks.projects.small_models import ProjectRun
 
@@ -23,17 +24,24 @@ PACKAGES = ("pyspark", "pyarrow", "dbt-core", "deltalake")
 
 
 def statements_table(results: Sequence[CaseResult]) -> Table:
-    """One line per case: each contestant's median, and its ratio to the baseline's."""
-    floor, *others = [measurement.contestant for measurement in results[0].measurements]
+    """One line per case: each contestant's median, and its ratio to the baseline's; empty where it takes no part."""
     table = Table(title="Statements: median milliseconds in a warm session, and times the baseline")
     table.add_column("case", no_wrap=True)
-    for column in (f"{floor}, the baseline", *others):
-        table.add_column(column, justify="right")
+    names = list(dict.fromkeys(each.contestant for result in results for each in result.measurements))
+    baselines = {result.measurements[0].contestant for result in results if result.has_baseline}
+    for name in names:
+        table.add_column(f"{name}, the baseline" if name in baselines else name, justify="right")
     for result in results:
-        first, *rest = result.measurements
-        ratios = [f"{milliseconds(each.median)}  {result.ratio(each.contestant):.2f}x" for each in rest]
-        table.add_row(result.case, milliseconds(first.median), *ratios)
+        table.add_row(result.case, *(_cell(result, name, is_baseline=name in baselines) for name in names))
     return table
+
+
+def _cell(result: CaseResult, contestant: str, is_baseline: bool) -> str:
+    measured, ratio = result.of(contestant), result.ratio(contestant)
+    if measured is None:
+        return ""
+    shown = milliseconds(measured.median)
+    return shown if is_baseline or ratio is None else f"{shown}  {ratio:.2f}x"
 
 
 def projects_table(runs: Sequence[ProjectRun]) -> Table:
@@ -96,12 +104,14 @@ def as_json(
     cold: CaseResult | None,
     logs: Sequence[LogResult] = (),
     breakdowns: Sequence[Breakdown] = (),
+    parts: Sequence[Parts] = (),
 ) -> dict[str, Any]:
     """All figures, with the machine and the versions."""
     return {
         "machine": {"cpus": os.cpu_count(), "platform": platform.platform(), "python": platform.python_version()},
         "packages": {name: version(name) for name in PACKAGES},
         "statements": [_case_json(case) for case in cases],
+        "parts": [dataclasses.asdict(each) for each in parts],
         "projects": [dataclasses.asdict(run) for run in runs],
         "cold": _case_json(cold) if cold else None,
         "breakdowns": [dataclasses.asdict(each) for each in breakdowns],

@@ -1,10 +1,10 @@
-"""Merges into a small table and into a large one, and merges that only insert."""
+"""Merges into a small table and into a large one, merges that only insert, and rows replaced by their keys."""
 
 from __future__ import annotations
 
-from benchmarks.cases.table_case import TableCase
+from benchmarks.cases.table_case import TableCase, named, start_of
 from benchmarks.contestants.contestant import Contestant
-from benchmarks.data import Rows, Scale, short
+from benchmarks.data import PLAIN, Layout, Rows, Scale, short
 
 
 class SmallMerge(TableCase):
@@ -26,33 +26,32 @@ class SmallMerge(TableCase):
 class LargeMerge(TableCase):
     """Clustered keys, half of them new, into the large table."""
 
-    start = "large"
+    repetitions = 5
 
-    def __init__(self, scale: Scale) -> None:
-        super().__init__(scale.large_table)
-        self.name = f"merge {short(scale.changed)} rows into {short(scale.large)}"
+    def __init__(self, scale: Scale, layout: Layout = PLAIN) -> None:
+        super().__init__(scale.large_table, layout)
+        self.start = start_of(layout)
+        self.name = named(f"merge {short(scale.changed)} rows into {short(scale.large)}", layout)
         self.given = self._source = scale.newest
 
     def work(self, contestant: Contestant, repetition: int) -> None:
         contestant.merge(self.table(repetition), self._source)
 
 
-class ScatteredMerge(TableCase):
+class ScatteredMerge(LargeMerge):
     """The same with keys that are in every file of the large table."""
 
-    start = "large"
+    warmups = 1
+    repetitions = 3
 
-    def __init__(self, scale: Scale) -> None:
-        super().__init__(scale.large_table)
-        self.name = f"merge {short(scale.changed)} scattered rows into {short(scale.large)}"
+    def __init__(self, scale: Scale, layout: Layout = PLAIN) -> None:
+        super().__init__(scale, layout)
+        self.name = named(f"merge {short(scale.changed)} scattered rows into {short(scale.large)}", layout)
         self.given = self._source = scale.scattered
-
-    def work(self, contestant: Contestant, repetition: int) -> None:
-        contestant.merge(self.table(repetition), self._source)
 
 
 class InsertOnlyMerge(LargeMerge):
-    """The same without the update."""
+    """Clustered keys, without the update."""
 
     def __init__(self, scale: Scale) -> None:
         super().__init__(scale)
@@ -60,3 +59,14 @@ class InsertOnlyMerge(LargeMerge):
 
     def work(self, contestant: Contestant, repetition: int) -> None:
         contestant.merge(self.table(repetition), self._source, insert_only=True)
+
+
+class ReplaceByKey(LargeMerge):
+    """Clustered keys: the rows that have them go, and the new ones are inserted."""
+
+    def __init__(self, scale: Scale) -> None:
+        super().__init__(scale)
+        self.name = f"replace {short(scale.changed)} rows of {short(scale.large)} by key"
+
+    def work(self, contestant: Contestant, repetition: int) -> None:
+        contestant.replace(self.table(repetition), self._source)

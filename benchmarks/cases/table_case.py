@@ -4,31 +4,41 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from benchmarks.contestants.contestant import Contestant
-from benchmarks.data import Rows
+from benchmarks.contestants.contestant import Contestant, Need
+from benchmarks.data import PLAIN, Layout, Rows
 
 
 class TableCase:
     """An operation on a fresh copy of a start table. A case implements `work`.
 
     Attributes:
+        needs: what a contestant must offer to take part.
         start: the start table's name; cases that name the same one share the cost of making it.
         given: the input rows, if any.
     """
 
     name: str
     start: str
+    needs = frozenset((Need.ROWS,))
     given: Rows | None = None
     warmups = 2
     repetitions = 7
 
-    def __init__(self, start_rows: Rows) -> None:
+    def __init__(self, start_rows: Rows, layout: Layout = PLAIN) -> None:
         self._start_rows = start_rows
+        self._layout = layout
+        if layout.deletion_vectors:
+            self.needs |= {Need.DELETION_VECTORS}
 
     def prepare(self, contestant: Contestant) -> None:
         if not contestant.has(self.start):
             contestant.provide(self._start_rows)
-            contestant.create(self.start, self._start_rows)
+            self.make(contestant)
+            contestant.settle(self.start)
+
+    def make(self, contestant: Contestant) -> None:
+        """Makes the start table."""
+        contestant.create(self.start, self._start_rows, self._layout)
 
     def before(self, contestant: Contestant, repetition: int) -> None:
         if repetition > 0:
@@ -40,9 +50,23 @@ class TableCase:
     def result(self, contestant: Contestant, repetition: int) -> DataFrame:
         return contestant.contents(self.table(repetition))
 
+    def expected(self) -> DataFrame | None:
+        """The result as Spark computes it from the input; None where the baseline's is enough."""
+        return None
+
     def finish(self, contestant: Contestant, repetition: int) -> None:
         contestant.remove(self.table(repetition))
 
     def table(self, repetition: int) -> str:
         """The name of a repetition's table."""
         return f"{type(self).__name__.lower()}_{repetition}"
+
+
+def start_of(layout: Layout) -> str:
+    """The name of the large start table."""
+    return "large_with_vectors" if layout.deletion_vectors else "large"
+
+
+def named(name: str, layout: Layout) -> str:
+    """The name of a case on a table of the layout."""
+    return f"{name}, by vectors" if layout.deletion_vectors else name

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import json
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql.functions import coalesce, col
+from pyspark.sql.functions import coalesce, col, expr, when
 
-from benchmarks.data import Rows
+from benchmarks.contestants.contestant import TOTALS, Need
+from benchmarks.data import PLAIN, Each, Layout, Rows
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class BareSpark:
     """Tables as lists of files that only this object knows."""
 
     name = "bare Spark"
+    offers = frozenset((Need.ROWS, Need.DELETION_VECTORS, Need.PARTITIONED_WRITE))
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self._spark = spark
@@ -35,17 +38,36 @@ class BareSpark:
         self._schema = Rows(0, 0).frame(spark).schema
         self._files: dict[str, tuple[DataFile, ...]] = {}
         self._new_folders: dict[str, list[Path]] = {}
+        self._partitioned: dict[str, Path] = {}
         self._numbers = itertools.count()
 
-    def provide(self, rows: Rows) -> None:
+    def provide(self, *inputs: Rows) -> None:
         return  # Spark makes the rows itself.
 
     def has(self, table: str) -> bool:
+        if table not in self._files and self._settled(table).exists():
+            found = json.loads(self._settled(table).read_text(encoding="utf-8"))
+            self._files[table] = tuple(DataFile(**each) for each in found)
         return table in self._files
 
-    def create(self, table: str, rows: Rows) -> None:
+    def settle(self, table: str) -> None:
+        self._index(table)
+        self._settled(table).write_text(json.dumps([asdict(file) for file in self._files[table]]), encoding="utf-8")
+
+    def for_thread(self) -> BareSpark:
+        return self
+
+    def create(self, table: str, rows: Rows, layout: Layout = PLAIN) -> None:
         self._files[table] = ()
-        self._write(table, rows.frame(self._spark))
+        if layout.partition_by is None:
+            self._write(table, rows.frame(self._spark))
+        else:
+            self._partitioned[table] = self._folder / table / str(next(self._numbers))
+            arranged = self._arranged(rows.frame(self._spark), layout.partition_by)
+            arranged.write.partitionBy(layout.partition_by).parquet(str(self._partitioned[table]))
+
+    def create_in_parts(self, table: str, rows: Rows) -> None:
+        self.create(table, rows)
 
     def append(self, table: str, rows: Rows) -> None:
         self._write(table, rows.frame(self._spark))
@@ -63,14 +85,44 @@ class BareSpark:
         self._files[table] = untouched
         self._write(table, both.select("id", *values))
 
+    def replace(self, table: str, rows: Rows) -> None:
+        touched, untouched = self._split(table, rows.low, rows.high)
+        new = rows.frame(self._spark)
+        kept = self._read(touched).join(new.select("id"), "id", "left_anti")
+        self._files[table] = untouched
+        self._write(table, kept.unionByName(new))
+
     def delete(self, table: str, low: int, high: int) -> None:
         touched, untouched = self._split(table, low, high)
         self._files[table] = untouched
         self._write(table, self._read(touched).where((col("id") < low) | (col("id") >= high)))
 
+    def delete_each(self, table: str, each: Each) -> None:
+        old = self._read(self._files[table])
+        self._files[table] = ()
+        self._write(table, old.where(f"not ({each.condition})"))
+
+    def update_each(self, table: str, each: Each) -> None:
+        old = self._read(self._files[table])
+        self._files[table] = ()
+        raised = when(expr(each.condition), col("amount") + 1).otherwise(col("amount"))
+        self._write(table, old.withColumn("amount", raised))
+
+    def delete_partition(self, table: str, category: int) -> None:
+        raise NotImplementedError(Need.PARTITION_DELETE)
+
+    def optimize(self, table: str) -> None:
+        raise NotImplementedError(Need.MAINTENANCE)
+
+    def vacuum(self, table: str) -> None:
+        raise NotImplementedError(Need.MAINTENANCE)
+
     def find(self, table: str, key: int) -> list[Row]:
         touched, _ = self._split(table, key, key + 1)
         return self._read(touched).where(col("id") == key).collect()
+
+    def totals(self, table: str) -> list[Row]:
+        return self._read(self._files[table]).selectExpr(*TOTALS.split(", ")).collect()
 
     def copy(self, table: str, new: str) -> None:
         self._index(table)
@@ -79,11 +131,24 @@ class BareSpark:
     def remove(self, table: str) -> None:
         self._files.pop(table, None)
         self._new_folders.pop(table, None)
+        self._partitioned.pop(table, None)
         shutil.rmtree(self._folder / table, ignore_errors=True)
 
     def contents(self, table: str) -> DataFrame:
+        if table in self._partitioned:
+            return self._spark.read.schema(self._schema).parquet(str(self._partitioned[table]))
         self._index(table)
         return self._read(self._files[table])
+
+    def num_files(self, table: str) -> int:
+        return sum(1 for _ in (self._folder / table).rglob("*.parquet"))
+
+    def _arranged(self, frame: DataFrame, partition_by: str) -> DataFrame:
+        """The rows as they are written to a partitioned table: each task writes a file to each partition it has."""
+        return frame
+
+    def _settled(self, table: str) -> Path:
+        return self._folder / f"{table}.json"
 
     def _split(self, table: str, low: int, high: int) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:
         """The table's files with a key of `low <= id < high`, and the others."""
@@ -103,6 +168,16 @@ class BareSpark:
         """Records the files written since, by their footers; never timed, because the baseline needs no log."""
         for folder in self._new_folders.pop(table, []):
             self._files[table] += tuple(_data_file(path) for path in sorted(folder.glob("*.parquet")))
+
+
+class BareSparkRepartitioned(BareSpark):
+    """The same with the rows of each partition brought together first, so that it gets one file."""
+
+    name = "bare Spark, repartitioned"
+    offers = frozenset((Need.PARTITIONED_WRITE,))
+
+    def _arranged(self, frame: DataFrame, partition_by: str) -> DataFrame:
+        return frame.repartition(col(partition_by))
 
 
 def _data_file(path: Path) -> DataFile:

@@ -8,12 +8,16 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 
 from pyspark.sql import DataFrame, Row
+from typing_extensions import Self
 
-from benchmarks.data import Rows
+from benchmarks.contestants.contestant import TOTALS, Need
+from benchmarks.data import PLAIN, Each, Layout, Rows
 
 
 class BySql(ABC):
     """Tables in one folder each, changed by statements."""
+
+    offers = frozenset(Need)
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -30,14 +34,29 @@ class BySql(ABC):
     def reference(self, table: str) -> str:
         """The table's name in a statement."""
 
-    def provide(self, rows: Rows) -> None:
+    @abstractmethod
+    def for_thread(self) -> Self:
+        """The same, for one thread among several."""
+
+    def provide(self, *inputs: Rows) -> None:
         return  # A statement makes the rows itself.
 
     def has(self, table: str) -> bool:
         return (self._folder / table).exists()
 
-    def create(self, table: str, rows: Rows) -> None:
-        self.execute(f"create table {self.reference(table)} as {rows.sql}")
+    def settle(self, table: str) -> None:
+        return  # All that is known of a table is in its folder.
+
+    def create(self, table: str, rows: Rows, layout: Layout = PLAIN) -> None:
+        vectors = str(layout.deletion_vectors).lower()
+        partitioning = f"partitioned by ({layout.partition_by})" if layout.partition_by else ""
+        self.execute(
+            f"create table {self.reference(table)} using delta {partitioning} "
+            f"tblproperties ('delta.enableDeletionVectors' = '{vectors}') as {rows.sql}"
+        )
+
+    def create_in_parts(self, table: str, rows: Rows) -> None:
+        self.create(table, rows)
 
     def append(self, table: str, rows: Rows) -> None:
         self.execute(f"insert into {self.reference(table)} {rows.sql}")
@@ -52,8 +71,26 @@ class BySql(ABC):
     def delete(self, table: str, low: int, high: int) -> None:
         self.execute(f"delete from {self.reference(table)} where id >= {low} and id < {high}")
 
+    def delete_each(self, table: str, each: Each) -> None:
+        self.execute(f"delete from {self.reference(table)} where {each.condition}")
+
+    def update_each(self, table: str, each: Each) -> None:
+        self.execute(f"update {self.reference(table)} set amount = amount + 1 where {each.condition}")
+
+    def delete_partition(self, table: str, category: int) -> None:
+        self.execute(f"delete from {self.reference(table)} where category = {category}")
+
+    def optimize(self, table: str) -> None:
+        self.execute(f"optimize {self.reference(table)}")
+
+    def vacuum(self, table: str) -> None:
+        self.execute(f"vacuum {self.reference(table)} retain 0 hours")
+
     def find(self, table: str, key: int) -> list[Row]:
         return self.query(f"select * from {self.reference(table)} where id = {key}").collect()
+
+    def totals(self, table: str) -> list[Row]:
+        return self.query(f"select {TOTALS} from {self.reference(table)}").collect()
 
     def copy(self, table: str, new: str) -> None:
         # Files of a table never change, so the copy may share them.
@@ -64,3 +101,6 @@ class BySql(ABC):
 
     def contents(self, table: str) -> DataFrame:
         return self.query(f"select * from {self.reference(table)}")
+
+    def num_files(self, table: str) -> int:
+        return sum(1 for _ in (self._folder / table).rglob("part-*.parquet"))

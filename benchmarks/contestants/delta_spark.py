@@ -1,10 +1,11 @@
-"""delta-spark with its defaults; its jars are in a folder that the caller names."""
+"""delta-spark, set up for small logs; its jars are in a folder that the caller names."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
+from typing_extensions import Self
 
 from benchmarks.contestants.by_sql import BySql
 from benchmarks.data import Rows
@@ -23,6 +24,8 @@ def session_settings(jars: Path) -> dict[str, str]:
         "spark.jars": ",".join(found),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.databricks.delta.snapshotPartitions": "2",
+        "spark.databricks.delta.retentionDurationCheck.enabled": "false",
     }
 
 
@@ -35,8 +38,13 @@ class DeltaSpark(BySql):
         super().__init__(folder)
         self._spark = spark
 
-    def create(self, table: str, rows: Rows) -> None:
-        self.execute(f"create table {self.reference(table)} using delta as {rows.sql}")
+    def for_thread(self) -> Self:
+        return self
+
+    def replace(self, table: str, rows: Rows) -> None:
+        # It takes no query in the condition of a DELETE, so it is given the range of the keys.
+        self.delete(table, rows.low, rows.high)
+        self.append(table, rows)
 
     def execute(self, statement: str) -> None:
         self._spark.sql(statement)

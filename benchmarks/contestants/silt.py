@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from copy import copy
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
+from typing_extensions import Self
 
 from benchmarks.contestants.by_sql import BySql
+from benchmarks.data import Rows
 from dbt.adapters.silt.engine import Warehouse
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 
 SCHEMA = "bench"
 
@@ -20,7 +25,20 @@ class Silt(BySql):
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         super().__init__(folder / SCHEMA)
         self._warehouse = Warehouse(spark, str(folder))
-        self.execute(f"create schema {SCHEMA}")
+        self.execute(f"create schema if not exists {SCHEMA}")
+        self.execute("set silt.retentionDurationCheck.enabled = false")
+
+    def for_thread(self) -> Self:
+        other = copy(self)
+        other._warehouse = self._warehouse.for_session(self._warehouse.spark.newSession())
+        return other
+
+    def replace(self, table: str, rows: Rows) -> None:
+        self.execute(f"insert into {self.reference(table)} replace using (id) {rows.sql}")
+
+    def snapshot(self, table: str) -> Snapshot:
+        """The newest one of a table."""
+        return self._warehouse.snapshot(RelationName("silt", SCHEMA, table))
 
     def execute(self, statement: str) -> None:
         self._warehouse.sql(statement)

@@ -2,35 +2,92 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks.cases import all_cases
-from benchmarks.contestants.bare import BareSpark
+from benchmarks.cases.append import SmallAppends
+from benchmarks.cases.create import ManyPartitions
+from benchmarks.cases.delete import DeletePartition, DeleteRange, DeleteScattered, UpdateScattered
+from benchmarks.cases.maintenance import Optimize
+from benchmarks.cases.merge import LargeMerge, ScatteredMerge
+from benchmarks.cases.table_case import TableCase
+from benchmarks.contestants.bare import BareSpark, BareSparkRepartitioned
+from benchmarks.contestants.contestant import Contestant, Need
 from benchmarks.contestants.delta_rs import DeltaRs
 from benchmarks.contestants.silt import Silt
-from benchmarks.data import Scale
+from benchmarks.data import VECTORS, Scale
 from benchmarks.harness import Case, run_case
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 
-TINY = Scale(large=4_000, changed=200, small=20, appended=4, parts=4)
+TINY = Scale(large=4_000, changed=200, small=20, appended=4, parts=4, partitioned=40, fragments=8, appends=2)
+TOUCHED = TINY.large + TINY.changed // 2
+LEFT = TINY.large - TINY.large // 100
 ROWS = {
     "Create": TINY.large,
     "SmallAppends": TINY.small + 2 * TINY.appended,
     "SmallMerge": TINY.small + TINY.small // 2,
-    "LargeMerge": TINY.large + TINY.changed // 2,
-    "ScatteredMerge": TINY.large + TINY.changed // 2,
-    "InsertOnlyMerge": TINY.large + TINY.changed // 2,
+    "LargeMerge": TOUCHED,
+    "ScatteredMerge": TOUCHED,
+    "InsertOnlyMerge": TOUCHED,
     "DeleteRange": TINY.large - TINY.changed,
+    "DeleteScattered": LEFT,
+    "UpdateScattered": TINY.large,
+    "ReplaceByKey": TOUCHED,
     "PointQuery": 1,
+    "FullScan": 1,
+    "FullScanOfDeletedRows": 1,
+    "ThreadedAppends": TINY.small + 8 * TINY.appended,
+    "DeletePartition": TINY.partitioned - 1,
+    "ManyPartitions": TINY.partitioned,
+    "Optimize": TINY.partitioned,
+    "Vacuum": TINY.partitioned,
 }
+BARE, SILT, RS = "bare Spark", "dbt-silt", "delta-rs"
 
 
-@pytest.mark.parametrize("case", all_cases(TINY), ids=lambda case: type(case).__name__)
-def test_bare_spark_silt_and_delta_rs_leave_the_same_rows(case: Case, spark: SparkSession, tmp_path: Path) -> None:
-    case.warmups, case.repetitions = 0, 2
-    entrants = [BareSpark(spark, tmp_path / "bare"), Silt(spark, tmp_path / "silt"), DeltaRs(spark, tmp_path / "rs")]
-    result = run_case(case, entrants)
+@pytest.fixture(scope="module")
+def contestants(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list[Contestant]:
+    folder = tmp_path_factory.mktemp("contestants")
+    return [
+        BareSpark(spark, folder / "bare"),
+        Silt(spark, folder / "silt"),
+        BareSparkRepartitioned(spark, folder / "bare_repartitioned"),
+        DeltaRs(spark, folder / "rs"),
+    ]
+
+
+def entrants(case: Case) -> list[str]:
+    """Who takes part."""
+    if Need.DELETION_VECTORS in case.needs:
+        return [BARE, SILT]
+    if isinstance(case, ManyPartitions):
+        return [BARE, SILT, "bare Spark, repartitioned", RS]
+    return [SILT, RS] if isinstance(case, DeletePartition | Optimize) else [BARE, SILT, RS]
+
+
+@pytest.mark.parametrize("case", all_cases(TINY), ids=lambda case: case.name)
+def test_all_that_take_part_leave_the_same_rows(case: Case, contestants: list[Contestant]) -> None:
+    case.warmups, case.repetitions = 0, 2 if isinstance(case, SmallAppends) else 1
+    result = run_case(case, contestants)
     assert result.rows == ROWS[type(case).__name__]
-    assert [len(measurement.seconds) for measurement in result.measurements] == [2, 2, 2]
+    assert [each.contestant for each in result.measurements] == entrants(case)
+    assert result.has_baseline == (BARE in entrants(case))
+
+
+def snapshot_of(silt: Contestant, case: TableCase) -> Snapshot:
+    assert isinstance(silt, Silt)
+    return silt.snapshot(case.table(1))
+
+
+@pytest.mark.parametrize("kind", [DeleteRange, DeleteScattered, UpdateScattered, LargeMerge, ScatteredMerge])
+def test_dbt_silt_rewrites_no_file_in_the_cases_by_vectors(kind: type, contestants: list[Contestant]) -> None:
+    case, silt = kind(TINY, VECTORS), contestants[1]
+    case.prepare(silt)
+    case.before(silt, 1)
+    before = {add.path for add in snapshot_of(silt, case).add_files()}
+    case.work(silt, 1)
+    after = {add.path for add in snapshot_of(silt, case).add_files() if add.deletion_vector is not None}
+    case.finish(silt, 1)
+    assert after
+    assert after <= before

@@ -12,10 +12,14 @@ from rich.console import Console
 
 from benchmarks import report
 from benchmarks.cases import all_cases
+from benchmarks.cases.create import ManyPartitions
+from benchmarks.cases.delete import DeletePartition, DeleteRange
 from benchmarks.content import Fingerprint
+from benchmarks.contestants.bare import BareSpark, BareSparkRepartitioned
+from benchmarks.contestants.contestant import Need
 from benchmarks.contestants.delta_spark import session_settings
 from benchmarks.data import FULL, QUICK, Scale, short
-from benchmarks.harness import CaseResult, Measurement, ResultsDifferError, agreed, chosen
+from benchmarks.harness import CaseResult, Measurement, ResultsDifferError, agreed, chosen, entrants_of
 from benchmarks.projects import small_models
 
 MEASURED = CaseResult(
@@ -69,6 +73,37 @@ def test_the_table_shows_each_contestant_beside_the_floor() -> None:
         console.print(report.statements_table([MEASURED]))
     line = next(line for line in printed.get().splitlines() if "merge" in line)
     assert [cell.strip() for cell in line.strip("│").split("│")] == ["merge", "200", "300  1.50x"]
+
+
+def test_who_takes_no_part_in_a_case_has_an_empty_cell_and_without_the_baseline_there_are_no_ratios() -> None:
+    alone = CaseResult("vacuum", 10, (Measurement("dbt-silt", (0.5,)),), has_baseline=False)
+    assert alone.of("bare Spark") is None
+    assert alone.ratio("dbt-silt") is None
+    console = Console(width=200)
+    with console.capture() as printed:
+        console.print(report.statements_table([MEASURED, alone]))
+    line = next(line for line in printed.get().splitlines() if "vacuum" in line)
+    assert [cell.strip() for cell in line.strip("│").split("│")] == ["vacuum", "", "500"]
+
+
+@dataclass(frozen=True)
+class Offering:
+    name: str
+    offers: frozenset[Need]
+
+
+def test_a_contestant_takes_part_where_it_offers_all_that_a_case_needs() -> None:
+    bare, repartitioned = (Offering(each.name, each.offers) for each in (BareSpark, BareSparkRepartitioned))
+    cases = {type(case): case for case in all_cases(QUICK)}
+    assert entrants_of(cases[ManyPartitions], [bare, repartitioned]) == [bare, repartitioned]
+    assert entrants_of(cases[DeleteRange], [bare, repartitioned]) == [bare]
+    with pytest.raises(ValueError, match="delete 1 of many partitions: no contestant can take part"):
+        entrants_of(cases[DeletePartition], [bare, repartitioned])
+
+
+def test_every_case_has_a_name_of_its_own() -> None:
+    names = [case.name for case in all_cases(FULL)]
+    assert len(set(names)) == len(names)
 
 
 def test_the_json_holds_every_time(tmp_path: Path) -> None:
