@@ -12,7 +12,10 @@
   {%- endif -%}
   {%- set unit = adapter.main_unit(model, should_full_refresh()) -%}
   {%- do adapter.check_seed_file(model) -%}
-  {%- set agate_table = load_agate_table() -%}
+  {%- set agate_table = adapter.read_seed_file(model, config.get('column_types'), config.get('delimiter')) -%}
+  {%- if agate_table is none -%}
+    {%- set agate_table = load_agate_table() -%}
+  {%- endif -%}
   {%- do store_result('agate_table', response='OK', agate_table=agate_table) -%}
 
   {{ silt_run_pre_hooks(pre_hooks) }}
@@ -23,7 +26,7 @@
   {%- else -%}
     {%- set view = make_temp_relation(target_relation) -%}
     {%- set staged = adapter.stage_seed(model['name'], agate_table, view, config.get('column_types')) -%}
-    {%- set query = silt_seed_query(agate_table, view, staged.types) -%}
+    {%- set query = silt_seed_query(agate_table, view, staged) -%}
     {%- call silt_write(unit, staged) -%}
       {{ silt_create_table(target_relation.incorporate(replaces=existing_relation is not none), query, silt_documented_columns(query)) }}
     {%- endcall -%}
@@ -39,10 +42,10 @@
 
 
 {#-- `quote_columns: false` means the same as in dbt's other adapters: the names in the file are written as they are. --#}
-{% macro silt_seed_query(agate_table, view, types) %}
+{% macro silt_seed_query(agate_table, view, staged) %}
   select
   {%- for name in agate_table.column_names %}
-    cast({{ adapter.quote(name) }} as {{ types.get(name) or adapter.convert_type(agate_table, loop.index0) }}) as {{ adapter.quote_seed_column(name, config.get('quote_columns')) }}{{ ',' if not loop.last }}
+    cast({{ adapter.quote(name) }} as {{ staged.types.get(name) or staged.numbers.get(name) or adapter.convert_type(agate_table, loop.index0) }}) as {{ adapter.quote_seed_column(name, config.get('quote_columns')) }}{{ ',' if not loop.last }}
   {%- endfor %}
   from {{ view }}
 {% endmacro %}

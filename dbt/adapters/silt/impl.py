@@ -314,7 +314,8 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     @classmethod
     def convert_number_type(cls, agate_table: agate.Table, col_idx: int) -> str:
         """A seed's numbers: bigint, a wide decimal for whole numbers that are too large for it, else double."""
-        return agate_tables.number_type(agate_table.select([agate_table.column_names[col_idx]]))
+        column = agate_tables.to_arrow(agate_table.select([agate_table.column_names[col_idx]]))
+        return agate_tables.number_type(column.schema.field(0).type)
 
     @available.parse_none
     @log_code_execution  # type: ignore[untyped-decorator]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import agate
+from dbt_common.clients.agate_helper import Integer
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -21,7 +22,8 @@ from dbt.adapters.silt.engine.kernel.errors import (
     TypeMismatchError,
 )
 from dbt.adapters.silt.engine.kernel.identifiers import quote
-from dbt.adapters.silt.runs.agate_tables import to_arrow
+from dbt.adapters.silt.materializations.seed_file import read_table
+from dbt.adapters.silt.runs.agate_tables import number_type, to_arrow
 
 
 @dataclass(frozen=True)
@@ -33,12 +35,14 @@ class StagedSeed:
         view: the temporary view, quoted.
         table: the rows as dbt read them.
         types: the type that each column of `column_types` is cast to; dbt has read these columns as text.
+        numbers: the type of each other column of numbers.
     """
 
     name: str
     view: str
     table: agate.Table
     types: Mapping[str, str]
+    numbers: Mapping[str, str]
 
     def check_values(self, session: SparkSession) -> None:
         """Passes where every value can be cast to its column's type.
@@ -81,14 +85,25 @@ def stage(session: SparkSession, name: str, view: str, table: agate.Table, types
     given = {column: types[column] for column in table.column_names if types.get(column)}
     for column, kind in given.items():
         _check_type(name, column, kind)
+    rows = to_arrow(table)
     # One file: a seed is small, and Spark would write one for each of its cores.
-    arrow_rows.frame(session, to_arrow(table)).coalesce(1).createOrReplaceTempView(view)
-    return StagedSeed(name, view, table, given)
+    arrow_rows.frame(session, rows).coalesce(1).createOrReplaceTempView(view)
+    numbers = {
+        each.name: number_type(each.type)
+        for each, kind in zip(rows.schema, table.column_types, strict=True)
+        if isinstance(kind, agate.Number | Integer)
+    }
+    return StagedSeed(name, view, table, given, numbers)
 
 
 def seed_file(model: Mapping[str, Any]) -> Path:
     """Returns the path of a seed's file."""
     return Path(model["root_path"] or ".", model["original_file_path"])
+
+
+def read_file(model: Mapping[str, Any], text_columns: Collection[str], delimiter: str) -> agate.Table | None:
+    """Returns the rows of a seed's file as dbt would read them; None where dbt must say why it cannot read them."""
+    return read_table(seed_file(model), text_columns, delimiter)
 
 
 def check_file(model: Mapping[str, Any]) -> None:

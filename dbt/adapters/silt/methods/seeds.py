@@ -36,6 +36,13 @@ class SeedMethods(metaclass=AdapterMeta):
             seeds.check_file(model)
 
     @available.parse_none
+    def read_seed_file(
+        self, model: Mapping[str, Any], types: Mapping[str, str] | None, delimiter: str
+    ) -> agate.Table | None:
+        """Reads the rows of a seed's file, as `load_agate_table` does; None where that must say what is wrong."""
+        return seeds.read_file(model, types or (), delimiter)
+
+    @available.parse_none
     def stage_seed(
         self, name: str, table: agate.Table, relation: SiltRelation, types: Mapping[str, str] | None
     ) -> seeds.StagedSeed:

@@ -56,18 +56,19 @@ def to_arrow(table: agate.Table) -> pa.Table:
     Raises:
         TypeMismatchError: a whole number has more digits than dbt keeps of one.
     """
+    names = [str(name) for name in table.column_names]
+    # Row by row: agate's own columns ask each row for one value.
+    columns = list(zip(*(row.values() for row in table.rows), strict=True)) or [()] * len(names)
     arrays = []
-    for column, kind in zip(table.columns, table.column_types, strict=True):
-        values = list(column.values())
+    for name, values, kind in zip(names, columns, table.column_types, strict=True):
         if isinstance(kind, agate.Number | Integer):
-            _check_digits(column.name, values)
+            _check_digits(name, values)
         arrays.append(_arrow_array(kind, values))
-    return pa.Table.from_arrays(arrays, names=[str(name) for name in table.column_names])
+    return pa.Table.from_arrays(arrays, names=names)
 
 
-def number_type(column: agate.Table) -> str:
-    """The SQL type of the numbers of a table's only column: bigint, a decimal where they are too large, or double."""
-    kind = to_arrow(column).schema.field(0).type
+def number_type(kind: pa.DataType) -> str:
+    """The SQL type of numbers that `to_arrow` gave that type: bigint, a decimal where they are too large, or double."""
     if pa.types.is_floating(kind):
         return "double"
     return "bigint" if pa.types.is_integer(kind) else "decimal(38,0)"
@@ -161,11 +162,10 @@ def _arrow_array(kind: agate.data_types.DataType, values: Sequence[Any]) -> pa.A
 
 
 def _numbers(values: Sequence[Any]) -> pa.Array:
-    known = [value for value in values if value is not None]
-    if any(not _is_whole(value) for value in known):
+    if not all(_is_whole(value) for value in values if value is not None):
         return pa.array([None if value is None else _double(value) for value in values], pa.float64())
     whole = [None if value is None else int(value) for value in values]
-    if all(abs(value) <= _LARGEST_BIGINT for value in known):
+    if all(value is None or -_LARGEST_BIGINT <= value <= _LARGEST_BIGINT for value in whole):
         return pa.array(whole, pa.int64())
     return pa.array([None if value is None else Decimal(value) for value in whole], pa.decimal128(_DECIMAL_DIGITS))
 
