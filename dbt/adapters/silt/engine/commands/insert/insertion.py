@@ -64,11 +64,11 @@ def write(target: Target, placed: Placed, kept: DataFrame | None = None) -> Writ
     check_writable(target.snapshot.protocol, target.name, placed.metadata)
     if kept is None:
         rows = placed.df
-        inserted = F.count(F.lit(1))
+        inserted = "count(1)"
     else:
         # Columns that only the checks use, and those that are new to the table, are null in the rows that stay.
-        rows = placed.df.withColumn(_INSERTED, F.lit(True)).unionByName(kept, allowMissingColumns=True)
-        inserted = F.count_if(F.col(_INSERTED))
+        rows = placed.df.withColumn(_INSERTED, F.expr("true")).unionByName(kept, allowMissingColumns=True)
+        inserted = f"count_if({_INSERTED})"
     return files.write(rows, target.log, placed.metadata, placed.checks, {_INSERTED: inserted})
 
 

@@ -264,7 +264,7 @@ def _column(
         # One text is one call to Spark, where a column built by functions is one for each of them.
         whens = (f"when {clause.number} then {text}" for (clause, _), text in zip(takes, texts, strict=True))
         text = f"case {ACTION} {' '.join(whens)} else {old} end" if takes else old
-        return F.expr(text).alias(member.name)
+        return F.expr(f"{text} as {quote(member.name)}")
     kept = F.expr(old) if before is None else set_clause.widened(F.expr(old), before.type, member.type)
     column = F.when(F.lit(False), kept)
     for clause, settings in takes:

@@ -47,7 +47,7 @@ class Source:
 
     @property
     def marked(self) -> DataFrame:
-        return self.frame.withColumn(IN_SOURCE, F.lit(True))
+        return self.frame.withColumn(IN_SOURCE, F.expr("true"))
 
     @property
     def numbered(self) -> Source:
@@ -80,7 +80,7 @@ class Sides:
 
     def as_target(self, rows: DataFrame) -> DataFrame:
         """Rows of the target under its alias, marked."""
-        return rows.withColumn(IN_TARGET, F.lit(True)).alias(self.plan.target_alias)
+        return rows.withColumn(IN_TARGET, F.expr("true")).alias(self.plan.target_alias)
 
     def source_rows(self) -> DataFrame:
         """The source's rows under its alias, marked."""
@@ -121,7 +121,7 @@ def unmatched_target(sides: Sides, target: DataFrame) -> DataFrame:
         target: the rows of the chosen files.
     """
     rows = sides.as_target(target).join(sides.source_rows(), F.expr(sides.on()), "left_anti")
-    return rows.withColumn(IN_SOURCE, F.lit(None).cast("boolean")).withColumn(ACTION, F.lit(COPY))
+    return rows.withColumns({IN_SOURCE: F.expr("cast(null as boolean)"), ACTION: F.expr(str(COPY))})
 
 
 def unmatched_source(sides: Sides, clauses: Clauses) -> DataFrame:
@@ -133,7 +133,8 @@ def unmatched_source(sides: Sides, clauses: Clauses) -> DataFrame:
     rows = sides.source_rows()
     if sides.chosen.num_rows:
         rows = rows.join(sides.target_rows(), F.expr(sides.on()), "left_anti")
-    return rows.withColumn(IN_TARGET, F.lit(None).cast("boolean")).withColumn(ACTION, merge_clauses.action(clauses))
+    rows = rows.withColumn(IN_TARGET, F.expr("cast(null as boolean)"))
+    return rows.withColumn(ACTION, merge_clauses.action(clauses))
 
 
 def touched(sides: Sides) -> pa.Table:

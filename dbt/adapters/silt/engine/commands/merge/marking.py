@@ -217,7 +217,7 @@ def _write(
     is_small = (sides.source.rows or 0) <= limits.single_task_rows
     rows = marking.gathered(rows, sides.chosen, limits) if is_small else rows.hint("rebalance")
     numbers = [COPY, *(clause.number for clause in sides.clauses.all if not clause.deletes)]
-    metrics = {str(number): F.expr(f"count_if({ACTION} = {number})") for number in numbers}
+    metrics = {str(number): f"count_if({ACTION} = {number})" for number in numbers}
     return files.write(rows, sides.target.log, metadata, rules, metrics)
 
 

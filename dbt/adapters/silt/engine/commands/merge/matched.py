@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.merge import clauses as merge_clauses
@@ -74,7 +74,7 @@ def find(sides: Sides) -> tuple[pa.Table, Matched]:
     with errors.mapped():
         rows, found = computed_once_and_observed(
             pairs.select(scan.FILE, SOURCE_ROW, IN_SOURCE, IN_TARGET),
-            [column.alias(name) for name, column in metrics().items()],
+            [F.expr(f"{aggregate} as {name}") for name, aggregate in metrics().items()],
         )
     return file_rows.touched(rows, sides.chosen), Matched(rows.select(SOURCE_ROW), found)
 
@@ -90,9 +90,9 @@ def parts(sides: Sides, matched: Matched) -> tuple[DataFrame, DataFrame]:
     return rewritten.withColumn(ACTION, action), inserted
 
 
-def metrics() -> dict[str, Column]:
+def metrics() -> dict[str, str]:
     """What tells, of joined rows with the `CARRIED` columns, which rows of the source match and how often."""
-    is_match = F.expr(f"{IN_TARGET} and {IN_SOURCE}")
+    is_match = f"{IN_TARGET} and {IN_SOURCE}"
     # Of 32 bits, so that the sum of two billion of them is in range.
-    hashed = F.expr(f"xxhash64({SOURCE_ROW}) & 4294967295")
-    return {_NUMBER: F.count_if(is_match), _SUM: F.sum(F.when(is_match, hashed))}
+    hashed = f"xxhash64({SOURCE_ROW}) & 4294967295"
+    return {_NUMBER: f"count_if({is_match})", _SUM: f"sum(if({is_match}, {hashed}, null))"}

@@ -17,8 +17,7 @@ from functools import reduce
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.silt.engine.commands.merge import clauses as merge_clauses
 from dbt.adapters.silt.engine.commands.merge import join
@@ -285,21 +284,17 @@ def _write(
     new_rows, rules = reduce(DataFrame.unionAll, (rows for rows, _ in made)), made[0][1]
     new_rows, metadata = numbering.numbered(new_rows, metadata, merge_clauses.unnumbered(clauses))
     numbers = [clause.number for clause in clauses.all]
-    metrics = {str(number): _count(f"{ACTION} = {number}") for number in (COPY, *numbers)}
-    metrics[_PAIRS] = _count(IN_TARGET)
+    metrics = {str(number): f"count_if({ACTION} = {number})" for number in (COPY, *numbers)}
+    metrics[_PAIRS] = f"count_if({IN_TARGET})"
     if found.matched is not None:
         metrics |= merge_matched.metrics()
     gone = ", ".join(map(str, clauses.deletions))
     written = files.write(
-        new_rows, target.log, metadata, rules, metrics, only=F.expr(f"{ACTION} not in ({gone})") if gone else None
+        new_rows, target.log, metadata, rules, metrics, only=f"{ACTION} not in ({gone})" if gone else None
     )
     counts = {number: int(written.metrics[str(number)]) for number in numbers}
     changes = FileChanges(found.opened, found.sides.chosen, written)
     return Merged(changes, counts, int(written.metrics[str(COPY)]), metadata), written.metrics
-
-
-def _count(condition: str) -> Column:
-    return F.expr(f"count_if({condition})")
 
 
 def _unless_unchanged(found: _Found, result: Merged) -> Merged:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta, timezone
 from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DateType, NumericType, TimestampNTZType, TimestampType
 
@@ -64,30 +64,30 @@ def stabilise(source: DataFrame, plan: MergePlan, schema: StructType) -> StableS
     """
     aliased = source.alias(plan.source_alias)
     usable = _usable_keys(aliased, plan.keys, schema)
-    metrics = [F.count(F.lit(1)).alias("rows"), _size(source).alias("size")]
+    metrics = ["count(1) as rows", f"{_size(source)} as size"]
     for position, key in enumerate(usable):
         value = _portable(key, schema)
         metrics += [
-            F.min(value).alias(f"min_{position}"),
-            F.max(value).alias(f"max_{position}"),
-            F.count(value).alias(f"present_{position}"),
+            f"min({value}) as min_{position}",
+            f"max({value}) as max_{position}",
+            f"count({value}) as present_{position}",
         ]
-    kept, observed = computed_once_and_observed(aliased, metrics)
+    kept, observed = computed_once_and_observed(aliased, [F.expr(text) for text in metrics])
     kept = kept.alias(plan.source_alias)
     parts = [_range(key, position, observed, schema) for position, key in enumerate(usable)]
     predicate = And(tuple(parts)) if parts else TRUE
     return StableSource(kept, int(observed["rows"]), usable, predicate, observed["size"])
 
 
-def _size(source: DataFrame) -> Column:
-    """About how many bytes the rows take in memory; null where several columns have one name."""
+def _size(source: DataFrame) -> str:
+    """About how many bytes the rows take in memory, as an SQL text; null where several columns have one name."""
     names = [member.name for member in source.schema]
     if len({name.lower() for name in names}) < len(names):
-        return F.lit(None).cast("bigint")
+        return "cast(null as bigint)"
     fixed = _ROW_BYTES + _VALUE_BYTES * len(names)
     varying = (m.name for m in source.schema if not isinstance(m.dataType, _OF_FIXED_SIZE))
     texts = (f"coalesce(octet_length(cast({quote(name)} as string)), 0)" for name in varying)
-    return F.expr(f"cast(sum({' + '.join((str(fixed), *texts))}) as bigint)")
+    return f"cast(sum({' + '.join((str(fixed), *texts))}) as bigint)"
 
 
 def with_values(source: StableSource, schema: StructType, worthwhile: Sequence[str]) -> StableSource:
@@ -107,7 +107,7 @@ def with_values(source: StableSource, schema: StructType, worthwhile: Sequence[s
 def _usable_keys(source: DataFrame, keys: Sequence[KeyEquality], schema: StructType) -> tuple[KeyEquality, ...]:
     if not keys:
         return ()
-    selected = source.select(*(F.expr(key.source).alias(f"k{position}") for position, key in enumerate(keys)))
+    selected = source.selectExpr(*(f"({key.source}\n) as k{position}" for position, key in enumerate(keys)))
     types = [member.type for member in kernel_schema(selected.schema)]
     return tuple(key for key, given in zip(keys, types, strict=True) if _comparable(given, _column_type(key, schema)))
 
@@ -130,18 +130,18 @@ def _comparable(given: DataType, wanted: DataType | None) -> bool:
     )
 
 
-def _portable(key: KeyEquality, schema: StructType) -> Column:
-    """The key's value in a type that Python holds exactly, whatever the session's time zone is and the year may be."""
-    text = key.source
+def _portable(key: KeyEquality, schema: StructType) -> str:
+    """The key's value, as an SQL text of a type that Python holds exactly, whatever the time zone and the year."""
+    text = f"({key.source}\n)"  # the line break ends a comment at the text's end
     match getattr(_column_type(key, schema), "name", None):
         case "date":
-            return F.expr(f"unix_date({text})")
+            return f"unix_date({text})"
         case "timestamp":
-            return F.expr(f"unix_micros({text})")
+            return f"unix_micros({text})"
         case "timestamp_ntz":
-            return F.expr(f"timestampdiff(MICROSECOND, timestamp_ntz'1970-01-01 00:00:00', {text})")
+            return f"timestampdiff(MICROSECOND, timestamp_ntz'1970-01-01 00:00:00', {text})"
         case _:
-            return F.expr(text)
+            return text
 
 
 def _value(portable: Any, name: str | None) -> Any:
@@ -176,7 +176,7 @@ def _with_null(values: Expression, key: KeyEquality, has_null: bool) -> Expressi
 
 
 def _values(source: StableSource, key: KeyEquality, schema: StructType) -> Expression:
-    found = source.frame.select(_portable(key, schema).alias("value")).distinct().limit(_MOST_VALUES + 1).collect()
+    found = source.frame.selectExpr(f"{_portable(key, schema)} as value").distinct().limit(_MOST_VALUES + 1).collect()
     name = getattr(_column_type(key, schema), "name", None)
     values = [_value(row["value"], name) for row in found if row["value"] is not None]
     if len(found) > _MOST_VALUES or any(value is None for value in values):

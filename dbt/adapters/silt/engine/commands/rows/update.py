@@ -83,7 +83,7 @@ def _run(
     frame, rules = _new_rows(_read(spark, target, rows, chosen), target, assigned)
     if chosen.num_rows == 0:
         return RowResult(FileChanges(candidates, chosen))
-    counts = {_UPDATED: F.count_if(F.col(_CHANGED))}
+    counts = {_UPDATED: f"count_if({_CHANGED})"}
     written = files.write(frame, target.log, target.snapshot.metadata, rules, counts)
     changes = FileChanges(candidates, chosen, written)
     file_changes.check_kept(target, changes, file_rows.row_count(target, chosen))

@@ -20,7 +20,7 @@ def to_table_column(member: StructField, stored: StructField) -> Column:
 
 def to_file_column(member: StructField, stored: StructField) -> Column:
     """A table's column as its files have it: names and Parquet field ids, those of members of structs too."""
-    column = F.col(quote(member.name))
+    column = F.expr(quote(member.name))
     if stored == member:
         return column
     if any(True for _ in all_fields(stored.type)):

@@ -72,7 +72,7 @@ def write(
     schema = StructType.from_json(metadata.schema_string).add(FEED_COLUMNS.require(CHANGE_TYPE))
     marked = [rows.withColumn(CHANGE_TYPE, F.lit(change_type)) for change_type, rows in changes.items()]
     union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), marked)
-    counts = {change_type: F.count_if(F.col(CHANGE_TYPE) == change_type) for change_type in changes}
+    counts = {change_type: f"count_if({CHANGE_TYPE} = '{change_type}')" for change_type in changes}
     feed = replace(metadata, schema_string=schema.to_json())
     written = files.write_change_data(union, log, feed, counts)
     found = {change_type: int(written.metrics[change_type]) for change_type in changes}

@@ -92,22 +92,23 @@ class _Watched:
 
     Attributes:
         rules: for the rows that are written.
-        metrics: aggregates over all rows, by name.
-        only: which rows are written; None for all.
+        metrics: aggregates over all rows as SQL texts, by name.
+        only: which rows are written, as an SQL text; None for all.
     """
 
     rules: Sequence[Check] = ()
-    metrics: Mapping[str, Column] = field(default_factory=dict)
-    only: Column | None = None
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    only: str | None = None
 
     def aggregates(self) -> Iterator[Column]:
-        yield (F.count(F.lit(1)) if self.only is None else F.count_if(self.only)).alias(_ROWS)
+        # A text is one call to Spark, where a column built by functions is one for each of them, and more.
+        yield F.expr(f"{'count(1)' if self.only is None else f'count_if({self.only})'} as {_ROWS}")
         for position, rule in enumerate(self.rules):
-            violation = rule.violation if self.only is None else self.only & rule.violation
+            violation = rule.violation if self.only is None else F.expr(self.only) & rule.violation
             yield F.count_if(violation).alias(f"violations {position}")
             yield F.max(F.when(violation, rule.example)).alias(f"example {position}")
-        for name, column in self.metrics.items():
-            yield column.alias(name)
+        for name, aggregate in self.metrics.items():
+            yield F.expr(f"{aggregate} as {quote(name)}")
 
     def raise_violation(self, observed: Mapping[str, Any]) -> None:
         for position, rule in enumerate(self.rules):
@@ -121,8 +122,8 @@ def write(
     log: DeltaLog,
     metadata: Metadata,
     checks: Sequence[Check] = (),
-    metrics: Mapping[str, Column] | None = None,
-    only: Column | None = None,
+    metrics: Mapping[str, str] | None = None,
+    only: str | None = None,
 ) -> Written:
     """Writes rows as data files of a table, those of one partition of the table together.
 
@@ -132,8 +133,8 @@ def write(
         log: the table, whose folder must be there.
         metadata: of the version that the files are meant for.
         checks: on every row that is written.
-        metrics: aggregates over all rows of `df`, by name.
-        only: which rows of `df` are written; by default all.
+        metrics: aggregates over all rows of `df`, as SQL texts by name.
+        only: which rows of `df` are written, as an SQL text; by default all.
 
     Raises:
         DataRejectedError: rows break a check, or no partition can have their values; the files are deleted again.
@@ -152,7 +153,7 @@ def write_as_arranged(df: DataFrame, log: DeltaLog, metadata: Metadata) -> Writt
     return _write(df, log, log.clock.new_id(), metadata, watched)
 
 
-def write_change_data(df: DataFrame, log: DeltaLog, metadata: Metadata, metrics: Mapping[str, Column]) -> Written:
+def write_change_data(df: DataFrame, log: DeltaLog, metadata: Metadata, metrics: Mapping[str, str]) -> Written:
     """Writes rows as files of the folder of change data; as `write`, but for that.
 
     Args:
