@@ -39,7 +39,7 @@ _MOST_ROWS: Final = 1 << 28
 
 
 class Way(Enum):
-    """How a scan is told which rows to read."""
+    """How a scan learns which rows to read."""
 
     NUMBERS = "positions of one file in the plan"
     ARRAY = "one array of words for all files"
