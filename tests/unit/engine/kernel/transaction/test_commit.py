@@ -205,6 +205,27 @@ def test_work_that_the_base_holds_is_refused_unless_it_is_newer_or_forgotten() -
     assert [record(2), record(-1), record(1)] == [2, 3, 4]
 
 
+def test_what_is_committed_during_a_wait_is_no_reason_to_wait_again() -> None:
+    log = new_log()
+    base = log.snapshot()
+
+    def somebody_commits(version: int) -> None:
+        put(log, version, CommitInfo(operation="WRITE", is_blind_append=True), add(f"f{version}"))
+
+    class BusyClock(FixedClock):
+        """A clock during whose first wait others commit twice."""
+
+        def sleep(self, seconds: float) -> None:
+            super().sleep(seconds)
+            somebody_commits(2)
+            somebody_commits(3)
+
+    somebody_commits(1)
+    late = DeltaLog(log.store, log.name, BusyClock())
+    committed = commit(late, base, Changes(WRITE, (written(late),)), ReadSet(), CommitSettings())
+    assert (committed.version, committed.attempts) == (4, 2)
+
+
 def test_attempts_are_counted_and_bounded() -> None:
     log = new_log(Overtaken(MemoryStore(), 0))
     assert isinstance(log.store, Overtaken)

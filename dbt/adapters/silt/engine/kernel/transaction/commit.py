@@ -192,11 +192,12 @@ def _commit_after_winners(
             return CommitResult(place.version, attempts, base)
         if isinstance(outcome, Unknown):
             raise _state_unknown(log, place.version, outcome)
+        # First the wait: whoever waits before an attempt comes after all that was committed meanwhile.
+        back_off(log.clock, attempts, _FIRST_WAIT, _LONGEST_WAIT)
         for winner in _winners(log, place.version):
             pending = check_conflicts(winner, pending)
             winners[winner.info.operation or "another writer"] += 1
             place = _AttemptPoint(winner.version + 1, _committed_at(log, winner, pending), attempts + 1)
-        back_off(log.clock, attempts, _FIRST_WAIT, _LONGEST_WAIT)
     raise _exhausted(pending, max_attempts, place.version - 1, winners, log.clock.now_ms() - began_ms)
 
 
