@@ -2,20 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import os
-import pty
-import re
-import select
-import signal
 import stat
-import subprocess
-import sys
-import termios
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -24,62 +12,16 @@ from dbt.adapters.silt.cli.queries.names import Names
 from dbt.adapters.silt.cli.shell import history
 from dbt.adapters.silt.cli.shell.completion import Completer
 from dbt.adapters.silt.cli.shell.prompt import is_whole
+from tests.shells import SECONDS, Typing, typing
 from tests.unit.cli.house import House, rows
-
-SECONDS = 60
-PROMPT = "silt> "
-
-
-@dataclass
-class Typing:
-    """A shell on a pseudo-terminal."""
-
-    terminal: int
-    process: subprocess.Popen[bytes]
-
-    def type(self, text: str, until: str = PROMPT) -> str:
-        """Types a text; what is shown until a text comes."""
-        os.write(self.terminal, text.encode())
-        return self.shown(until)
-
-    def shown(self, until: str = PROMPT) -> str:
-        found, end = "", time.monotonic() + SECONDS
-        while until not in found:
-            assert time.monotonic() < end, f"no {until!r} in {found!r}"
-            if select.select([self.terminal], [], [], 0.1)[0]:
-                found += os.read(self.terminal, 65536).decode(errors="replace")
-        return re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", found).replace("\r", "")
 
 
 @pytest.fixture
 def shell(house: House, tmp_path: Path) -> Iterator[Typing]:
     """A shell on a warehouse with a table of 30 rows."""
     house.create("main.orders", rows(0, 30))
-    own, theirs = pty.openpty()
-    environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state"), "TERM": "xterm", "INPUTRC": "/dev/null"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "dbt.adapters.silt.cli", "sql", "--warehouse", str(house.folder)],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env=environment,
-        preexec_fn=lambda: _take_terminal(theirs),
-    )
-    os.close(theirs)
-    typing = Typing(own, process)
-    typing.shown()
-    yield typing
-    with contextlib.suppress(ProcessLookupError):
-        process.kill()
-    process.wait()
-    os.close(own)
-
-
-def _take_terminal(terminal: int) -> None:
-    """Makes it the terminal of a session, so that Ctrl-C comes as a signal."""
-    os.setsid()
-    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with typing(tmp_path, tmp_path / "state", "--warehouse", str(house.folder)) as begun:
+        yield begun
 
 
 def test_a_statement_of_several_lines_is_answered_and_remembered(shell: Typing, tmp_path: Path) -> None:

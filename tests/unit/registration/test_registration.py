@@ -17,6 +17,7 @@ from dbt.adapters.silt.engine.kernel.storage.settings import Storages
 from dbt.adapters.silt.engine.warehouse import Warehouse
 from dbt.adapters.silt.registration.hive_metastore import HiveMetastore, RegisteredTable
 from dbt.adapters.silt.registration.registration import Registration, Settled
+from dbt.adapters.silt.session.statements.metastore_entries import MetastoreEntries
 from tests import derby
 
 
@@ -152,3 +153,40 @@ def test_a_metastore_that_cannot_be_opened_is_tried_once(
         registration.settle(name)
     assert registration.settle(name).settled is Settled.NOT_TRIED
     assert not registration.is_open and len(tried) == 1
+
+
+def test_statements_change_the_entries_of_the_tables_that_they_name(house: House) -> None:
+    entries = MetastoreEntries(house.warehouse, house.registration)
+
+    def run(text: str) -> list[str]:
+        statement = house.warehouse.parsed(text.format(s=house.schema))
+        names = entries.names(statement)
+        house.warehouse.execute(statement)
+        return list(entries.settle(names))
+
+    def known() -> list[str]:
+        return sorted(each.name for each in house.metastore.tables(house.schema))
+
+    run("create table {s}.a as select 1 as id")
+    run("create or replace table {s}.b as select 1 as id")
+    run("create table {s}.c shallow clone {s}.a")
+    run("create view {s}.v as select 1 as id")
+    assert known() == ["a", "b", "c"]
+    run("alter table {s}.a rename to d")
+    run("alter table {s}.c rename to {s}.e")
+    run("drop table {s}.b")
+    assert known() == ["d", "e"]
+    house.metastore.remove(house.schema, "d")
+    assert not entries.names(house.warehouse.parsed(f"select * from {house.schema}.d"))
+    run("select * from {s}.d")
+    assert known() == ["e"]
+    run("insert into {s}.d values (2)")
+    assert known() == ["d", "e"]
+    assert not entries.names(house.warehouse.parsed(f"insert into delta.`{house.folder}/{house.schema}/d` values (3)"))
+    house.metastore.remove(house.schema, "d")
+    house.metastore.add(RegisteredTable(house.schema, "d", "file:/theirs", None))
+    (warning,) = run("delete from {s}.d")
+    assert "the name is another table's (file:/theirs)" in warning
+    assert "silt_register" in run("create table {s}.`größe in m` as select 1 as id")[0]
+    run("drop schema {s} cascade")
+    assert known() == ["d"]

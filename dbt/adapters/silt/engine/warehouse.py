@@ -60,6 +60,7 @@ from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.engine.sql.query.quotes import as_read
 from dbt.adapters.silt.engine.statements.conflict_retry import ConflictRetry
 from dbt.adapters.silt.engine.statements.execute import dataframe_write
+from dbt.adapters.silt.engine.statements.execute.affected_tables import affected_tables
 from dbt.adapters.silt.engine.statements.execute.written import Written
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
@@ -378,6 +379,14 @@ class Warehouse:
             return Written(None, statement.effect)
         table = self._looking().name_in_warehouse(name)
         return None if table is None else Written(table, statement.effect)
+
+    def affected_tables(self, statement: Statement) -> tuple[RelationName, ...]:
+        """The tables of the warehouse that a statement would make, change, rename or drop. Runs nothing.
+
+        Raises:
+            InvalidNameError: as the statement would.
+        """
+        return affected_tables(self._looking(), statement)
 
     @errors.mapped()
     def schema_of(self, query: str) -> StructType:

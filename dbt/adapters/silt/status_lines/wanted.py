@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from dbt.flags import get_flags
 
@@ -28,14 +28,15 @@ def display_of(spark_conf: Mapping[str, object]) -> display.Display | None:
     Args:
         spark_conf: of the profile.
     """
-    if not _is_terminal() or not _is_for_people() or any(name in spark_conf for name in _OF_SPARKS_OWN):
+    return display_on(sys.stdout, spark_conf) if _is_for_people() else None
+
+
+def display_on(out: TextIO | None, spark_conf: Mapping[str, object]) -> display.Display | None:
+    """A display on a stream; None where that is no terminal that can draw, or Java writes to it too."""
+    is_drawn = out is not None and out.isatty() and os.environ.get("TERM", "") not in _NOT_DRAWN
+    if out is None or not is_drawn or any(name in spark_conf for name in _OF_SPARKS_OWN):
         return None
-    return display.on_terminal(sys.stdout)
-
-
-def _is_terminal() -> bool:
-    out = sys.stdout
-    return out is not None and out.isatty() and os.environ.get("TERM", "") not in _NOT_DRAWN
+    return display.on_terminal(out)
 
 
 def _is_for_people() -> bool:

@@ -15,10 +15,11 @@ from typing import Any, Final
 import pyarrow as pa
 
 from dbt.adapters.silt.cli.shell.results import CancelledError, Change, Result, RowsFound, StatementFailedError
-from dbt.adapters.silt.engine.kernel.errors import SparkEndedError
+from dbt.adapters.silt.engine.kernel.errors import CommitStateUnknownError, SiltError, SparkEndedError
 
 _MODULE = "dbt.adapters.silt.session.statements.process"
 _END_SECONDS: Final = 20
+_LOOK_FIRST = "Before you run it again, see whether its version is there: `describe history` or `silt history` shows it"
 STARTS: Final = "silt: this statement needs Spark, which starts now"
 
 
@@ -31,25 +32,31 @@ class SparkProcess:
     """
 
     profile: Mapping[str, Any]
+    sessions_ended: int = field(default=0, init=False)
+    """How many sessions have ended before the shell, with what statements had set in them."""
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
-    def run(self, text: str, most: int | None = None) -> Result:
+    def run(self, text: str, most: int | None = None, may_commit: bool = True) -> Result:
         """Runs a statement.
 
         Args:
             most: how many of its rows are needed; None for all.
+            may_commit: whether it is one that changes something.
 
         Raises:
             StatementFailedError: it failed.
-            CancelledError: it was cancelled, as Ctrl-C does.
-            SparkEndedError: the process has ended.
+            CancelledError: it was cancelled, as Ctrl-C does, and nothing of it was committed.
+            SparkEndedError: the process has ended; nothing was committed.
+            CommitStateUnknownError: the process has ended, or was ended, and the statement may be committed.
         """
         self._start()
-        self._send({"run": text, "most": most})
         try:
+            self._send({"run": text, "most": most})
             return self._result()
         except KeyboardInterrupt:
-            return self._cancelled()
+            return self._cancelled(may_commit)
+        except SparkEndedError as error:
+            raise self._lost(may_commit) from error
 
     def close(self) -> None:
         """Ends Spark; what runs is stopped, and commits nothing."""
@@ -84,14 +91,26 @@ class SparkProcess:
             self.close()
             raise
 
-    def _cancelled(self) -> Result:
+    def _cancelled(self, may_commit: bool) -> Result:
         """What the statement gives after all; a second Ctrl-C ends Spark."""
-        self._send({"cancel": True})
         try:
+            self._send({"cancel": True})
             return self._result()
         except KeyboardInterrupt:
-            self._end_now()
-            raise CancelledError from None
+            lost = self._lost(may_commit)
+            raise lost if may_commit else CancelledError from None
+        except SparkEndedError as error:
+            raise self._lost(may_commit) from error
+
+    def _lost(self, may_commit: bool) -> SiltError:
+        """Ends the process, if it has not ended, under a statement of which no answer came."""
+        self._end_now()
+        self.sessions_ended += 1
+        if not may_commit:
+            return _ended()
+        return CommitStateUnknownError(
+            "the process of Spark has ended while the statement ran, which may be committed", remedy=_LOOK_FIRST
+        )
 
     def _end_now(self) -> None:
         process, self._process = self._process, None
@@ -133,6 +152,9 @@ class SparkProcess:
         if len(stream) < answer["bytes"]:
             raise _ended()
         if "error" in answer:
+            if answer["ended"]:
+                self.sessions_ended += 1
+                self.close()
             raise StatementFailedError(answer["error"], answer["damage"])
         return answer, stream
 

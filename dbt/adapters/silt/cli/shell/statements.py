@@ -14,7 +14,7 @@ from dbt.adapters.silt.cli.shell.results import Explanation, Result, RowsFound
 from dbt.adapters.silt.cli.shell.spark_process import SparkProcess
 from dbt.adapters.silt.engine.arrow.types import uniform
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.errors import SparkEndedError, StatementSyntaxError, UnsupportedStatementError
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import Statement
 from dbt.adapters.silt.engine.sql.grammar.immediate import immediate
@@ -70,11 +70,11 @@ class Statements:
     surroundings: Surroundings
     spark: SparkProcess = field(init=False)
     _is_plain: bool = field(init=False)
+    _sessions_ended: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         self.spark = SparkProcess(self.surroundings.profile)
-        settings = [name for name in self.surroundings.spark_conf if name.startswith("spark.sql.")]
-        self._is_plain = all(name.startswith(_CHANGE_NO_ANSWER) for name in settings)
+        self._is_plain = self._begins_plain
 
     def run(self, text: str, most: int | None = None) -> Result:
         """Runs a statement.
@@ -86,6 +86,7 @@ class Statements:
             SiltError, StatementFailedError: it failed.
             CancelledError, KeyboardInterrupt: it was cancelled.
         """
+        self._check_session()
         statement = self._parsed(text)
         if isinstance(statement, ast.Explain) and statement.mode is None:
             return self._explained(statement)
@@ -94,8 +95,29 @@ class Statements:
         if answer is not None:
             return RowsFound(uniform(answer.rows))
         self._is_plain = self._is_plain and not _changes_session(statement)
-        found = self.spark.run(text, most)
+        found = self.spark.run(text, most, may_commit=statement is None or statement.changes_something)
         return RowsFound(uniform(found.rows)) if isinstance(found, RowsFound) else found
+
+    @property
+    def _begins_plain(self) -> bool:
+        settings = [name for name in self.surroundings.spark_conf if name.startswith("spark.sql.")]
+        return all(name.startswith(_CHANGE_NO_ANSWER) for name in settings)
+
+    def _check_session(self) -> None:
+        """Passes where statements mean what they meant before.
+
+        Raises:
+            SparkEndedError: once after Spark has ended, where statements had changed its session: after `use`, the same
+                name would be another table.
+        """
+        ended, self._sessions_ended = self._sessions_ended, self.spark.sessions_ended
+        if ended == self._sessions_ended or self._is_plain == self._begins_plain:
+            return
+        self._is_plain = self._begins_plain
+        raise SparkEndedError(
+            "the statement was not run: Spark has ended, and with it what SET, USE and temporary views have said",
+            remedy="Say it again, then run the statement",
+        )
 
     def _parsed(self, text: str) -> Statement | None:
         """The statement; None where only the session knows how to read it."""

@@ -2,7 +2,7 @@
 
 A request is a line of JSON on the standard input: first the profile, then `{"run": text, "most": rows}` and
 `{"cancel": true}`. An answer is a line of JSON on the standard output, and behind it as many bytes of an Arrow stream
-as it says. The process ends with its standard input.
+as it says. Warnings, and how far a statement is, go to the standard error. The process ends with its standard input.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -33,16 +34,28 @@ from dbt.adapters.silt.engine.kernel.errors import (
     InvalidSettingError,
     NotATableError,
     SiltError,
+    SparkEndedError,
+    SparkUnavailableError,
     TableDamagedError,
 )
 from dbt.adapters.silt.engine.warehouse import Warehouse
 from dbt.adapters.silt.runs.response import SiltResponse
-from dbt.adapters.silt.session.environment import environment_of
+from dbt.adapters.silt.session.environment import Environment, environment_of
 from dbt.adapters.silt.session.errors import known_error, shown
 from dbt.adapters.silt.session.fetch import fetchable
 from dbt.adapters.silt.session.spark import stop_spark
+from dbt.adapters.silt.session.stages import find
+from dbt.adapters.silt.session.statements.metastore_entries import MetastoreEntries
+from dbt.adapters.silt.status_lines import wanted
+from dbt.adapters.silt.status_lines.display import Display, StatusLine
 
 _INTERRUPT_SECONDS = 0.1
+_LOOK_FIRST = "Before you run it again, see whether its version is there: `describe history` or `silt history` shows it"
+_AGAIN = (
+    "Run it again; where Spark ends often, give it more memory: `spark.driver.memory` in the profile's `spark_conf`"
+)
+_NAME = "sql"
+"""What a status line calls the statements."""
 
 
 def main() -> int:
@@ -51,37 +64,38 @@ def main() -> int:
     answers = _Answers.taking_standard_output()
     given = json.loads(sys.stdin.readline())
     try:
-        warehouse = _warehouse(given)
+        credentials = _credentials(given)
+        environment = environment_of(credentials, Path(given["project_root"]))
+        warehouse = environment.warehouse()
     except Exception as error:  # whoever waits for it reports it
         answers.failed(error, None)
         return 1
     answers.send({"ready": True})
     try:
-        _Statements(warehouse, answers).answer_all()
+        shown_on = wanted.display_on(sys.stderr, credentials.spark_conf) if given.get("shows_progress") else None
+        _Statements.of(environment, warehouse, answers, shown_on).answer_all()
     finally:
         stop_spark()
     return 0
 
 
-def _warehouse(given: Mapping[str, Any]) -> Warehouse:
-    """The warehouse of a profile's target, read as dbt reads it, or the one at a location, with Spark's defaults.
+def _credentials(given: Mapping[str, Any]) -> SiltCredentials:
+    """Those of a profile's target, read as dbt reads it, or of the warehouse at a location, with Spark's defaults.
 
     Raises:
-        SiltError: it cannot be used, or Spark cannot be started.
+        InvalidSettingError: the profile cannot be used.
     """
-    root = Path(given["project_root"])
     if given["profile"] is None:
-        return environment_of(SiltCredentials(**given["credentials"]), root).warehouse()
+        return SiltCredentials(**given["credentials"])
     set_invocation_context(os.environ)  # which `env_var` in a profile asks
     try:
         raw = read_profile(given["profiles_dir"])[given["profile"]]
         _, fields = Profile.render_profile(raw, given["profile"], given["target"], ProfileRenderer({}))
         of_warehouse = {name: value for name, value in fields.items() if name not in ("type", "threads")}
         SiltCredentials.validate(of_warehouse)
-        credentials = SiltCredentials.from_dict(of_warehouse)
+        return SiltCredentials.from_dict(of_warehouse)
     except (DbtBaseException, ValidationError) as error:
         raise InvalidSettingError(str(error).strip(), remedy="Correct the profile") from error
-    return environment_of(credentials, root).warehouse()
 
 
 @dataclass(frozen=True)
@@ -104,12 +118,22 @@ class _Answers:
             self.out.flush()
 
     def failed(self, error: Exception, warehouse: Warehouse | None) -> None:
+        """Sends what went wrong, and whether this session can be used no more."""
         known = error if warehouse is None else known_error(error, lambda: warehouse.catalog)
         if not isinstance(known, SiltError) and (known is None or warehouse is None):
             traceback.print_exception(error)
-            return self.send({"error": f"{type(error).__name__}: {error}", "damage": False})
+            return self.send({"error": f"{type(error).__name__}: {error}", "damage": False, "ended": False})
         is_damage = isinstance(known, TableDamagedError) and not isinstance(known, NotATableError)
-        return self.send({"error": shown(cast("SiltError", known)), "damage": is_damage})
+        text = shown(_of_no_run(cast("SiltError", known)))
+        return self.send({"error": text, "damage": is_damage, "ended": isinstance(known, SparkUnavailableError)})
+
+
+def _of_no_run(error: SiltError) -> SiltError:
+    """The error with what is to be done about a statement that is of no run: no `dbt retry` will skip it."""
+    if isinstance(error, CommitStateUnknownError | SparkEndedError):
+        remedy = _LOOK_FIRST if isinstance(error, CommitStateUnknownError) else _AGAIN
+        return type(error)(error.problem, remedy=remedy, table=error.table, version=error.version)
+    return error
 
 
 def _stream(rows: pa.Table) -> bytes:
@@ -125,14 +149,28 @@ class _Statements:
 
     warehouse: Warehouse
     answers: _Answers
+    entries: MetastoreEntries
+    line: StatusLine | None
     _idle: threading.Event = field(default_factory=threading.Event)
     _cancelled: threading.Event = field(default_factory=threading.Event)
+
+    @classmethod
+    def of(
+        cls, environment: Environment, warehouse: Warehouse, answers: _Answers, shown_on: Display | None
+    ) -> _Statements:
+        line = None if shown_on is None else shown_on.line(find.stages_of(warehouse.spark))
+        seen = warehouse if line is None else warehouse.for_session(warehouse.spark, progress=line.report)
+        return cls(seen, answers, MetastoreEntries(seen, environment.registration()), line)
 
     def answer_all(self) -> None:
         self._idle.set()
         for line in sys.stdin:
             request = json.loads(line)
             if request.get("cancel"):
+                if not self._idle.is_set():
+                    print(
+                        "silt: the statement is being cancelled; Ctrl-C again ends Spark", file=sys.stderr, flush=True
+                    )
                 self._cancel()
                 continue
             self._idle.wait()
@@ -150,7 +188,8 @@ class _Statements:
 
     def _run(self, text: str, most: int | None) -> None:
         try:
-            answer, rows = self._answer(text, most)
+            with self._shown(text):
+                answer, rows = self._answer(text, most)
         except Exception as error:  # whoever waits for it reports it
             self._idle.set()
             if self._cancelled.is_set() and not isinstance(error, CommitStateUnknownError):
@@ -159,8 +198,15 @@ class _Statements:
         self._idle.set()
         return self.answers.send(answer, rows)
 
+    def _shown(self, text: str) -> AbstractContextManager[None]:
+        return contextlib.nullcontext() if self.line is None else self.line.running(_NAME, text)
+
     def _answer(self, text: str, most: int | None) -> tuple[Mapping[str, Any], pa.Table | None]:
-        result = self.warehouse.execute(text)
+        statement = self.warehouse.parsed(text)
+        affected = self.entries.names(statement)
+        result = self.warehouse.execute(statement)
+        for warning in self.entries.settle(affected):
+            print(f"silt: {warning}", file=sys.stderr, flush=True)
         frame = result.dataframe
         if frame is not None and frame.columns:
             rows = fetchable(frame if most is None else frame.limit(most), local_times=False).toArrow()

@@ -1,0 +1,40 @@
+"""Finds the tables that a statement makes, changes, renames or drops, for those who keep something about them."""
+
+from __future__ import annotations
+
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.relations import RelationKind
+from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
+
+
+def affected_tables(namespace: Namespace, statement: ast.Statement) -> tuple[RelationName, ...]:
+    """The names of the warehouse that tables have before or after the statement; those of a dropped schema are listed.
+
+    Raises:
+        InvalidNameError: as the statement would.
+    """
+    if isinstance(statement, ast.DropSchema):
+        return _tables_of(namespace, statement.name)
+    if isinstance(statement, ast.Rename):
+        return _renamed(namespace, statement)
+    if not isinstance(statement, ast.OnTable | ast.OnObject) or not statement.changes_something:
+        return ()
+    found = None if ast.is_path(statement.table) else namespace.name_in_warehouse(statement.table)
+    return () if found is None else (found,)
+
+
+def _renamed(namespace: Namespace, statement: ast.Rename) -> tuple[RelationName, ...]:
+    old, new = namespace.name_in_warehouse(statement.name), statement.new_name
+    if old is None:
+        return ()
+    target = old.sibling(new[0]) if len(new) == 1 else namespace.name_in_warehouse(new)
+    return (old,) if target is None else (old, target)
+
+
+def _tables_of(namespace: Namespace, name: ast.Name) -> tuple[RelationName, ...]:
+    database, schema = (namespace.database, name[0]) if len(name) == 1 else (name[0], name[-1])
+    if len(name) > 2 or not namespace.is_database(database) or not namespace.catalog.has_schema(database, schema):
+        return ()
+    found = namespace.catalog.relations(database, schema)
+    return tuple(each.name for each in found if each.kind is RelationKind.TABLE)

@@ -1,0 +1,45 @@
+"""Keeps the entries of a metastore (`catalog` in the profile) as the tables are that statements make and change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.engine.sql.ast import Statement
+from dbt.adapters.silt.engine.warehouse import Warehouse
+from dbt.adapters.silt.registration.registration import Registration, Settled
+
+
+@dataclass(frozen=True)
+class MetastoreEntries:
+    """The entries of one shell's tables.
+
+    Args:
+        registration: None where the profile names no metastore.
+    """
+
+    warehouse: Warehouse
+    registration: Registration | None
+
+    def names(self, statement: Statement) -> tuple[RelationName, ...]:
+        """The tables whose entries the statement may change; to be asked before it runs: a drop takes them away."""
+        return () if self.registration is None else self.warehouse.affected_tables(statement)
+
+    def settle(self, names: tuple[RelationName, ...]) -> Iterator[str]:
+        """Registers each table, or removes its entry where it is gone; says what went wrong, and raises nothing of it.
+
+        The statement has taken place by now.
+        """
+        for name in names:
+            entries = self.registration
+            assert entries is not None
+            try:
+                done = entries.settle(name)
+            except SiltError as error:
+                others = "" if entries.is_open else "; nor are the other tables of this session"
+                yield f"{name} is changed, and its entry in the metastore is not{others}: {error}"
+            else:
+                if done.settled is Settled.TAKEN:
+                    yield f"{done}. Drop that entry in the metastore, then run `dbt run-operation silt_register`"

@@ -1,0 +1,118 @@
+"""The shell of `silt sql` on a pseudo-terminal, typed as a person types, and what it must do wherever Spark runs."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+SECONDS: Final = 60
+START_SECONDS: Final = 240
+"""For Spark to start, where the machine has other work."""
+PROMPT: Final = "silt> "
+RUNNING: Final = r"sql: \w+, [\d,]+ of [\d,]+ tasks"
+"""The status line of a statement that Spark runs tasks of."""
+_CONTROL = re.compile(r"\x1b\[[?0-9;]*[a-zA-Z]")
+NEVER_ENDS = "range(0, 100000000000000, 1, 1000)"
+
+
+@dataclass
+class Typing:
+    """A shell on a pseudo-terminal."""
+
+    terminal: int
+    process: subprocess.Popen[bytes]
+
+    def type(self, text: str, until: str = re.escape(PROMPT), seconds: float = SECONDS) -> str:
+        """Types a text; what is shown until something comes that a pattern matches."""
+        os.write(self.terminal, text.encode())
+        return self.shown(until, seconds)
+
+    def shown(self, until: str = re.escape(PROMPT), seconds: float = SECONDS) -> str:
+        found, end = "", time.monotonic() + seconds
+        while not re.search(until, found):
+            assert time.monotonic() < end, f"no {until!r} in {found!r}"
+            if select.select([self.terminal], [], [], 0.1)[0]:
+                found += _CONTROL.sub("", os.read(self.terminal, 65536).decode(errors="replace")).replace("\r", "")
+        return found
+
+    def answer(self, statement: str, seconds: float = SECONDS) -> str:
+        """What a statement is answered, behind what was typed, until the shell asks for the next one."""
+        shown = self.type(f"{statement};\n", rf";\n[\s\S]*\n{PROMPT}$", seconds)
+        return shown.partition(";\n")[2]
+
+    def cancelled(self, statement: str) -> str:
+        """What is shown after Ctrl-C, which is pressed when Spark has begun with the statement's tasks."""
+        self.type(f"{statement};\n", RUNNING, START_SECONDS)
+        return self.type("\x03", rf"\^C[\s\S]*\n{PROMPT}$")
+
+
+@contextlib.contextmanager
+def typing(
+    folder: Path, state: Path, *arguments: str, environment: Mapping[str, str] | None = None
+) -> Iterator[Typing]:
+    """A shell that has begun, ended with the block, and its Spark with it.
+
+    Args:
+        folder: the current one.
+        state: of the history.
+        arguments: of `silt sql`.
+    """
+    own, theirs = pty.openpty()
+    given = {**os.environ, "XDG_STATE_HOME": str(state), "TERM": "xterm", "INPUTRC": "/dev/null", **(environment or {})}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dbt.adapters.silt.cli", "sql", *arguments],
+        cwd=folder,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=given,
+        preexec_fn=lambda: _take_terminal(theirs),
+    )
+    os.close(theirs)
+    try:
+        found = Typing(own, process)
+        found.shown()
+        yield found
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        process.wait()
+        os.close(own)
+
+
+def exercise(shell: Typing) -> None:
+    """Runs what a person would, in a schema that has no table `numbers`: all of it works wherever Spark runs."""
+    made = shell.answer("create table numbers as select id, id % 3 as third from range(999)", START_SECONDS)
+    assert "numbers@v0: 999 inserted" in made
+    assert re.search(r"third +n\n.*\n *0 +333\n *1 +333\n *2 +333\n", shell.answer(_BY_THIRD, START_SECONDS))
+    assert "numbers@v1: 9 updated" in shell.answer("update numbers set third = 7 where id < 9", START_SECONDS)
+    assert "\n9\n(1 row)" in shell.answer("select count(*) as n from numbers where third = 7")
+    assert "cancelled\n" in shell.cancelled(f"select sum(id % 7) from {NEVER_ENDS}")
+    assert "cancelled\n" in shell.cancelled(f"create table endless as select id, rand() as r from {NEVER_ENDS}")
+    assert "there is no such table" in shell.answer("select count(*) from endless")
+    assert "numbers@v2: 1 inserted" in shell.answer("insert into numbers values (-1, -1)", START_SECONDS)
+    assert "-1" in shell.answer("select min(third) + 0 as least from numbers", START_SECONDS)
+    assert "OK" in shell.answer("drop table numbers", START_SECONDS)
+
+
+_BY_THIRD = "select third, count(*) as n from numbers group by third order by third"
+
+
+def _take_terminal(terminal: int) -> None:
+    """Makes it the terminal of a session, so that Ctrl-C comes as a signal."""
+    os.setsid()
+    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
