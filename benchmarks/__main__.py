@@ -9,16 +9,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pyspark.sql import SparkSession
 from rich.console import Console
 
-from benchmarks import report
+from benchmarks import entrants, report
 from benchmarks.cases import all_cases
-from benchmarks.contestants.bare import BareSpark, BareSparkRepartitioned
-from benchmarks.contestants.contestant import Contestant
-from benchmarks.contestants.delta_rs import DeltaRs
-from benchmarks.contestants.delta_spark import DeltaSpark, session_settings
-from benchmarks.contestants.silt import Silt
+from benchmarks.cold import measure as cold_statements
 from benchmarks.data import FULL, QUICK
 from benchmarks.harness import CaseResult, ResultsDifferError, chosen, run_case
 from benchmarks.long_logs import measure
@@ -26,7 +21,7 @@ from benchmarks.parts import measure as parts_of_statements
 from benchmarks.parts.measure import Parts
 from benchmarks.parts.tables import calls_table, parts_table, summary_table
 from benchmarks.projects import breakdown, cold_build, small_models
-from dbt.adapters.silt.session.spark import SessionSettings, open_session, stop_spark
+from dbt.adapters.silt.session.spark import stop_spark
 
 WIDTH = 180
 """Of the tables, in characters, where they go to a file."""
@@ -40,14 +35,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
     work = options.folder / "work"
     shutil.rmtree(work, ignore_errors=True)
-    cases, parts, runs, cold, logs, breakdowns = [], [], [], None, [], []
+    cases, cold_cases, parts, runs, cold, logs, breakdowns = [], [], [], [], None, [], []
     try:
         if options.only in (None, "logs"):
             logs = measure.measure(work / "logs", measure.QUICK_TABLES if options.quick else measure.TABLES)
             console.print(report.logs_table(logs))
         if options.only in (None, "statements"):
             cases = run_statements(options, work, console)
-            console.print(report.statements_table(cases))
+        if options.only == "cold" or (options.cold and options.only in (None, "statements")):
+            cold_cases = cold_statements.measure(work / "cold", options)
+        if cases or cold_cases:
+            console.print(report.statements_table(cases, cold_cases))
         if options.only in (None, "parts"):
             parts = run_parts(options, work)
             for each in parts:
@@ -67,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         shutil.rmtree(work, ignore_errors=True)
     written = report.write(
-        report.as_json(cases, runs, cold, logs, breakdowns, parts), options.folder, datetime.datetime.now()
+        report.as_json(cases, runs, cold, logs, breakdowns, parts, cold_cases), options.folder, datetime.datetime.now()
     )
     console.print(f"Written to {written}")
     return 0
@@ -78,8 +76,7 @@ def parser() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(
         prog="python -m benchmarks", description="Times the statements of dbt-silt and runs of dbt."
     )
-    options.add_argument("--quick", action="store_true", help="small tables: for trying the harness, not for figures")
-    only = ("logs", "statements", "parts", "dbt", "breakdown")
+    only = ("logs", "statements", "cold", "parts", "dbt", "breakdown")
     options.add_argument(
         "--only",
         choices=only,
@@ -89,11 +86,8 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--peers", nargs="+", default=[], choices=("delta-rs",), help="contestants other than dbt-silt"
     )
-    options.add_argument(
-        "--delta-jars", type=Path, metavar="FOLDER", help="includes delta-spark, with the jars in this folder"
-    )
-    options.add_argument("--master", default="local[*]", help="the Spark master (default: %(default)s)")
-    options.add_argument("--memory", help="the driver's memory, such as 4g (default: half of the machine's)")
+    options.add_argument("--cold", action="store_true", help="also each statement as the tenth of a new process")
+    entrants.add_session_options(options)
     options.add_argument("--folder", type=Path, default=RESULTS, help="for tables and results (default: %(default)s)")
     return options
 
@@ -102,9 +96,9 @@ def run_statements(options: argparse.Namespace, work: Path, console: Console) ->
     """Runs the statement cases, all in one session."""
     scale = QUICK if options.quick else FULL
     cases = chosen(all_cases(scale), options.case)
-    spark = session(options)
+    spark = entrants.session(options, with_delta_spark=options.delta_jars is not None)
     try:
-        contestants = entrants(options, spark, work)
+        contestants = [entrants.contestant(name, spark, work / "warm") for name in entrants.names(options)]
         results = []
         for case in cases:
             with console.status(case.name):
@@ -117,28 +111,12 @@ def run_statements(options: argparse.Namespace, work: Path, console: Console) ->
 def run_parts(options: argparse.Namespace, work: Path) -> list[Parts]:
     """Says where the time of small statements goes."""
     try:
-        return parts_of_statements.measure(session(options), work / "parts", QUICK if options.quick else FULL)
+        spark = entrants.session(options, with_delta_spark=False)
+        scale = QUICK if options.quick else FULL
+        cases = chosen(all_cases(scale), options.case) if options.case else parts_of_statements.small_statements(scale)
+        return parts_of_statements.measure(spark, work / "parts", cases)
     finally:
         stop_spark()
-
-
-def session(options: argparse.Namespace) -> SparkSession:
-    """The session that all contestants share, with the settings of dbt's sessions."""
-    conf = {"spark.driver.memory": options.memory} if options.memory else {}
-    if options.delta_jars:
-        conf |= session_settings(options.delta_jars)
-    return open_session(SessionSettings(master=options.master, spark_conf=conf))
-
-
-def entrants(options: argparse.Namespace, spark: SparkSession, work: Path) -> list[Contestant]:
-    """The contestants, the baseline first."""
-    contestants: list[Contestant] = [BareSpark(spark, work / "bare"), Silt(spark, work / "silt")]
-    contestants.append(BareSparkRepartitioned(spark, work / "bare_repartitioned"))
-    if options.delta_jars:
-        contestants.append(DeltaSpark(spark, work / "delta_spark"))
-    if "delta-rs" in options.peers:
-        contestants.append(DeltaRs(spark, work / "delta_rs"))
-    return contestants
 
 
 if __name__ == "__main__":

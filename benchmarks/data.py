@@ -103,8 +103,8 @@ class Scale:
 
     @property
     def partitioned_table(self) -> Rows:
-        """The initial rows of the partitioned table, where each of four tasks has rows of every partition."""
-        return Rows(0, self.partitioned, 4)
+        """The initial rows of the partitioned table, where each of two tasks has rows of every partition."""
+        return Rows(0, self.partitioned, 2)
 
     @property
     def fragmented_table(self) -> Rows:

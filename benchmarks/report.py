@@ -23,25 +23,35 @@ from benchmarks.projects.small_models import ProjectRun
 PACKAGES = ("pyspark", "pyarrow", "dbt-core", "deltalake")
 
 
-def statements_table(results: Sequence[CaseResult]) -> Table:
-    """One line per case: each contestant's median, and its ratio to the baseline's; empty where it takes no part."""
-    table = Table(title="Statements: median milliseconds in a warm session, and times the baseline")
+def statements_table(warm: Sequence[CaseResult], cold: Sequence[CaseResult] = ()) -> Table:
+    """One line per case: each contestant's median, and its ratio to the baseline's; empty where it takes no part.
+
+    Warm is the median in one session that has run the statement before; cold is the tenth statement of a process, on a
+    table that the process has not opened yet.
+    """
+    table = Table(title="Statements: median milliseconds, and times the baseline")
     table.add_column("case", no_wrap=True)
-    names = list(dict.fromkeys(each.contestant for result in results for each in result.measurements))
-    baselines = {result.measurements[0].contestant for result in results if result.has_baseline}
+    columns = [
+        (kind, {result.case: result for result in results})
+        for kind, results in (("warm", warm), ("cold", cold))
+        if results
+    ]
+    every = [result for _, results in columns for result in results.values()]
+    names = list(dict.fromkeys(each.contestant for result in every for each in result.measurements))
     for name in names:
-        table.add_column(f"{name}, the baseline" if name in baselines else name, justify="right")
-    for result in results:
-        table.add_row(result.case, *(_cell(result, name, is_baseline=name in baselines) for name in names))
+        for kind, _ in columns:
+            table.add_column(f"{name}, {kind}", justify="right")
+    for case in dict.fromkeys(result.case for result in every):
+        table.add_row(case, *(_cell(results.get(case), name) for name in names for _, results in columns))
     return table
 
 
-def _cell(result: CaseResult, contestant: str, is_baseline: bool) -> str:
-    measured, ratio = result.of(contestant), result.ratio(contestant)
-    if measured is None:
+def _cell(result: CaseResult | None, contestant: str) -> str:
+    measured = None if result is None else result.of(contestant)
+    if result is None or measured is None:
         return ""
-    shown = milliseconds(measured.median)
-    return shown if is_baseline or ratio is None else f"{shown}  {ratio:.2f}x"
+    ratio = None if result.measurements[0] is measured else result.ratio(contestant)
+    return milliseconds(measured.median) + ("" if ratio is None else f"  {ratio:.2f}x")
 
 
 def projects_table(runs: Sequence[ProjectRun]) -> Table:
@@ -105,12 +115,14 @@ def as_json(
     logs: Sequence[LogResult] = (),
     breakdowns: Sequence[Breakdown] = (),
     parts: Sequence[Parts] = (),
+    cold_cases: Sequence[CaseResult] = (),
 ) -> dict[str, Any]:
     """All figures, with the machine and the versions."""
     return {
         "machine": {"cpus": os.cpu_count(), "platform": platform.platform(), "python": platform.python_version()},
         "packages": {name: version(name) for name in PACKAGES},
         "statements": [_case_json(case) for case in cases],
+        "cold statements": [_case_json(case) for case in cold_cases],
         "parts": [dataclasses.asdict(each) for each in parts],
         "projects": [dataclasses.asdict(run) for run in runs],
         "cold": _case_json(cold) if cold else None,

@@ -33,6 +33,7 @@ class ManyPartitions(Create):
     """A table of 1,000 partitions, of rows that come in any order."""
 
     needs = frozenset((Need.PARTITIONED_WRITE,))
+    repetitions = 2
 
     def __init__(self, scale: Scale) -> None:
         TableCase.__init__(self, scale.partitioned_table, PARTITIONED)

@@ -132,6 +132,7 @@ class BareSpark:
         self._files.pop(table, None)
         self._new_folders.pop(table, None)
         self._partitioned.pop(table, None)
+        self._settled(table).unlink(missing_ok=True)
         shutil.rmtree(self._folder / table, ignore_errors=True)
 
     def contents(self, table: str) -> DataFrame:

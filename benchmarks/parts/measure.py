@@ -18,7 +18,7 @@ from benchmarks.contestants.bare import BareSpark
 from benchmarks.contestants.contestant import Contestant, Need
 from benchmarks.contestants.silt import Silt
 from benchmarks.data import Scale
-from benchmarks.harness import Case, run_case
+from benchmarks.harness import Case, entrants_of, run_case
 from benchmarks.parts.spark_jobs import SparkJobs
 from benchmarks.parts.trace import Spent, Trace, Tracer
 
@@ -80,23 +80,25 @@ class _Traced:
         self.case.finish(contestant, repetition)
 
 
-def measure(spark: SparkSession, folder: Path, scale: Scale, repetitions: int | None = None) -> list[Parts]:
-    """Traces each statement; `repetitions` in place of the number that is usual for it.
+def small_statements(scale: Scale) -> list[Case]:
+    """The statements that are traced unless others are named."""
+    return [SmallAppends(scale), SmallMerge(scale), LargeMerge(scale), InsertOnlyMerge(scale), DeleteRange(scale)]
+
+
+def measure(spark: SparkSession, folder: Path, cases: Sequence[Case], repetitions: int | None = None) -> list[Parts]:
+    """Traces each case that dbt-silt and bare Spark both take part in.
+
+    Args:
+        repetitions: in place of half of those that are usual for a case.
 
     Raises:
         ResultsDifferError: the contestants' results are not the same rows.
     """
     contestants = [BareSpark(spark, folder / "bare"), Silt(spark, folder / "silt")]
-    usual = (
-        (SmallAppends(scale), 12),
-        (SmallMerge(scale), 8),
-        (LargeMerge(scale), 4),
-        (InsertOnlyMerge(scale), 4),
-        (DeleteRange(scale), 4),
-    )
+    both = [case for case in cases if len(entrants_of(case, contestants)) == len(contestants)]
     tracer = Tracer(SparkJobs(spark))
     with tracer.installed():
-        return [_parts(case, repetitions or count, tracer, contestants) for case, count in usual]
+        return [_parts(case, repetitions or -(-case.repetitions // 2), tracer, contestants) for case in both]
 
 
 def _parts(case: Case, repetitions: int, tracer: Tracer, contestants: Sequence[Contestant]) -> Parts:

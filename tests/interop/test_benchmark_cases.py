@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pyspark.sql import SparkSession
 
+from benchmarks import entrants
 from benchmarks.cases import all_cases
 from benchmarks.cases.append import SmallAppends
 from benchmarks.cases.create import ManyPartitions
-from benchmarks.cases.delete import DeletePartition, DeleteRange, DeleteScattered, UpdateScattered
+from benchmarks.cases.delete import DeletePartition, DeleteRange, UpdateScattered
 from benchmarks.cases.maintenance import Optimize
-from benchmarks.cases.merge import LargeMerge, ScatteredMerge
+from benchmarks.cases.merge import ScatteredMerge
 from benchmarks.cases.table_case import TableCase
+from benchmarks.cold import process
 from benchmarks.contestants.bare import BareSpark, BareSparkRepartitioned
 from benchmarks.contestants.contestant import Contestant, Need
 from benchmarks.contestants.delta_rs import DeltaRs
@@ -57,7 +61,7 @@ def contestants(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -
     ]
 
 
-def entrants(case: Case) -> list[str]:
+def taking_part(case: Case) -> list[str]:
     """Who takes part."""
     if Need.DELETION_VECTORS in case.needs:
         return [BARE, SILT]
@@ -71,8 +75,8 @@ def test_all_that_take_part_leave_the_same_rows(case: Case, contestants: list[Co
     case.warmups, case.repetitions = 0, 2 if isinstance(case, SmallAppends) else 1
     result = run_case(case, contestants)
     assert result.rows == ROWS[type(case).__name__]
-    assert [each.contestant for each in result.measurements] == entrants(case)
-    assert result.has_baseline == (BARE in entrants(case))
+    assert [each.contestant for each in result.measurements] == taking_part(case)
+    assert result.has_baseline == (BARE in taking_part(case))
 
 
 def snapshot_of(silt: Contestant, case: TableCase) -> Snapshot:
@@ -80,7 +84,7 @@ def snapshot_of(silt: Contestant, case: TableCase) -> Snapshot:
     return silt.snapshot(case.table(1))
 
 
-@pytest.mark.parametrize("kind", [DeleteRange, DeleteScattered, UpdateScattered, LargeMerge, ScatteredMerge])
+@pytest.mark.parametrize("kind", [DeleteRange, UpdateScattered, ScatteredMerge])
 def test_dbt_silt_rewrites_no_file_in_the_cases_by_vectors(kind: type, contestants: list[Contestant]) -> None:
     case, silt = kind(TINY, VECTORS), contestants[1]
     case.prepare(silt)
@@ -91,3 +95,17 @@ def test_dbt_silt_rewrites_no_file_in_the_cases_by_vectors(kind: type, contestan
     case.finish(silt, 1)
     assert after
     assert after <= before
+
+
+@pytest.mark.parametrize("name", [BARE, SILT])
+def test_another_process_finds_the_start_table_and_runs_the_case_after_nine_statements(
+    name: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    case = DeleteRange(TINY)
+    case.prepare(entrants.contestant(name, spark, tmp_path))
+    later = entrants.contestant(name, spark, tmp_path)
+    process.nine_statements(later)
+    found = process.run(case, later, check=True)
+    assert found["seconds"] > 0
+    assert found["prints"][name]["rows"] == TINY.large - TINY.changed
+    assert not later.has("earlier")

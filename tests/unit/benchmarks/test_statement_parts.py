@@ -8,7 +8,7 @@ from rich.console import Console
 
 from benchmarks.data import Scale
 from benchmarks.parts import phases
-from benchmarks.parts.measure import Parts, measure
+from benchmarks.parts.measure import Parts, measure, small_statements
 from benchmarks.parts.spark_jobs import Interval, SparkJobs, overlap
 from benchmarks.parts.tables import calls_table, parts_table, summary_table
 from benchmarks.parts.trace import Trace, Tracer
@@ -77,7 +77,7 @@ def test_a_statement_without_a_job_has_none(spark: SparkSession) -> None:
 
 @pytest.fixture(scope="module")
 def measured(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list[Parts]:
-    return measure(spark, tmp_path_factory.mktemp("parts"), TINY, repetitions=1)
+    return measure(spark, tmp_path_factory.mktemp("parts"), small_statements(TINY), repetitions=1)
 
 
 def test_each_statement_has_its_parts_by_both_contestants(measured: list[Parts]) -> None:

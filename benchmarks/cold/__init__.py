@@ -1,0 +1,1 @@
+"""Cold statements: each is the tenth of its process, on a table that the process has not opened yet."""
