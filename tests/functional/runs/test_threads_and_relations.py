@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -11,6 +12,8 @@ from dbt.adapters.cache import RelationsCache
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 
 from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
 from dbt.adapters.silt.impl import SiltAdapter
 
 SNAPSHOT = """
@@ -54,6 +57,26 @@ class TestRelationsOfThreads:
         seen = [look_in_the_middle_of(monkeypatch, "add", look(project, name)) for name in names]
         look(project, "as_table")()
         assert [[relation.identifier for relation in found()] for found in seen] == [[name] * 4 for name in names]
+
+    def test_a_run_reads_only_the_logs_of_the_tables_that_its_models_name(
+        self, project: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        folders = set()
+
+        def noted(method: str) -> None:
+            real = getattr(LocalStore, method)
+
+            def look(store: LocalStore, path: str, *arguments: Any) -> Any:
+                if path.startswith(LOG_FOLDER):
+                    folders.add(Path(store.root).name)
+                return real(store, path, *arguments)
+
+            monkeypatch.setattr(LocalStore, method, look)
+
+        for method in ("read", "list_from", "open_input"):
+            noted(method)
+        run_dbt(["run", "--select", "as_incremental"])
+        assert folders - {"as_table"} == {"as_incremental"}
 
     @pytest.mark.parametrize("name", ["as_table", "as_incremental", "as_snapshot", "as_seed"])
     def test_a_table_that_was_not_there_when_its_node_began_is_not_replaced(

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError
 from dbt.adapters.silt.engine.kernel.identifiers import unquote
@@ -116,6 +117,7 @@ _UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, lone surrogates, 
 _SHOWN_CHARACTERS = 60
 
 
+@lru_cache(maxsize=16_384)
 def _why_not(name: str) -> str | None:
     """Returns the first rule that a normalized name breaks, in words; None where it breaks none."""
     if not name:
