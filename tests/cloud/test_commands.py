@@ -16,6 +16,7 @@ from tests.cloud import project
 from tests.cloud.project import Project
 from tests.cloud.servers import ObjectServer
 from tests.files import write_files
+from tests.shells import exercise, typing
 
 FILES = {
     "seeds/customers.csv": "id,name\n1,Ann\n2,Bob\n",
@@ -73,6 +74,12 @@ def test_a_run_is_built_retried_shown_checked_and_rolled_back_over_two_storages(
     assert said(shop, "show", "near.main.near@v2")["rows"] == 2
     checked = said(shop, "check")
     assert (checked["problems"], len(checked["tables"])) == (0, len(NAMES))
+
+
+@pytest.mark.long
+def test_the_shell_answers_and_runs_statements_there(shop: Project) -> None:
+    with typing(shop.folder, shop.folder, environment={"DBT_PROFILES_DIR": str(shop.folder)}) as shell:
+        exercise(shell)
 
 
 def test_silt_reaches_a_table_by_its_url_with_the_settings_of_the_profile(server: ObjectServer, shop: Project) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dbt.adapters.silt.kept_spark import listing
 from tests import connect_server, kept_sparks
 from tests.clusters.conftest import Project, conf_of
 from tests.clusters.standalone import Cluster
@@ -45,7 +46,7 @@ def test_statements_are_run_by_a_spark_that_stays_for_the_next_shell(shop: Proje
             exercise(shell)
             shell.type("\x04", "\n")
             assert shell.process.wait(START_SECONDS) == 0
-    assert len(list(sparks_that_stay.glob("*.json"))) == 1
+    assert len(list(listing.running(sparks_that_stay))) == 1
 
 
 def test_statements_are_run_by_a_server_and_by_the_next_one_when_it_has_gone(shop: Project) -> None:

@@ -15,8 +15,9 @@ ENGINE = (
     "tests/unit/engine/commands/tables/test_create.py",
     "tests/unit/engine/test_sql.py",
     "tests/unit/engine/test_streams.py",
+    "tests/unit/engine/datasource",
 )
-"""The engine where it meets Spark and pyarrow: what it writes, reads, merges and streams."""
+"""The engine where it meets Spark and pyarrow: what it writes, reads, merges and streams, and by `format("silt")`."""
 
 DBT = (
     "tests/functional/suite/materializations",

@@ -12,10 +12,12 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.datasource.options import Options
 from dbt.adapters.silt.engine.datasource.reading import stream_reader
 from dbt.adapters.silt.engine.datasource.reading.limits import has_limits
 from dbt.adapters.silt.engine.datasource.reading.stream_reader import StreamPart, StreamReader
+from dbt.adapters.silt.engine.datasource.schemas import shown
 from dbt.adapters.silt.engine.datasource.writing.rows_of_tuples import batches_of
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentDropError,
@@ -36,7 +38,7 @@ def stream(tables: Tables, table: str, **options: Any) -> DataFrame:
     return reader.options(**tables.options(**options)).load(f"main.{table}")
 
 
-def run(tables: Tables, rows: DataFrame, table: str, checkpoint: Path, **options: Any) -> None:
+def run(tables: Tables, rows: DataFrame, table: str, checkpoint: Path | str, **options: Any) -> None:
     """Writes what is new into a table, and ends."""
     writer = rows.writeStream.format("silt").options(**tables.options(**options))
     query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start(f"main.{table}")
@@ -63,6 +65,22 @@ def test_a_stream_from_table_to_table_gives_each_row_once_also_after_a_crash_beh
     assert data_files(tables, "target") == paths(tables, "target")
     history = tables.house.sql("describe history main.target").collect()
     assert [row.operation for row in history] == ["STREAMING UPDATE", "CREATE TABLE AS SELECT"]
+
+
+@pytest.mark.long  # as above
+def test_a_stream_has_its_checkpoint_where_its_tables_are(tables: Tables) -> None:
+    checkpoint = f"{tables.house.place.location}-checkpoint"
+    tables.house.sql("create table main.source as select id from range(5)")
+    for number in (5, 6):
+        run(tables, stream(tables, "source"), "target", checkpoint)
+        tables.house.sql(f"insert into main.source values ({number})")
+    run(tables, stream(tables, "source"), "target", checkpoint)
+    assert in_order(tables.read("target")) == [(number,) for number in range(7)]
+    assert [row.operation for row in tables.house.sql("describe history main.target").collect()] == [
+        "STREAMING UPDATE",
+        "STREAMING UPDATE",
+        "CREATE TABLE AS SELECT",
+    ]
 
 
 @pytest.mark.long  # Spark gives a stream's Python ten seconds to start, which a busy machine may not keep
@@ -211,6 +229,7 @@ class TestSteps:
 
 def test_rows_that_come_one_by_one_are_those_that_come_in_batches(tables: Tables) -> None:
     rows = tables.query(EVERY_TYPE)
-    found = pa.Table.from_batches(batches_of(rows.collect(), rows.schema))
-    again = tables.house.warehouse.spark.createDataFrame(found, rows.schema)
+    nullable = shown(kernel_schema(rows.schema))
+    found = pa.Table.from_batches(batches_of(rows.collect(), nullable))
+    again = tables.house.warehouse.spark.createDataFrame(found, nullable)
     assert texts(again) == texts(rows)
