@@ -25,6 +25,7 @@ ENGINE = [
 ]
 WAREHOUSE = ["Result", "Warehouse", "WarehouseSettings"]
 WAREHOUSE_METHODS = [
+    "affected_tables",
     "execute",
     "for_session",
     "forget_reads",

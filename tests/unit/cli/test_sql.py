@@ -42,7 +42,7 @@ def to_spark(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The statements that went to Spark, which is not there."""
     sent: list[str] = []
 
-    def run(self: SparkProcess, text: str, most: int | None = None) -> Result:
+    def run(self: SparkProcess, text: str, most: int | None = None, may_commit: bool = True) -> Result:
         sent.append(text)
         if "broken" in text:
             raise StatementFailedError("[SILT_SYNTAX] it is broken. Correct the statement.")
