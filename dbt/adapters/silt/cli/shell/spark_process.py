@@ -19,7 +19,6 @@ from dbt.adapters.silt.engine.kernel.errors import CommitStateUnknownError, Silt
 
 _MODULE = "dbt.adapters.silt.session.statements.process"
 _END_SECONDS: Final = 20
-_LOOK_FIRST = "Before you run it again, see whether its version is there: `describe history` or `silt history` shows it"
 STARTS: Final = "silt: this statement needs Spark, which starts now"
 
 
@@ -109,7 +108,8 @@ class SparkProcess:
         if not may_commit:
             return _ended()
         return CommitStateUnknownError(
-            "the process of Spark has ended while the statement ran, which may be committed", remedy=_LOOK_FIRST
+            "the process of Spark has ended while the statement ran, which may be committed",
+            remedy=CommitStateUnknownError.remedy_without_run,
         )
 
     def _end_now(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
@@ -17,6 +18,8 @@ from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.transaction import commit as transaction
 from dbt.adapters.silt.engine.kernel.transaction.changes import NOT_DONE, Changes, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult
+
+_logger = logging.getLogger(__name__)
 
 
 class Uncommitted(Protocol):
@@ -36,6 +39,14 @@ def discarded_on_error(log: DeltaLog, written: Iterable[Uncommitted]) -> Iterato
         for each in written:
             each.discard(log)
         raise
+
+
+def discard_folder(log: DeltaLog, folder: str) -> None:
+    """Deletes a folder of files that surely are in no version of the table; a failure leaves them for VACUUM."""
+    try:
+        log.store.delete_folder(folder)
+    except SiltError as error:
+        _logger.warning("%s: data files that nothing uses are left in %s: %s", log.name, folder, error)
 
 
 def commit(

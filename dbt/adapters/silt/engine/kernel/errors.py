@@ -200,6 +200,10 @@ class CommitStateUnknownError(RunAgainError):
 
     code = "SILT_COMMIT_STATE_UNKNOWN"
     remedy = "Run it again with the same run id: what was committed is skipped"
+    remedy_without_run = (
+        "Before you run it again, see whether its version is there: `describe history` or `silt history` shows it"
+    )
+    """Of a statement that belongs to no run."""
 
 
 class ExecutorLostError(RunAgainError):

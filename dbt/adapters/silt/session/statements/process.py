@@ -50,7 +50,6 @@ from dbt.adapters.silt.status_lines import wanted
 from dbt.adapters.silt.status_lines.display import Display, StatusLine
 
 _INTERRUPT_SECONDS = 0.1
-_LOOK_FIRST = "Before you run it again, see whether its version is there: `describe history` or `silt history` shows it"
 _AGAIN = (
     "Run it again; where Spark ends often, give it more memory: `spark.driver.memory` in the profile's `spark_conf`"
 )
@@ -131,7 +130,7 @@ class _Answers:
 def _of_no_run(error: SiltError) -> SiltError:
     """The error with what is to be done about a statement that is of no run: no `dbt retry` will skip it."""
     if isinstance(error, CommitStateUnknownError | SparkEndedError):
-        remedy = _LOOK_FIRST if isinstance(error, CommitStateUnknownError) else _AGAIN
+        remedy = error.remedy_without_run if isinstance(error, CommitStateUnknownError) else _AGAIN
         return type(error)(error.problem, remedy=remedy, table=error.table, version=error.version)
     return error
 

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.merge import clauses as merge_clauses
-from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IN_SOURCE, IN_TARGET, Clauses
+from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IGNORE, IN_SOURCE, IN_TARGET, Clauses
 from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import file_rows
@@ -135,6 +135,19 @@ def unmatched_source(sides: Sides, clauses: Clauses) -> DataFrame:
         rows = rows.join(sides.target_rows(), F.expr(sides.on()), "left_anti")
     rows = rows.withColumn(IN_TARGET, F.expr("cast(null as boolean)"))
     return rows.withColumn(ACTION, merge_clauses.action(clauses))
+
+
+def inserted(sides: Sides, matched: DataFrame) -> DataFrame:
+    """The source's rows that an INSERT adds, with `ACTION` and all marks.
+
+    Args:
+        sides: with a numbered, stable source.
+        matched: `SOURCE_ROW` of the rows that match a row of the target.
+    """
+    unmatched = sides.source_rows().join(matched, SOURCE_ROW, "left_anti").alias(sides.plan.source_alias)
+    nothing = replace(sides, chosen=sides.chosen.slice(0, 0)).target_rows()
+    rows = unmatched.join(nothing, F.lit(False), "left_outer")
+    return rows.withColumn(ACTION, merge_clauses.action(sides.clauses)).filter(f"{ACTION} <> {IGNORE}")
 
 
 def touched(sides: Sides) -> pa.Table:

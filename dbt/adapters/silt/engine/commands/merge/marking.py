@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.commit import discarded_on_error
 from dbt.adapters.silt.engine.commands.merge import clauses as merge_clauses
 from dbt.adapters.silt.engine.commands.merge import join, source
-from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IGNORE, IN_SOURCE, IN_TARGET, Clauses
+from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IN_SOURCE, IN_TARGET, Clauses
 from dbt.adapters.silt.engine.commands.merge.join import SOURCE_ROW, Sides, Source
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows, marking
@@ -144,15 +144,10 @@ def _together(parts: Iterable[Positions]) -> Positions:
 
 def _inserted(sides: Sides, pairs: DataFrame, metadata: Metadata) -> tuple[DataFrame | None, Metadata]:
     """The rows that are inserted, to be computed once where they are recorded too; and the metadata after that."""
-    clauses, merge_plan = sides.clauses, sides.plan
-    if not merge_plan.of(MatchKind.NOT_MATCHED):
+    if not sides.plan.of(MatchKind.NOT_MATCHED):
         return None, metadata
-    matched = pairs.filter(IN_SOURCE).select(SOURCE_ROW)
-    unmatched = sides.source_rows().join(matched, SOURCE_ROW, "left_anti").alias(merge_plan.source_alias)
-    nothing = replace(sides, chosen=sides.chosen.slice(0, 0)).target_rows()
-    new = unmatched.join(nothing, F.lit(False), "left_outer")
-    new = new.withColumn(ACTION, merge_clauses.action(clauses)).filter(f"{ACTION} <> {IGNORE}")
-    rows, metadata = numbering.numbered(_new_rows(sides, new)[0], metadata, merge_clauses.unnumbered(clauses))
+    new = join.inserted(sides, pairs.filter(IN_SOURCE).select(SOURCE_ROW))
+    rows, metadata = numbering.numbered(_new_rows(sides, new)[0], metadata, merge_clauses.unnumbered(sides.clauses))
     return (change_data.stable(rows) if change_data.is_recorded(sides.target.snapshot) else rows), metadata
 
 

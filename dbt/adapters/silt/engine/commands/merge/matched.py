@@ -11,7 +11,7 @@ with what the first has found.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
@@ -19,7 +19,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.merge import clauses as merge_clauses
-from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, IGNORE, IN_SOURCE, IN_TARGET
+from dbt.adapters.silt.engine.commands.merge import join
+from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, IN_SOURCE, IN_TARGET
 from dbt.adapters.silt.engine.commands.merge.join import SOURCE_ROW, Sides
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import file_rows
@@ -81,13 +82,9 @@ def find(sides: Sides) -> tuple[pa.Table, Matched]:
 
 def parts(sides: Sides, matched: Matched) -> tuple[DataFrame, DataFrame]:
     """The rows of the chosen files with what they match, and those that are inserted; with `ACTION` and all marks."""
-    action = merge_clauses.action(sides.clauses)
     rewritten = sides.target_rows().join(F.broadcast(sides.source_rows()), F.expr(sides.on()), "left_outer")
-    unmatched = sides.source_rows().join(F.broadcast(matched.rows), SOURCE_ROW, "left_anti")
-    nothing = replace(sides, chosen=sides.chosen.slice(0, 0)).target_rows()
-    inserted = unmatched.alias(sides.plan.source_alias).join(nothing, F.lit(False), "left_outer")
-    inserted = inserted.withColumn(ACTION, action).filter(f"{ACTION} <> {IGNORE}").hint("rebalance")
-    return rewritten.withColumn(ACTION, action), inserted
+    rewritten = rewritten.withColumn(ACTION, merge_clauses.action(sides.clauses))
+    return rewritten, join.inserted(sides, F.broadcast(matched.rows)).hint("rebalance")
 
 
 def metrics() -> dict[str, str]:

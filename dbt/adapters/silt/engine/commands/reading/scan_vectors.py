@@ -117,28 +117,29 @@ def filters(files: pa.Table, positions: Positions, keeps: bool, has_join: bool) 
     """
     columns = (files["path"].to_pylist(), files["size"].to_pylist(), row_counts.num_records(files).to_pylist())
     known = [FileRows(size or 0, rows, positions[path]) for path, size, rows in zip(*columns, strict=True)]
-    way, scans = (Way.JOIN, None) if has_join else _ways(known)
+    way, scans = (Way.JOIN, [range(len(known))]) if has_join else _ways(known)
     return [
         (files.take(pa.array(places, pa.int64())), RowFilter(tuple(known[place] for place in places), keeps, way))
-        for places in scans or [range(files.num_rows)]
+        for places in scans
     ]
 
 
-def _ways(files: Sequence[FileRows]) -> tuple[Way, Sequence[Sequence[int]] | None]:
-    """How to read the files, and the places of those of each scan; None for one scan of all."""
+def _ways(files: Sequence[FileRows]) -> tuple[Way, Sequence[Sequence[int]]]:
+    """How to read the files, and the places of those of each scan."""
+    all_of_them = [range(len(files))]
     if len(files) <= _MOST_LITERAL_FILES and sum(len(each.positions) for each in files) <= _MOST_LITERAL_ROWS:
         return Way.NUMBERS, [[place] for place in range(len(files))]
     rounds: dict[int, list[int]] = defaultdict(list)
     seen: dict[int, int] = defaultdict(int)
     for place, each in enumerate(files):
         if not each.size or each.records is None:
-            return Way.JOIN, None
+            return Way.JOIN, all_of_them
         rounds[seen[each.size]].append(place)
         seen[each.size] += 1
     step = _MOST_FILES_OF_A_SCAN
     scans = [same[start : start + step] for same in rounds.values() for start in range(0, len(same), step)]
     rows = max(sum(files[place].records or 0 for place in scan) for scan in scans)
-    return (Way.ARRAY, scans) if len(scans) <= _MOST_SCANS and rows <= _MOST_ROWS else (Way.JOIN, None)
+    return (Way.ARRAY, scans) if len(scans) <= _MOST_SCANS and rows <= _MOST_ROWS else (Way.JOIN, all_of_them)
 
 
 def _start(branches: Sequence[tuple[int, int, int]], size: str, row: str) -> str:

@@ -9,7 +9,6 @@ observed in the last stage of the job.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -17,12 +16,12 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands.commit import discarded_on_error
+from dbt.adapters.silt.engine.commands.commit import discard_folder, discarded_on_error
 from dbt.adapters.silt.engine.commands.spark import errors, partitions, required_settings, stored_columns
 from dbt.adapters.silt.engine.commands.writing import partition_folders, row_ids
 from dbt.adapters.silt.engine.commands.writing.checks import Check
 from dbt.adapters.silt.engine.commands.writing.partition_checks import partition_checks
-from dbt.adapters.silt.engine.kernel.errors import InternalError, SiltError
+from dbt.adapters.silt.engine.kernel.errors import InternalError
 from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED_TAG, from_footers
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -34,8 +33,6 @@ from dbt.adapters.silt.engine.kernel.table.paths import log_path
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.table.storable_schema import check_voids, is_void
-
-_logger = logging.getLogger(__name__)
 
 CHANGE_DATA: Final = "_change_data"
 """The folder that change files are in (specification: "Change Data Files")."""
@@ -83,7 +80,7 @@ class Written:
 
     def discard(self, log: DeltaLog) -> None:
         """Deletes files that surely are in no version of the table; a failure leaves them for VACUUM."""
-        _delete(log, self.folder)
+        discard_folder(log, self.folder)
 
 
 @dataclass(frozen=True)
@@ -238,7 +235,7 @@ def _collect(log: DeltaLog, folder: str, metadata: Metadata) -> tuple[tuple[AddF
         for status in written
     ]
     if not adds:
-        _delete(log, folder)
+        discard_folder(log, folder)
     return tuple(adds), sum(of_file.num_records for of_file in statistics.values())
 
 
@@ -259,10 +256,3 @@ def _data_files(log: DeltaLog, folder: str) -> Iterator[FileStatus]:
         below = status.path.removeprefix(f"{folder}/")
         if status.name.startswith("part-") and not below.startswith(_UNFINISHED):
             yield status
-
-
-def _delete(log: DeltaLog, folder: str) -> None:
-    try:
-        log.store.delete_folder(folder)
-    except SiltError as error:
-        _logger.warning("%s: data files that nothing uses are left in %s: %s", log.name, folder, error)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
-from dbt.adapters.silt.engine.commands.commit import commit
+from dbt.adapters.silt.engine.commands.commit import commit, discard_folder
 from dbt.adapters.silt.engine.commands.reading import partition_match
 from dbt.adapters.silt.engine.commands.target import WriteSettings
 from dbt.adapters.silt.engine.datasource.writing.part_files import Written
@@ -162,10 +162,7 @@ class _Folder:
 
     def discard(self, log: DeltaLog) -> None:
         """Deletes all of them; a failure leaves them for VACUUM."""
-        try:
-            log.store.delete_folder(self.name)
-        except SiltError as error:
-            _logger.warning("%s: data files that nothing uses are left in %s: %s", log.name, self.name, error)
+        discard_folder(log, self.name)
 
     def tidy(self, log: DeltaLog, committed: Sequence[AddFile]) -> None:
         """Deletes what attempts of tasks that failed have left."""
