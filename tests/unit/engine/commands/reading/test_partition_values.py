@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dbt.adapters.silt.engine.commands.reading import scan
+from dbt.adapters.silt.engine.commands.reading.positions import FILE
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata, Protocol, serialize
@@ -84,7 +85,7 @@ def test_every_type_is_read_as_literals_and_by_a_join(tables: Tables, count: int
     found = tables.read(log).orderBy("id").toArrow().to_pylist()
     assert found == expected
     positions = scan.read(tables.spark, log, log.snapshot(), with_position=True)
-    assert positions.select("id", scan.FILE).distinct().count() == count
+    assert positions.select("id", FILE).distinct().count() == count
 
 
 @pytest.mark.parametrize("name", COMPARED)

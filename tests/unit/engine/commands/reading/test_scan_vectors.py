@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.reading import scan, scan_vectors
+from dbt.adapters.silt.engine.commands.reading.positions import FILE, ROW, paths_by_report
 from dbt.adapters.silt.engine.commands.reading.scan_vectors import FileRows, RowFilter, Way
 from dbt.adapters.silt.engine.commands.rows.delete import delete
 from dbt.adapters.silt.engine.commands.rows.selection import Rows
@@ -86,8 +87,9 @@ def chosen(log: DeltaLog, seed: int) -> Mapping[str, BitMap64]:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_rows_at_the_positions_are_read_and_no_others(tables: Tables, seed: int) -> None:
     log = with_many_files(tables)
+    paths = paths_by_report(log, log.snapshot().files)
     where = {
-        (row[scan.FILE], row[scan.ROW]): row["id"]
+        (paths[row[FILE]], row[ROW]): row["id"]
         for row in scan.read(tables.spark, log, log.snapshot(), with_position=True).collect()
     }
     only = chosen(log, seed)

@@ -83,7 +83,7 @@ def split(
         read = file_rows.counted(spark, target, partly)
         return Split(partly, staying(read.frame), read=read)
     found = marking.kept(going(scan.read(spark, log, snapshot, candidates, with_position=True)))
-    plan = marking.plan(target, candidates, marking.positions(found), may_stay=False)
+    plan = marking.plan(target, candidates, marking.positions(target, found, candidates), may_stay=False)
     if not plan.files_to_rewrite.num_rows:
         return Split(plan.removed)
     kept = scan.read_to_rewrite(spark, log, snapshot, plan.files_to_rewrite, only=plan.survivors)
@@ -98,4 +98,4 @@ def _with_rows_to_replace(
     if active_files.size(candidates) <= LIMITS.at_once:
         return candidates
     positioned = scan.read(spark, target.log, target.snapshot, candidates, with_position=True)
-    return file_rows.touched(to_replace(positioned), candidates)
+    return file_rows.touched(to_replace(positioned), target.log, candidates)

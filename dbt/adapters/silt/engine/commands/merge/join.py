@@ -13,6 +13,7 @@ from dbt.adapters.silt.engine.commands.merge import clauses as merge_clauses
 from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IGNORE, IN_SOURCE, IN_TARGET, Clauses
 from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
 from dbt.adapters.silt.engine.commands.reading import scan
+from dbt.adapters.silt.engine.commands.reading.positions import FILE, ROW
 from dbt.adapters.silt.engine.commands.rows import file_rows
 from dbt.adapters.silt.engine.commands.rows.selection import Limits
 from dbt.adapters.silt.engine.commands.spark import errors
@@ -110,7 +111,7 @@ def joined(sides: Sides, limits: Limits, once: bool = False) -> DataFrame:
     if not once:
         return pairs
     # By what is the same in every run of a task: an executor that is lost has its tasks run again.
-    key = f"case when {IN_TARGET} then concat({scan.FILE}, ':', {scan.ROW}) else cast({SOURCE_ROW} as string) end"
+    key = f"case when {IN_TARGET} then concat({FILE}, ':', {ROW}) else cast({SOURCE_ROW} as string) end"
     return pairs.withColumn(_ONCE, F.expr(key)).dropDuplicates([_ONCE])
 
 
@@ -159,7 +160,7 @@ def touched(sides: Sides) -> pa.Table:
     if any(clause.action.verb is RowVerb.INSERT for clause in sides.plan.clauses):
         # A source row is inserted only if it matches nothing: every file with a match must take part in the join.
         wanted = wanted | F.col(IN_SOURCE)
-    return file_rows.touched(pairs.filter(wanted), sides.chosen)
+    return file_rows.touched(pairs.filter(wanted), sides.target.log, sides.chosen)
 
 
 def multiple_matches(sides: Sides) -> MultipleSourceRowsError | None:
@@ -174,7 +175,7 @@ def multiple_matches(sides: Sides) -> MultipleSourceRowsError | None:
     matches = (
         target.join(sides.source_rows(), F.expr(sides.on()), "inner")
         .withColumn(ACTION, merge_clauses.action(sides.clauses))
-        .groupBy(scan.FILE, scan.ROW)
+        .groupBy(FILE, ROW)
         .agg(F.count(F.lit(1)).alias("matches"), F.max(ACTION).alias("action"), F.first(_EXAMPLE).alias("example"))
         .filter(f"matches > 1 and action > {COPY}")
     )

@@ -25,11 +25,11 @@ from dbt.adapters.silt.engine.commands.merge import clauses as merge_clauses
 from dbt.adapters.silt.engine.commands.merge import join, source
 from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IN_SOURCE, IN_TARGET, Clauses
 from dbt.adapters.silt.engine.commands.merge.join import SOURCE_ROW, Sides, Source
-from dbt.adapters.silt.engine.commands.reading import scan
+from dbt.adapters.silt.engine.commands.reading import positions, scan
+from dbt.adapters.silt.engine.commands.reading.positions import FILE, ROW, FoundRows
 from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows, marking
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges
 from dbt.adapters.silt.engine.commands.rows.selection import Limits
-from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.commands.writing import change_data, files, numbering
 from dbt.adapters.silt.engine.commands.writing.checks import Check
 from dbt.adapters.silt.engine.commands.writing.files import Written
@@ -40,8 +40,7 @@ from dbt.adapters.silt.engine.kernel.scan import changed_files
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.sql.ast import MatchKind, RowVerb
 
-_MATCHES: Final = "__silt_matches"
-_PLACE: Final = (scan.FILE, scan.ROW, IN_SOURCE, SOURCE_ROW)
+_PLACE: Final = (FILE, ROW, IN_SOURCE, SOURCE_ROW)
 
 
 @dataclass(frozen=True)
@@ -91,8 +90,11 @@ def mark(sides: Sides, opened: pa.Table, metadata: Metadata, limits: Limits) -> 
     parts = [each for each in (new, _left(sides, plan)) if each is not None]
     if any(number not in sides.clauses.deletions for number in counts):
         parts.append(changed.drop(*_PLACE))
-    written = _write(sides, parts, metadata, rules, limits)
-    if written is not None:
+    written = None
+    if parts:
+        added = plan.num_deleted + (0 if new is None else sides.source.rows or 0)
+        rows = marking.gathered(reduce(DataFrame.unionAll, parts), plan, added, limits)
+        written = _write(sides, rows, metadata, rules)
         _check(sides, written, counts, plan.num_survivors)
         inserts = (c.number for c in sides.clauses.all if c.clause.kind is MatchKind.NOT_MATCHED)
         counts |= {number: int(written.metrics[str(number)]) for number in inserts}
@@ -113,24 +115,25 @@ def _pairs(sides: Sides) -> tuple[DataFrame, tuple[Check, ...]]:
 
 def _going(sides: Sides, pairs: DataFrame) -> Mapping[int, Positions]:
     """The rows of the target that change, by the clause that they take; runs a job."""
-    of_rows = pairs.groupBy(scan.FILE, scan.ROW).agg(F.max(ACTION).alias(ACTION), F.count(IN_SOURCE).alias(_MATCHES))
-    of_files = (
-        of_rows.filter(f"{ACTION} > {COPY}")
-        .groupBy(scan.FILE, ACTION)
-        .agg(F.collect_list(scan.ROW).alias(scan.ROW), F.max(_MATCHES).alias(_MATCHES))
-    )
-    with errors.mapped():
-        found = of_files.toArrow()
-    if any(count > 1 for count in found[_MATCHES].to_pylist()) and not sides.plan.deletes_every_match:
+    found = positions.collect(pairs, sides.target.log, sides.chosen, by=ACTION)
+    by_clause: dict[int, dict[str, BitMap64]] = defaultdict(dict)
+    for each in found:
+        by_clause[each.value][each.path] = deletion_vectors.of_positions(each.positions)
+    changes = {number: rows for number, rows in by_clause.items() if number > COPY}
+    if not sides.plan.deletes_every_match and _matched_twice(found, by_clause, _together(changes.values())):
         raise join.multiple_matches(sides) or MultipleSourceRowsError(
             "a row of the table is matched by more than one row of the source", table=sides.target.name
         )
-    by_clause: dict[int, dict[str, BitMap64]] = defaultdict(dict)
-    for file, number, places in zip(
-        found[scan.FILE].to_pylist(), found[ACTION].to_pylist(), found[scan.ROW], strict=True
-    ):
-        by_clause[number][file] = deletion_vectors.of_positions(places.values)
-    return by_clause
+    return changes
+
+
+def _matched_twice(found: Sequence[FoundRows], by_clause: Mapping[int, Positions], changed: Positions) -> bool:
+    """Whether a row that changes is in more than one pair."""
+    pairs = sum(len(each.positions) for each in found if each.value > COPY)
+    copied = by_clause.get(COPY, {})
+    return pairs > sum(map(len, changed.values())) or any(
+        path in copied and copied[path].intersect(rows) for path, rows in changed.items()
+    )
 
 
 def _together(parts: Iterable[Positions]) -> Positions:
@@ -203,14 +206,7 @@ def _new_rows(sides: Sides, joined: DataFrame, carried: Sequence[str] = ()) -> t
     return merge_clauses.new_rows(joined, sides.clauses, target.snapshot.properties, target.name, carried)
 
 
-def _write(
-    sides: Sides, parts: Sequence[DataFrame], metadata: Metadata, rules: Sequence[Check], limits: Limits
-) -> Written | None:
-    if not parts:
-        return None
-    rows = reduce(DataFrame.unionAll, parts)
-    is_small = (sides.source.rows or 0) <= limits.single_task_rows
-    rows = marking.gathered(rows, sides.chosen, limits) if is_small else rows.hint("rebalance")
+def _write(sides: Sides, rows: DataFrame, metadata: Metadata, rules: Sequence[Check]) -> Written:
     numbers = [COPY, *(clause.number for clause in sides.clauses.all if not clause.deletes)]
     metrics = {str(number): f"count_if({ACTION} = {number})" for number in numbers}
     return files.write(rows, sides.target.log, metadata, rules, metrics)

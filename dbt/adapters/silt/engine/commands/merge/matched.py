@@ -22,7 +22,7 @@ from dbt.adapters.silt.engine.commands.merge import clauses as merge_clauses
 from dbt.adapters.silt.engine.commands.merge import join
 from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, IN_SOURCE, IN_TARGET
 from dbt.adapters.silt.engine.commands.merge.join import SOURCE_ROW, Sides
-from dbt.adapters.silt.engine.commands.reading import scan
+from dbt.adapters.silt.engine.commands.reading.positions import FILE
 from dbt.adapters.silt.engine.commands.rows import file_rows
 from dbt.adapters.silt.engine.commands.rows.selection import Limits
 from dbt.adapters.silt.engine.commands.spark import errors
@@ -74,10 +74,10 @@ def find(sides: Sides) -> tuple[pa.Table, Matched]:
     pairs = target.join(F.broadcast(sides.source_rows()), F.expr(sides.on()), "inner")
     with errors.mapped():
         rows, found = computed_once_and_observed(
-            pairs.select(scan.FILE, SOURCE_ROW, IN_SOURCE, IN_TARGET),
+            pairs.select(FILE, SOURCE_ROW, IN_SOURCE, IN_TARGET),
             [F.expr(f"{aggregate} as {name}") for name, aggregate in metrics().items()],
         )
-    return file_rows.touched(rows, sides.chosen), Matched(rows.select(SOURCE_ROW), found)
+    return file_rows.touched(rows, sides.target.log, sides.chosen), Matched(rows.select(SOURCE_ROW), found)
 
 
 def parts(sides: Sides, matched: Matched) -> tuple[DataFrame, DataFrame]:

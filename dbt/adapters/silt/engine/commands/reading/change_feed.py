@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.reading import scan
+from dbt.adapters.silt.engine.commands.reading.positions import FILE, reports
 from dbt.adapters.silt.engine.commands.spark.types import spark_schema
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -19,6 +20,7 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan.change_feed import FEED_COLUMNS, VersionChanges
 from dbt.adapters.silt.engine.kernel.scan.changed_files import ChangedFile, changed_files
 from dbt.adapters.silt.engine.kernel.table.active_files import files_table
+from dbt.adapters.silt.engine.kernel.table.paths import absolute_name
 from dbt.adapters.silt.engine.kernel.table.schema import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, nullable_schema
 
 _AT = "__silt_at"
@@ -65,18 +67,20 @@ def _read_alike(spark: SparkSession, log: DeltaLog, end: Snapshot, files: Sequen
         given = F.lit(change_type) if change_type is not None else F.col(CHANGE_TYPE)
         return _with_facts(frame, end, given, F.lit(version), F.lit(at))
     frame = scan.read(spark, log, held, table, with_position=True, only=only)
-    joined = frame.join(F.broadcast(_table_of_facts(spark, files)), scan.FILE)
+    joined = frame.join(F.broadcast(_table_of_facts(spark, log, files)), FILE)
     return _with_facts(joined, end, F.col(CHANGE_TYPE), F.col(COMMIT_VERSION), F.col(_AT))
 
 
-def _table_of_facts(spark: SparkSession, files: Sequence[ChangedFile]) -> DataFrame:
+def _table_of_facts(spark: SparkSession, log: DeltaLog, files: Sequence[ChangedFile]) -> DataFrame:
+    """One row for each way in which Spark may report a file."""
+    named = [(name, each) for each in files for name in reports(absolute_name(log.store.root, each.file.path))]
     columns = {
-        scan.FILE: pa.array([each.file.path for each in files], pa.string()),
-        COMMIT_VERSION: pa.array([each.version for each in files], pa.int64()),
-        _AT: pa.array([each.timestamp_ms for each in files], pa.int64()),
+        FILE: pa.array([name for name, _ in named], pa.string()),
+        COMMIT_VERSION: pa.array([each.version for _, each in named], pa.int64()),
+        _AT: pa.array([each.timestamp_ms for _, each in named], pa.int64()),
     }
     if files[0].change_type is not None:
-        columns[CHANGE_TYPE] = pa.array([each.change_type for each in files], pa.string())
+        columns[CHANGE_TYPE] = pa.array([each.change_type for _, each in named], pa.string())
     return spark.createDataFrame(pa.table(columns))
 
 

@@ -14,7 +14,6 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,9 +22,10 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.reading import file_list, scan_vectors
 from dbt.adapters.silt.engine.commands.reading.file_list import ListedFile
+from dbt.adapters.silt.engine.commands.reading.positions import FILE, ROW, reports
 from dbt.adapters.silt.engine.commands.reading.scan_vectors import WORDS, RowFilter, Way
 from dbt.adapters.silt.engine.commands.spark import errors, partitions, stored_columns
-from dbt.adapters.silt.engine.commands.spark.storage.locations import reported_path, spark_path
+from dbt.adapters.silt.engine.commands.spark.storage.locations import spark_path
 from dbt.adapters.silt.engine.commands.spark.types import spark_schema
 from dbt.adapters.silt.engine.commands.writing.row_ids import ROW_ID, ROW_VERSION
 from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError, DataFileMissingError
@@ -36,22 +36,16 @@ from dbt.adapters.silt.engine.kernel.log import origins
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table import column_mapping, type_widening
-from dbt.adapters.silt.engine.kernel.table.paths import absolute_name, decode_path, encode_path, is_absolute
+from dbt.adapters.silt.engine.kernel.table.paths import absolute_name, decode_path, is_absolute
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType, nullable_schema
 from dbt.adapters.silt.engine.kernel.table.storable_schema import is_void
 from dbt.adapters.silt.engine.kernel.transaction.row_tracking import keeps_row_ids, materialized_columns
 
-FILE: Final = "__silt_file"
-"""The column that `with_position` adds for the file's path, spelled as in the log."""
-
-ROW: Final = "__silt_row"
-"""The column that `with_position` adds for the row's place in its file, counted from 0."""
-
 _MOST_LITERAL_GROUPS = 16
 """Up to so many different partition values are given as literals, one read each; more of them by a join."""
 
-_REPORTED, _FIRST_ID, _VERSION = "__silt_reported", "__silt_first_id", "__silt_version"
-_SIZE = "__silt_size"
+_FIRST_ID, _VERSION = "__silt_first_id", "__silt_version"
+_METADATA = "__silt_metadata"
 
 
 @dataclass(frozen=True)
@@ -255,82 +249,62 @@ def _grouped(
 
 
 def _needs_join(scan: _Scan, files: _Files) -> bool:
-    """Whether rows need a table of files for their file's values, ids or bitmap, or the log's spelling of its path."""
-    if scan.ids is not None or (files.rows is not None and files.rows.way is Way.JOIN):
-        return True
-    return len(set(files.values)) > 1 or (scan.with_position and not all(map(_is_canonical, files.paths)))
-
-
-def _is_canonical(path: str) -> bool:
-    """Whether the log's spelling is what Spark reports, after the table's folder."""
-    name = decode_path(path)
-    return not is_absolute(name) and encode_path(name) == path
+    """Whether rows need a table of files for their file's values, ids or bitmap."""
+    has_bitmaps = files.rows is not None and files.rows.way is Way.JOIN
+    return scan.ids is not None or has_bitmaps or len(set(files.values)) > 1
 
 
 def _read_alike(scan: _Scan, files: _Files) -> DataFrame:
     """Files whose missing columns have the same value in all of them."""
     frame = _open(scan, files)
     values = dict(zip(files.columns, files.values[0], strict=True)) if files.values else {}
-    is_as_stored = scan.stored.sql_name == scan.schema.sql_name and not _voids(scan.schema)
-    if is_as_stored and not (values or files.rows or scan.with_position):
+    is_as_stored = scan.stored.sql_name == scan.schema.sql_name and not _voids(scan.schema) and not values
+    if is_as_stored and not (files.rows or scan.with_position):
         return frame
-    given = {name: F.lit(value).cast("string") for name, value in values.items()}
-    columns = _table_columns(scan, given)
-    if not (files.rows or scan.with_position):
-        return frame.select(*columns)
-    metadata = frame.metadataColumn("_metadata")
-    folder = reported_path(scan.root) + "/"
-    reported = metadata["file_path"]
-    start = F.locate(folder, reported) + len(folder)
-    path = F.substring(reported, start, F.length(reported))
-    frame = frame.withColumns({FILE: path, ROW: metadata["row_index"]})
+    if files.rows is not None or scan.with_position:
+        frame = frame.withColumn(_METADATA, frame.metadataColumn("_metadata"))
     if files.rows is not None:
-        frame = frame.withColumn(_SIZE, metadata["file_size"])
-        frame = frame.filter(files.rows.condition(scan.spark, _SIZE, ROW))
-    return frame.select(*columns, *_positions(scan))
+        frame = frame.filter(files.rows.condition(scan.spark, f"{_METADATA}.file_size", f"{_METADATA}.row_index"))
+    positions = [f"{_METADATA}.file_path as {FILE}", f"{_METADATA}.row_index as {ROW}"] if scan.with_position else []
+    if is_as_stored:
+        return frame.selectExpr(*map(quote, scan.schema.names), *positions)
+    given = {name: F.lit(value).cast("string") for name, value in values.items()}
+    return frame.select(*_table_columns(scan, given), *map(F.expr, positions))
 
 
 def _read_joined(scan: _Scan, files: _Files) -> DataFrame:
-    """Files whose missing columns, and spelling in the log, a broadcast table gives."""
+    """Files whose missing columns, ids or bitmaps a broadcast table gives."""
     frame = _open(scan, files)
     metadata = frame.metadataColumn("_metadata")
     present = [quote(stored.name) for member, stored in scan.pairs(files.columns) if not is_void(member.type)]
     present += [] if scan.ids is None else map(quote, scan.ids.columns)
-    frame = frame.select(*present, metadata["file_path"].alias(_REPORTED), metadata["row_index"].alias(ROW))
+    frame = frame.select(*present, metadata["file_path"].alias(FILE), metadata["row_index"].alias(ROW))
     known = scan.spark.createDataFrame(_table_of_files(scan, files))
-    joined = frame.join(F.broadcast(known), _REPORTED)
+    joined = frame.join(F.broadcast(known), FILE)
     if files.rows is not None:
         joined = joined.filter(files.rows.by_words(ROW))
     given = {name: F.col(f"__silt_value_{position}") for position, name in enumerate(files.columns)}
     columns = _table_columns(scan, given)
-    return joined.select(*columns, *_positions(scan), *(() if scan.ids is None else scan.ids.of_rows()))
-
-
-def _positions(scan: _Scan) -> tuple[str, ...]:
-    return (FILE, ROW) if scan.with_position else ()
+    positions = (FILE, ROW) if scan.with_position else ()
+    return joined.select(*columns, *positions, *(() if scan.ids is None else scan.ids.of_rows()))
 
 
 def _table_of_files(scan: _Scan, files: _Files) -> pa.Table:
-    """One row for each way in which Spark may report a file: the path as in the log, missing values, the bitmap."""
+    """One row for each way in which Spark may report a file: missing values, ids, the bitmap."""
     values = files.values or ((),) * len(files.paths)
     rows = [
-        (position, reported, path, *given)
+        (position, report, *given)
         for position, (path, given) in enumerate(zip(files.paths, values, strict=True))
-        for reported in _reports(absolute_name(scan.root, path))
+        for report in reports(absolute_name(scan.root, path))
     ]
     positions, *texts = zip(*rows, strict=True)
-    names = [_REPORTED, FILE, *(f"__silt_value_{position}" for position in range(len(files.columns)))]
+    names = [FILE, *(f"__silt_value_{position}" for position in range(len(files.columns)))]
     table = pa.table([pa.array(column, pa.string()) for column in texts], names=names)
     if scan.ids is not None:
         ids = zip(*(scan.ids.given[files.paths[position]] for position in positions), strict=True)
         for name, column in zip((_FIRST_ID, _VERSION), ids, strict=True):
             table = table.append_column(name, pa.array(column, pa.int64()))
     return table if files.rows is None else table.append_column(WORDS, files.rows.words().take(pa.array(positions)))
-
-
-def _reports(name: str) -> tuple[str, ...]:
-    reported = reported_path(name)
-    return (f"file:{reported}", f"file://{reported}") if reported.startswith("/") else (reported,)
 
 
 def _table_columns(scan: _Scan, given: Mapping[str, Column]) -> list[Column]:

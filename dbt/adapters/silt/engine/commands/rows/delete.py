@@ -72,13 +72,11 @@ def _mark(
     found = _read(spark, target, rows, candidates, with_position=True).filter(_matches(rows))
     if is_recorded:
         found = marking.kept(found)
-    plan = marking.plan(target, candidates, marking.positions(found))
+    plan = marking.plan(target, candidates, marking.positions(target, found, candidates))
     written = None
     if plan.files_to_rewrite.num_rows:
         left = scan.read_to_rewrite(spark, target.log, target.snapshot, plan.files_to_rewrite, only=plan.survivors)
-        written = files.write(
-            marking.gathered(left, plan.files_to_rewrite, limits), target.log, target.snapshot.metadata
-        )
+        written = files.write(marking.gathered(left, plan, 0, limits), target.log, target.snapshot.metadata)
         file_changes.check_kept(target, FileChanges(candidates, plan.files_to_rewrite, written), plan.num_survivors)
     changes = marking.changes(target, candidates, plan, written)
     changes = replace(changes, removed=pa.concat_tables([whole, changes.removed]))
@@ -95,9 +93,8 @@ def _rewrite(spark: SparkSession, target: Target, rows: Rows, candidates: pa.Tab
     """Rewrites the files without the rows."""
     chosen = candidates
     if active_files.size(candidates) > limits.at_once:
-        chosen = file_rows.touched(
-            _read(spark, target, rows, candidates, with_position=True).filter(_matches(rows)), candidates
-        )
+        found = _read(spark, target, rows, candidates, with_position=True).filter(_matches(rows))
+        chosen = file_rows.touched(found, target.log, candidates)
         if chosen.num_rows == 0:
             return RowResult(FileChanges(candidates, chosen))
     read = file_rows.counted(spark, target, chosen)

@@ -10,12 +10,12 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands.reading import scan
-from dbt.adapters.silt.engine.commands.spark import errors
+from dbt.adapters.silt.engine.commands.reading import positions, scan
 from dbt.adapters.silt.engine.commands.target import Target
 from dbt.adapters.silt.engine.kernel.errors import InternalError, SiltError
 from dbt.adapters.silt.engine.kernel.files import file_guard, row_counts
 from dbt.adapters.silt.engine.kernel.files.statistics import from_footers
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 
@@ -110,8 +110,6 @@ def records(target: Target, chosen: pa.Table) -> list[int]:
     return [found[name].num_records if count is None else count for name, count in zip(names, recorded, strict=True)]
 
 
-def touched(positioned: DataFrame, chosen: pa.Table) -> pa.Table:
-    """Those of the files that some row of `positioned` comes from, by `scan.FILE`; runs a job."""
-    with errors.mapped():
-        found = positioned.select(F.col(scan.FILE)).distinct().collect()
-    return at(chosen, (row[scan.FILE] for row in found))
+def touched(positioned: DataFrame, log: DeltaLog, chosen: pa.Table) -> pa.Table:
+    """Those of the files that some row of `positioned` comes from; runs a job."""
+    return at(chosen, positions.paths_of(positioned, log, chosen))

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 from pyroaring import BitMap64
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.commit import discarded_on_error
-from dbt.adapters.silt.engine.commands.reading import scan
+from dbt.adapters.silt.engine.commands.reading import positions as row_positions
 from dbt.adapters.silt.engine.commands.rows import file_rows
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges, Marked
 from dbt.adapters.silt.engine.commands.rows.selection import Limits
@@ -40,6 +39,8 @@ FEATURE = "deletionVectors"
 
 # Rewriting what is left is paid for by the second scan that need not read what is gone.
 _REWRITE_ABOVE = 0.8
+_USUAL_ROW_BYTES = 800
+"""Of a row of which nothing is known: a generous guess."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class Plan:
         files_to_mark: the files that get a vector.
         survivors: the rows that the files to rewrite keep, by file.
         vectors: all rows that are not in the table any more, of the files that stay.
+        num_records: how many rows the touched files hold.
     """
 
     deleted: Positions
@@ -61,6 +63,7 @@ class Plan:
     files_to_mark: pa.Table
     survivors: Positions = field(default_factory=dict)
     vectors: Positions = field(default_factory=dict)
+    num_records: int = 0
 
     @property
     def touched(self) -> pa.Table:
@@ -111,15 +114,10 @@ def kept(found: DataFrame) -> DataFrame:
         return computed_once(found)
 
 
-def positions(rows: DataFrame) -> dict[str, BitMap64]:
-    """The positions of rows in their files, by the columns `scan.FILE` and `scan.ROW`; runs a job."""
-    of_files = rows.groupBy(scan.FILE).agg(F.collect_list(scan.ROW).alias(scan.ROW))
-    with errors.mapped():
-        found = of_files.toArrow()
-    return {
-        file.as_py(): deletion_vectors.of_positions(places.values)
-        for file, places in zip(found[scan.FILE], found[scan.ROW], strict=True)
-    }
+def positions(target: Target, rows: DataFrame, chosen: pa.Table) -> dict[str, BitMap64]:
+    """The positions of rows in their files, which are among `chosen`; runs a job."""
+    found = row_positions.collect(rows, target.log, chosen)
+    return {each.path: deletion_vectors.of_positions(each.positions) for each in found}
 
 
 def plan(target: Target, candidates: pa.Table, deleted: Positions, may_stay: bool = True) -> Plan:
@@ -142,14 +140,21 @@ def plan(target: Target, candidates: pa.Table, deleted: Positions, may_stay: boo
     rewritten = touched.filter(pa.array([most < share < 1 for share in shares], pa.bool_()))
     marked = touched.filter(pa.array([share <= most for share in shares], pa.bool_()))
     survivors = {path: after[path].flip(0, sizes[path]) for path in rewritten["path"].to_pylist()}
-    return Plan(
-        deleted, emptied, rewritten, marked, survivors, {path: after[path] for path in marked["path"].to_pylist()}
-    )
+    vectors = {path: after[path] for path in marked["path"].to_pylist()}
+    return Plan(deleted, emptied, rewritten, marked, survivors, vectors, sum(sizes.values()))
 
 
-def gathered(rows: DataFrame, read: pa.Table, limits: Limits) -> DataFrame:
-    """Few rows out of these files, so that they do not become as many small files as there were tasks to find them."""
-    return rows.coalesce(1) if active_files.size(read) <= limits.at_once else rows.hint("rebalance")
+def gathered(rows: DataFrame, planned: Plan, new: int, limits: Limits) -> DataFrame:
+    """Few rows, such that they do not become as many small files as there were tasks to find them.
+
+    Args:
+        rows: the survivors of `planned`, and new rows.
+        new: how many new rows there are at most; they are computed already, or little work.
+    """
+    known = planned.num_records
+    row_bytes = active_files.size(planned.touched) / known if known else _USUAL_ROW_BYTES
+    size = active_files.size(planned.files_to_rewrite) + new * row_bytes
+    return rows.coalesce(1) if size <= limits.at_once else rows.hint("rebalance")
 
 
 def changes(target: Target, opened: pa.Table, planned: Plan, written: Written | None) -> FileChanges:

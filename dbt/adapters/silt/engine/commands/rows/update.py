@@ -79,7 +79,7 @@ def _run(
     chosen = candidates
     if rows.condition is not None and active_files.size(candidates) > limits.at_once:
         found = _read(spark, target, rows, candidates, with_position=True)
-        chosen = file_rows.touched(found.filter(F.col(_CHANGED)), candidates)
+        chosen = file_rows.touched(found.filter(F.col(_CHANGED)), target.log, candidates)
     frame, rules = _new_rows(_read(spark, target, rows, chosen), target, assigned)
     if chosen.num_rows == 0:
         return RowResult(FileChanges(candidates, chosen))
@@ -108,7 +108,7 @@ def _mark(
     else:
         found = _read(spark, target, rows, candidates, with_position=True).filter(F.col(_CHANGED))
         before = marking.kept(found).alias(rows.alias)
-        going = marking.positions(before)
+        going = marking.positions(target, before, candidates)
     plan = marking.plan(target, candidates, going)
     new, rules = _new_rows(before, target, assigned)
     if plan.num_deleted == 0:
@@ -118,7 +118,7 @@ def _mark(
     left = scan.read_to_rewrite(spark, target.log, target.snapshot, plan.files_to_rewrite, only=plan.survivors)
     both = new.unionByName(left.withColumn(_CHANGED, F.lit(False)), allowMissingColumns=True)
     metadata = target.snapshot.metadata
-    written = files.write(marking.gathered(both, plan.touched, limits), target.log, metadata, rules)
+    written = files.write(marking.gathered(both, plan, plan.num_deleted, limits), target.log, metadata, rules)
     file_changes.check_kept(
         target, FileChanges(candidates, plan.removed, written), plan.num_deleted + plan.num_survivors
     )

@@ -1,0 +1,134 @@
+"""Says where rows lie: the columns that a scan adds for it, and what is collected of them.
+
+What Spark reports for a file is not what the log calls it. Rows carry Spark's name, which costs nothing, and only the
+names that were found are looked up.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.commands.spark import errors
+from dbt.adapters.silt.engine.commands.spark.storage.locations import reported_path
+from dbt.adapters.silt.engine.kernel.files import row_counts
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.table.paths import absolute_name
+
+FILE: Final = "__silt_file"
+"""The column for a file's path, as Spark reports it."""
+
+ROW: Final = "__silt_row"
+"""The column for a row's place in its file, counted from 0."""
+
+_PLACE: Final = "__silt_place"
+_FILE_BITS: Final = 32
+_MOST_ROWS: Final = 1 << 26
+"""Of the files; up to so many positions of 8 bytes are collected as they are found."""
+
+
+@dataclass(frozen=True)
+class FoundRows:
+    """Rows of one file.
+
+    Args:
+        path: of the file, as in the log.
+        value: what they have in the column that tells them apart; 0 where there is no such column.
+        positions: of the rows, as int64, in no order; a row that was found twice is there twice.
+    """
+
+    path: str
+    value: int
+    positions: pa.Array
+
+
+def reports(name: str) -> tuple[str, ...]:
+    """Each way in which Spark may report a file.
+
+    Args:
+        name: its plain absolute name.
+    """
+    reported = reported_path(name)
+    return (f"file:{reported}", f"file://{reported}") if reported.startswith("/") else (reported,)
+
+
+def paths_by_report(log: DeltaLog, files: pa.Table) -> dict[str, str]:
+    """The paths of files in the log, by what Spark may report for them."""
+    root, paths = log.store.root, files["path"].to_pylist()
+    return {report: path for path in paths for report in reports(absolute_name(root, path))}
+
+
+def paths_of(rows: DataFrame, log: DeltaLog, files: pa.Table) -> list[str]:
+    """The paths in the log of those files that some row comes from, by `FILE`; runs a job.
+
+    Args:
+        files: rows of `Snapshot.files`, of which the rows come.
+    """
+    with errors.mapped():
+        found = rows.select(F.col(FILE)).distinct().collect()
+    paths = paths_by_report(log, files)
+    return [paths[row[FILE]] for row in found]
+
+
+def collect(rows: DataFrame, log: DeltaLog, files: pa.Table, by: str | None = None) -> list[FoundRows]:
+    """The positions of rows in their files, by `FILE` and `ROW`; runs a job.
+
+    Args:
+        files: rows of `Snapshot.files`, of which the rows come.
+        by: a column of integers that tells rows of a file apart.
+    """
+    paths = paths_by_report(log, files)
+    codes = {zlib.crc32(report.encode()): path for report, path in paths.items()}
+    if len(codes) < len(paths) or not _are_few(files):
+        return list(_grouped(rows, paths, by))
+    return list(_packed(rows, codes, by))
+
+
+def _are_few(files: pa.Table) -> bool:
+    count = row_counts.row_count(files)
+    return count is not None and count <= _MOST_ROWS
+
+
+def _packed(rows: DataFrame, paths: Mapping[int, str], by: str | None) -> Iterator[FoundRows]:
+    """As `collect`: a number for each row, in which the upper bits are the file's, and no shuffle.
+
+    Args:
+        paths: by the check sum of what Spark reports.
+    """
+    place = f"shiftleft(crc32({FILE}), {_FILE_BITS}) | {ROW} as {_PLACE}"
+    with errors.mapped():
+        found = rows.selectExpr(place, *([] if by is None else [by])).toArrow().combine_chunks()
+    values = [0] if by is None else found[by].unique().to_pylist()
+    for value in values:
+        places = found[_PLACE] if by is None else found.filter(pc.field(by) == value)[_PLACE]
+        for code, positions in _by_file(places.combine_chunks()):
+            yield FoundRows(paths[code], value, positions)
+
+
+def _by_file(places: pa.Array) -> Iterator[tuple[int, pa.Array]]:
+    numbers = places.view(pa.uint64())
+    files = pc.shift_right(numbers, pa.scalar(_FILE_BITS, pa.uint64())).dictionary_encode()
+    positions = pc.bit_wise_and(numbers, pa.scalar((1 << _FILE_BITS) - 1, pa.uint64())).view(pa.int64())
+    positions = positions.take(pc.array_sort_indices(files.indices))
+    sizes = {each["values"]: each["counts"] for each in files.indices.value_counts().to_pylist()}
+    start = 0
+    for index, code in enumerate(files.dictionary.to_pylist()):
+        yield code, positions.slice(start, sizes[index])
+        start += sizes[index]
+
+
+def _grouped(rows: DataFrame, paths: Mapping[str, str], by: str | None) -> Iterator[FoundRows]:
+    """As `collect`: brought together by Spark."""
+    keys = [FILE] if by is None else [FILE, by]
+    with errors.mapped():
+        found = rows.groupBy(*keys).agg(F.collect_list(ROW).alias(ROW)).toArrow()
+    values = [0] * found.num_rows if by is None else found[by].to_pylist()
+    for report, value, places in zip(found[FILE].to_pylist(), values, found[ROW], strict=True):
+        yield FoundRows(paths[report], value, places.values)
