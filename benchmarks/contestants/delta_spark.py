@@ -26,6 +26,8 @@ def session_settings(jars: Path) -> dict[str, str]:
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.databricks.delta.retentionDurationCheck.enabled": "false",
+        # VACUUM lists folders with so many tasks, of which ten thousand are the default.
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
     }
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Final
 
 import pyarrow as pa
@@ -65,12 +66,12 @@ _TAIL = 64
 
 def files_table(adds: Iterable[AddFile]) -> pa.Table:
     """The files as a table of schema FILES."""
-    return _table(FILES, [{name: _cell(getattr(add, name)) for name in FILES.names} for add in adds])
+    return _table(FILES, list(adds))
 
 
 def tombstones_table(removes: Iterable[RemoveFile]) -> pa.Table:
     """The removed files as a table of schema TOMBSTONES."""
-    return _table(TOMBSTONES, [{name: _cell(getattr(remove, name)) for name in TOMBSTONES.names} for remove in removes])
+    return _table(TOMBSTONES, list(removes))
 
 
 def add_files(files: pa.Table) -> list[AddFile]:
@@ -194,11 +195,19 @@ def _decoded(paths: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     return pc.replace_with_mask(paths, spelled, pa.array(values, paths.type))
 
 
-def _table(schema: pa.Schema, rows: Sequence[dict[str, Any]]) -> pa.Table:
-    return pa.Table.from_pylist(list(rows), schema=schema)
+def _table(schema: pa.Schema, actions: Sequence[AddFile | RemoveFile]) -> pa.Table:
+    return pa.Table.from_arrays([_column(member, actions) for member in schema], schema=schema)
 
 
-def _cell(value: Any) -> Any:
-    if isinstance(value, DeletionVector):
-        return {name: getattr(value, name) for name in DELETION_VECTOR.names}
-    return list(value.items()) if hasattr(value, "items") else value
+def _column(member: pa.Field, actions: Sequence[AddFile | RemoveFile]) -> pa.Array:
+    values = map(attrgetter(member.name), actions)
+    if pa.types.is_map(member.type):
+        cells: Iterable[Any] = (None if value is None else list(value.items()) for value in values)
+    elif pa.types.is_struct(member.type):
+        cells = (
+            None if value is None else {name: getattr(value, name) for name in DELETION_VECTOR.names}
+            for value in values
+        )
+    else:
+        cells = values
+    return pa.array(list(cells), member.type)

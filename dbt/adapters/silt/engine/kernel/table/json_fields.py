@@ -15,6 +15,8 @@ Body: TypeAlias = Mapping[str, Any]
 T = TypeVar("T")
 
 _LONG: Final = range(-(1 << 63), 1 << 63)
+_TEXTS: Final = frozenset((str,))
+_TEXTS_OR_NULL: Final = frozenset((str, type(None)))
 
 
 def required(value: T | None, key: str) -> T:
@@ -55,7 +57,7 @@ def boolean(body: Body, key: str) -> bool | None:
 def struct(body: Body, key: str) -> Body | None:
     """Returns an object field."""
     value = body.get(key)
-    if value is None or isinstance(value, Mapping):
+    if value is None or isinstance(value, dict | Mapping):  # the first is asked for first: it is quick
         return value
     raise _other_type(key, "an object", value)
 
@@ -75,6 +77,12 @@ def text_map(body: Body, key: str) -> dict[str, str | None] | None:
     value = body.get(key)
     if value is None:
         return None
+    if (
+        type(value) is dict
+        and _TEXTS.issuperset(map(type, value))
+        and _TEXTS_OR_NULL.issuperset(map(type, value.values()))
+    ):
+        return value.copy()
     pairs = list(value.items()) if isinstance(value, Mapping) else value
     if not isinstance(pairs, list) or not all(map(_is_pair, pairs)):
         raise _other_type(key, "a map of strings", value)
