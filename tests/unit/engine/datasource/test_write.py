@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame
 
@@ -14,6 +16,7 @@ from dbt.adapters.silt.engine.datasource.writing.committing import Finished, abo
 from dbt.adapters.silt.engine.datasource.writing.planning import Asked
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, MetadataChangedError
 from dbt.adapters.silt.engine.kernel.storage.few_requests import files_below
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing
 from tests.unit.engine.datasource.tables import FEED, Tables, in_order, raises, texts
 from tests.unit.engine.datasource.test_read import EVERY_TYPE
 
@@ -211,6 +214,7 @@ class Job:
         self.asked = Asked(options, overwrite)
         self.plan = self.asked.plan(rows.schema)
         self.rows = rows.toArrow().to_batches()
+        part_files.begin(self.plan)
 
     def task(self) -> part_files.Written:
         return part_files.write(self.plan, self.rows)
@@ -226,6 +230,25 @@ class TestSteps:
         Job(tables, tables.query("select 1L as id")).task()
         assert in_order(tables.read("t")) == []
         assert len(data_files(tables, "t")) == 1
+
+    def test_a_task_that_still_runs_when_the_write_is_called_off_leaves_no_file(self, tables: Tables) -> None:
+        tables.house.sql("create table main.t (id bigint)")
+        job = Job(tables, tables.query("select 1L as id"))
+
+        def rows() -> Iterator[pa.RecordBatch]:
+            yield from job.rows
+            abort([None], job.plan)
+
+        with pytest.raises(ObjectMissing):
+            part_files.write(job.plan, rows())
+        assert data_files(tables, "t") == set()
+
+    def test_a_write_of_no_rows_leaves_no_folder(self, tables: Tables) -> None:
+        tables.house.sql("create table main.t (id bigint)")
+        job = Job(tables, tables.query("select 1L as id where false"))
+        job.commit(job.task(), job.task())
+        assert tables.house.log("t").snapshot().version == 1
+        assert job.plan.folder not in tables.house.log("t").store.list_folders("")
 
     def test_files_of_attempts_that_sent_no_message_do_not_count(self, tables: Tables) -> None:
         tables.house.sql("create table main.t (id bigint)")

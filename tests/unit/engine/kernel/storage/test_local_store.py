@@ -6,6 +6,7 @@ import errno
 import gc
 import multiprocessing
 import os
+import shutil
 from collections.abc import Callable
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
@@ -177,6 +178,34 @@ def test_what_is_no_file_is_never_taken_for_another_writers(tmp_path: Path, make
     make(tmp_path / "f")
     with pytest.raises(NotWrittenError, match="is no file, and is in the place of one"):
         LocalStore(tmp_path).put_if_absent("f", b"x")
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError(errno.ENOENT, "gone"), OSError(errno.ENOTEMPTY, "not empty")])
+def test_a_folder_in_which_others_still_make_files_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError
+) -> None:
+    (tmp_path / "part").mkdir()
+    rmtree, errors = shutil.rmtree, [error, error]
+
+    def interrupted(path: str) -> None:
+        if errors:
+            (tmp_path / "part" / f"late-{len(errors)}").touch()
+            raise errors.pop()
+        rmtree(path)
+
+    monkeypatch.setattr(shutil, "rmtree", interrupted)
+    LocalStore(tmp_path).delete_folder("part")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_never_comes_to_rest_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(path: str) -> None:
+        raise OSError(errno.ENOTEMPTY, "not empty", path)
+
+    (tmp_path / "part").mkdir()
+    monkeypatch.setattr(shutil, "rmtree", interrupted)
+    with pytest.raises(StorageError, match="part"):
+        LocalStore(tmp_path).delete_folder("part")
 
 
 def test_of_a_link_to_a_folder_only_the_link_is_deleted(tmp_path: Path) -> None:

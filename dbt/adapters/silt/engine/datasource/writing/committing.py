@@ -165,7 +165,10 @@ class _Folder:
         discard_folder(log, self.name)
 
     def tidy(self, log: DeltaLog, committed: Sequence[AddFile]) -> None:
-        """Deletes what attempts of tasks that failed have left."""
+        """Deletes what attempts of tasks that failed have left, and the folder where nothing was written."""
+        if not committed:
+            self.discard(log)
+            return
         kept = {decode_path(add.path) for add in committed}
         try:
             for status in few_requests.files_below(log.store, self.name):
@@ -177,20 +180,25 @@ class _Folder:
             _logger.warning("%s: data files that nothing uses are left in %s: %s", log.name, self.name, error)
 
 
-def abort(messages: Sequence[Written | None], plan: WritePlan | None = None) -> None:
+def discard(plan: WritePlan) -> None:
+    """Deletes the folder of a write with all files, which are in no version; a failure leaves them for VACUUM."""
+    _Folder(plan.folder).discard(DeltaLog(plan.place.open(), plan.table))
+
+
+def abort(messages: Sequence[Written | None], plan: WritePlan) -> None:
     """Deletes the files of a write of which a task failed.
 
     Where each task has a message a commit was tried, and whoever tried it has deleted the files, unless its outcome is
     unknown.
 
     Args:
-        plan: None where only the messages know it.
+        plan: of this object; of a stream's, whose messages come from another one, it has no files.
     """
     if all(message is not None for message in messages):
         return
-    plans = {each.folder: each for each in (plan, *(m.plan for m in messages if m is not None)) if each is not None}
+    plans = {each.folder: each for each in (plan, *(message.plan for message in messages if message is not None))}
     for each in plans.values():
-        _Folder(each.folder).discard(DeltaLog(each.place.open(), each.table))
+        discard(each)
 
 
 def _in_part(base: Snapshot) -> UnsupportedStatementError:

@@ -55,11 +55,23 @@ class _Kept:
     size: int = 0
 
 
+def begin(plan: WritePlan) -> None:
+    """Makes the folder of a write, before its tasks run.
+
+    A write that is called off deletes it, and a task that still runs then finds no place for its files.
+
+    Raises:
+        StorageError: the storage failed.
+    """
+    plan.place.open().make_folder(plan.folder)
+
+
 def write(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Written:
     """Writes the rows of a task.
 
     Raises:
         As `StoredRows.parts`, and StorageError: the storage failed.
+        ObjectMissing: the write was called off meanwhile.
     """
     task = _Task(plan, StoredRows(plan))
     for batch in batches:
@@ -97,7 +109,6 @@ class _Task:
         rows = pa.Table.from_batches(self._kept.pop(key).batches)
         data = self._file(pa.Table.from_arrays(rows.columns, schema=self._form.file_schema))
         path = f"{self._plan.folder}/part-{uuid.uuid4()}.parquet"
-        self._store.make_folder(self._plan.folder)
         self._store.put(path, data)
         self._adds.append(self._add(path, data, key))
 

@@ -35,6 +35,7 @@ class TableWriter(api.DataSourceArrowWriter):
     def __init__(self, asked: Asked, schema: StructType) -> None:
         self._asked, self._txn = asked, _batch_txn(asked)
         self._plan = asked.plan(schema)
+        part_files.begin(self._plan)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         return part_files.write(self._plan, iterator)
@@ -58,6 +59,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         self._asked, self._schema = asked, schema
         self._app_id = _app_id(asked)
         self._plan = asked.plan(schema)
+        part_files.begin(self._plan)
 
     def write(self, iterator: Iterator[Any]) -> Written:
         return part_files.write(self._plan, iterator if HAS_ARROW_STREAMS else batches_of(iterator, self._schema))
@@ -67,10 +69,12 @@ class StreamWriter(DataSourceStreamArrowWriter):
         parameters = {"outputMode": mode, "queryId": self._app_id, "epochId": str(batchId)}
         plan: WritePlan = messages[0].plan if messages else self._plan
         operation = ("STREAMING UPDATE", parameters)
+        if plan.folder != self._plan.folder:
+            committing.discard(self._plan)
         Finished(self._asked, plan, messages, operation, (self._app_id, batchId)).commit()
 
     def abort(self, messages: Sequence[Any], batchId: int) -> None:
-        committing.abort(messages)
+        committing.abort(messages, self._plan)
 
 
 def _partitioning(plan: WritePlan) -> str:

@@ -34,6 +34,7 @@ _logger = logging.getLogger(__name__)
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _TEMPORARY_NAME = re.compile(r"\..+\.[0-9a-f]{32}\.tmp")
+_MOST_TRIES = 10
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV)
 
 
@@ -148,12 +149,19 @@ class LocalStore:
             raise
 
     def delete_folder(self, folder: str) -> None:
-        """Deletes the folder and all within; of a symbolic link to a folder, the link alone."""
+        """Deletes the folder and all within, what others put there meanwhile too; of a link to a folder, the link."""
         if os.path.islink(self._at(folder)):
             self.delete(folder)
             return
-        with contextlib.suppress(ObjectMissing), _writing("deleting the folder", self._at(folder)):
-            shutil.rmtree(self._at(folder))
+        path, tries = self._at(folder), 0
+        while os.path.lexists(path):
+            tries += 1
+            try:
+                with _writing("deleting the folder", path):
+                    shutil.rmtree(path)
+            except (ObjectMissing, StorageError) as error:
+                if tries == _MOST_TRIES or not _is_changed_meanwhile(error):
+                    raise
 
     def delete_empty_folder(self, folder: str) -> bool:
         try:
@@ -205,6 +213,12 @@ class LocalStore:
 
     def _at(self, path: str) -> str:
         return f"{self._root.rstrip('/')}/{path}" if path else self._root
+
+
+def _is_changed_meanwhile(error: Exception) -> bool:
+    """Whether a folder could not be deleted because others made or renamed files in it, or delete it too."""
+    is_full = isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.ENOTEMPTY
+    return is_full or isinstance(error, ObjectMissing)
 
 
 class LocalFolder:
