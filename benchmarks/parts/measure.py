@@ -93,9 +93,12 @@ def measure(spark: SparkSession, folder: Path, cases: Sequence[Case], repetition
 
     Raises:
         ResultsDifferError: the contestants' results are not the same rows.
+        ValueError: they take part in none of the cases together.
     """
     contestants = [BareSpark(spark, folder / "bare"), Silt(spark, folder / "silt")]
     both = [case for case in cases if len(entrants_of(case, contestants)) == len(contestants)]
+    if not both:
+        raise ValueError(f"{', '.join(case.name for case in cases)}: bare Spark has no such statement to compare with")
     tracer = Tracer(SparkJobs(spark))
     with tracer.installed():
         return [_parts(case, repetitions or -(-case.repetitions // 2), tracer, contestants) for case in both]

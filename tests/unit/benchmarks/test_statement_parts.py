@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pyspark.sql import SparkSession
 from rich.console import Console
 
+from benchmarks.cases.delete import DeletePartition
 from benchmarks.data import Scale
 from benchmarks.parts import phases
 from benchmarks.parts.measure import Parts, measure, small_statements
@@ -73,6 +76,11 @@ def test_a_statement_without_a_job_has_none(spark: SparkSession) -> None:
     with tracer.installed(), tracer.statement():
         assert spark.sql("select 1 as one").columns == ["one"]
     assert tracer.traces.pop().jobs == 0
+
+
+def test_a_case_in_which_bare_spark_takes_no_part_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no such statement"):
+        measure(spark, tmp_path, [DeletePartition(TINY)])
 
 
 @pytest.fixture(scope="module")

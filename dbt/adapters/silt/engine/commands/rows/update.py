@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.reading import scan
@@ -24,11 +24,12 @@ from dbt.adapters.silt.engine.commands.writing import (
     set_clause,
 )
 from dbt.adapters.silt.engine.commands.writing.checks import Check
-from dbt.adapters.silt.engine.commands.writing.set_clause import AssignedColumn
+from dbt.adapters.silt.engine.commands.writing.set_clause import AssignedColumn, CastAssignment
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.scan import changed_files, skipping
 from dbt.adapters.silt.engine.kernel.table import active_files
+from dbt.adapters.silt.engine.kernel.table.schema import StructField
 from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, as_strings
 from dbt.adapters.silt.engine.sql.ast import Assignment
 
@@ -144,12 +145,7 @@ def _new_rows(
     made = set_clause.settings(frame, assigned, target.name)
     per_column = set_clause.by_column(made)
     changed = F.col(_CHANGED)
-    columns = []
-    for member in target.snapshot.schema:
-        old = F.col(quote(member.name))
-        own = per_column.get(member.name.lower())
-        new = old if own is None else F.when(changed, set_clause.with_assignments(old, own)).otherwise(old)
-        columns.append(new.alias(member.name))
+    columns = [_column(member, per_column.get(member.name.lower(), ())) for member in target.snapshot.schema]
     lost, lost_checks = set_clause.losses([(_CHANGED, setting) for setting in made], target.name)
     rules = checks.table_checks(target.snapshot.schema, target.snapshot.properties, target.name)
     of_changed = tuple(replace(rule, violation=changed & rule.violation) for rule in rules)
@@ -159,3 +155,15 @@ def _new_rows(
         m.name: changed for m in generated.generated_columns(target.snapshot.schema) if m.name.lower() not in per_column
     }
     return generated.computed(rows, target.snapshot.schema, computed), (*lost_checks, *of_changed)
+
+
+def _column(member: StructField, own: Sequence[CastAssignment]) -> Column:
+    """A column of the table, with its settings in the rows that are changed."""
+    # A text is one call to Spark, where a column built by functions is one for each of them, and more.
+    name, text = quote(member.name), set_clause.as_text(own)
+    if not own:
+        return F.expr(name)
+    if text is not None:
+        return F.expr(f"case when {_CHANGED} then {text} else {name} end as {name}")
+    new = set_clause.with_assignments(F.col(name), own)
+    return F.when(F.col(_CHANGED), new).otherwise(F.col(name)).alias(member.name)
