@@ -145,10 +145,12 @@
 {%- endmacro %}
 
 
+{#-- A key that cannot be null is made one that can, as the table's is: else Spark converts the query's key for the join, and
+     shuffles its rows a second time. --#}
 {% macro silt_snapshot_key(strategy) -%}
   named_struct(
     {%- for key in silt_list(strategy.unique_key) -%}
-      {{ adapter.string_literal(key) }}, {{ key }}{{ ', ' if not loop.last }}
+      {{ adapter.string_literal(key) }}, if(true, {{ key }}, null){{ ', ' if not loop.last }}
     {%- endfor -%}
   )
 {%- endmacro %}
