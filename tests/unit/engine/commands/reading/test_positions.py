@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 
 from dbt.adapters.silt.engine.commands.reading import positions, scan
 from dbt.adapters.silt.engine.commands.reading.positions import FILE, ROW
+from dbt.adapters.silt.engine.kernel.errors import InternalError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from tests.unit.engine.commands.spark_tables import Tables
 
@@ -66,3 +67,12 @@ def test_no_rows_have_no_positions(tables: Tables, collect: Callable[..., list[t
     rows = scan.read(tables.spark, log, log.snapshot(), with_position=True).filter("id < 0")
     assert collect(rows, log) == []
     assert collect(rows.selectExpr("*", "1 as kind"), log, "kind") == []
+
+
+def test_a_file_that_was_not_asked_for_is_an_error(tables: Tables) -> None:
+    log = made(tables)
+    files = log.snapshot().files
+    rows = scan.read(tables.spark, log, log.snapshot(), with_position=True)
+    for ask in (positions.collect, positions.paths_of):
+        with pytest.raises(InternalError, match="not asked for"):
+            ask(rows, log, files.slice(1))

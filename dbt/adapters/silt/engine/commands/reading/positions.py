@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,9 +18,12 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.commands.spark.storage.locations import reported_path
+from dbt.adapters.silt.engine.kernel.errors import InternalError
 from dbt.adapters.silt.engine.kernel.files import row_counts
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.paths import absolute_name
+
+T = TypeVar("T", int, str)
 
 FILE: Final = "__silt_file"
 """The column for a file's path, as Spark reports it."""
@@ -74,7 +77,7 @@ def paths_of(rows: DataFrame, log: DeltaLog, files: pa.Table) -> list[str]:
     with errors.mapped():
         found = rows.select(F.col(FILE)).distinct().collect()
     paths = paths_by_report(log, files)
-    return [paths[row[FILE]] for row in found]
+    return [_known(paths, row[FILE], log) for row in found]
 
 
 def collect(rows: DataFrame, log: DeltaLog, files: pa.Table, by: str | None = None) -> list[FoundRows]:
@@ -87,20 +90,31 @@ def collect(rows: DataFrame, log: DeltaLog, files: pa.Table, by: str | None = No
     paths = paths_by_report(log, files)
     codes = {zlib.crc32(report.encode()): path for report, path in paths.items()}
     if len(codes) < len(paths) or not _are_few(files):
-        return list(_grouped(rows, paths, by))
-    return list(_packed(rows, codes, by))
+        found = _grouped(rows, by)
+        return [FoundRows(_known(paths, report, log), value, places) for report, value, places in found]
+    return [FoundRows(_known(codes, code, log), value, places) for code, value, places in _packed(rows, by)]
 
 
 def _are_few(files: pa.Table) -> bool:
-    count = row_counts.row_count(files)
-    return count is not None and count <= _MOST_ROWS
+    # Those that vectors delete have their places too.
+    counts = row_counts.num_records(files)
+    return not counts.null_count and (pc.sum(counts).as_py() or 0) <= _MOST_ROWS
 
 
-def _packed(rows: DataFrame, paths: Mapping[int, str], by: str | None) -> Iterator[FoundRows]:
-    """As `collect`: a number for each row, in which the upper bits are the file's, and no shuffle.
+def _known(paths: Mapping[T, str], found: T, log: DeltaLog) -> str:
+    if found not in paths:
+        raise InternalError(
+            f"Spark has read a data file ({found}) that was not asked for; nothing was committed",
+            remedy="This is a bug of dbt-silt: please report it with this message",
+            table=log.name,
+        )
+    return paths[found]
 
-    Args:
-        paths: by the check sum of what Spark reports.
+
+def _packed(rows: DataFrame, by: str | None) -> Iterator[tuple[int, int, pa.Array]]:
+    """The rows of each file and value: the check sum of the file's name, the value, and the positions.
+
+    They come as a number for each row, in which the upper bits are the file's, and without a shuffle.
     """
     place = f"shiftleft(crc32({FILE}), {_FILE_BITS}) | {ROW} as {_PLACE}"
     with errors.mapped():
@@ -109,7 +123,7 @@ def _packed(rows: DataFrame, paths: Mapping[int, str], by: str | None) -> Iterat
     for value in values:
         places = found[_PLACE] if by is None else found.filter(pc.field(by) == value)[_PLACE]
         for code, positions in _by_file(places.combine_chunks()):
-            yield FoundRows(paths[code], value, positions)
+            yield code, value, positions
 
 
 def _by_file(places: pa.Array) -> Iterator[tuple[int, pa.Array]]:
@@ -124,11 +138,11 @@ def _by_file(places: pa.Array) -> Iterator[tuple[int, pa.Array]]:
         start += sizes[index]
 
 
-def _grouped(rows: DataFrame, paths: Mapping[str, str], by: str | None) -> Iterator[FoundRows]:
-    """As `collect`: brought together by Spark."""
+def _grouped(rows: DataFrame, by: str | None) -> Iterator[tuple[str, int, pa.Array]]:
+    """The same with the file's name, brought together by Spark."""
     keys = [FILE] if by is None else [FILE, by]
     with errors.mapped():
         found = rows.groupBy(*keys).agg(F.collect_list(ROW).alias(ROW)).toArrow()
     values = [0] * found.num_rows if by is None else found[by].to_pylist()
     for report, value, places in zip(found[FILE].to_pylist(), values, found[ROW], strict=True):
-        yield FoundRows(paths[report], value, places.values)
+        yield report, value, places.values
