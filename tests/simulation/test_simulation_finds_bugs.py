@@ -50,7 +50,7 @@ def passed(*_: object) -> None:
         ("check_removed_files_were_not_read", 600),
         ("check_removed_files_are_not_removed_again", 100),
         ("check_metadata", 220),
-        ("check_transactions", 100),
+        ("check_transactions", 330),
     ],
 )
 def test_a_conflict_check_that_is_left_out_is_found(check: str, start: int) -> None:

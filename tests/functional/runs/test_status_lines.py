@@ -63,6 +63,7 @@ def test_a_run_shows_the_tasks_of_its_nodes_and_leaves_only_dbts_lines(folder: P
     assert screen[-1].split("  ")[1] == "Done. PASS=3 WARN=0 ERROR=0 SKIP=0 NO-OP=0 TOTAL=3"
 
 
+@pytest.mark.long
 def test_a_pipe_gets_no_lines_and_no_sequences(folder: Path) -> None:
     run = subprocess.run(
         [*DBT, "--no-use-colors", "run", "--select", "slow"],
