@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pyarrow as pa
 import pytest
+from pyroaring import BitMap64
 
 from dbt.adapters.silt.engine.commands.reading import scan
+from dbt.adapters.silt.engine.commands.reading.positions import FILE, ROW, paths_by_report
 from dbt.adapters.silt.engine.commands.rows import delete as delete_command
 from dbt.adapters.silt.engine.commands.rows import marking
 from dbt.adapters.silt.engine.commands.rows import update as update_command
@@ -209,11 +212,17 @@ def test_files_keep_their_vectors_where_the_table_does_not_ask_for_them_any_more
     assert scan.read(tables.spark, log, snapshot).count() == 9
 
 
-def test_rows_of_positions_are_those_that_were_found(tables: Tables) -> None:
+def test_positions_are_those_of_the_rows_in_their_files(tables: Tables) -> None:
     log = tables.made("select id, id % 2 part from range(0, 3000, 1, 1)", partition_columns=("part",))
     snapshot = log.snapshot()
     frame = scan.read(tables.spark, log, snapshot, with_position=True)
     found = marking.positions(tables.target(log), frame.filter("id % 6 < 2"), snapshot.files)
     assert set(found) == set(snapshot.files["path"].to_pylist())
+    paths = paths_by_report(log, snapshot.files)
+    expected = {path: BitMap64() for path in paths.values()}
+    for row in frame.filter("id % 6 < 2").collect():
+        expected[paths[row[FILE]]].add(row[ROW])
+    assert found == expected
     read_back = scan.read(tables.spark, log, snapshot, only=found).toArrow()
     assert sorted(read_back["id"].to_pylist()) == [each for each in range(3000) if each % 6 < 2]
+    assert isinstance(read_back, pa.Table)

@@ -198,6 +198,12 @@ def test_a_folder_in_which_others_still_make_files_is_deleted(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_file_in_the_place_of_a_folder_is_left(tmp_path: Path) -> None:
+    (tmp_path / "part").write_bytes(b"x")
+    LocalStore(tmp_path).delete_folder("part")
+    assert (tmp_path / "part").read_bytes() == b"x"
+
+
 def test_a_folder_that_never_comes_to_rest_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(path: str) -> None:
         raise OSError(errno.ENOTEMPTY, "not empty", path)

@@ -20,7 +20,6 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan.change_feed import FEED_COLUMNS, VersionChanges
 from dbt.adapters.silt.engine.kernel.scan.changed_files import ChangedFile, changed_files
 from dbt.adapters.silt.engine.kernel.table.active_files import files_table
-from dbt.adapters.silt.engine.kernel.table.paths import absolute_name
 from dbt.adapters.silt.engine.kernel.table.schema import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, nullable_schema
 
 _AT = "__silt_at"
@@ -73,7 +72,7 @@ def _read_alike(spark: SparkSession, log: DeltaLog, end: Snapshot, files: Sequen
 
 def _table_of_facts(spark: SparkSession, log: DeltaLog, files: Sequence[ChangedFile]) -> DataFrame:
     """One row for each way in which Spark may report a file."""
-    named = [(name, each) for each in files for name in reports(absolute_name(log.store.root, each.file.path))]
+    named = [(name, each) for each in files for name in reports(log.store.root, each.file.path)]
     columns = {
         FILE: pa.array([name for name, _ in named], pa.string()),
         COMMIT_VERSION: pa.array([each.version for _, each in named], pa.int64()),

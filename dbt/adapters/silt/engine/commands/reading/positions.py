@@ -52,20 +52,21 @@ class FoundRows:
     positions: pa.Array
 
 
-def reports(name: str) -> tuple[str, ...]:
+def reports(root: str, path: str) -> tuple[str, ...]:
     """Each way in which Spark may report a file.
 
     Args:
-        name: its plain absolute name.
+        root: the table's folder, an absolute local path or a URI.
+        path: of the file, as in the log.
     """
-    reported = reported_path(name)
+    reported = reported_path(absolute_name(root, path))
     return (f"file:{reported}", f"file://{reported}") if reported.startswith("/") else (reported,)
 
 
 def paths_by_report(log: DeltaLog, files: pa.Table) -> dict[str, str]:
     """The paths of files in the log, by what Spark may report for them."""
     root, paths = log.store.root, files["path"].to_pylist()
-    return {report: path for path in paths for report in reports(absolute_name(root, path))}
+    return {report: path for path in paths for report in reports(root, path)}
 
 
 def paths_of(rows: DataFrame, log: DeltaLog, files: pa.Table) -> list[str]:
@@ -88,11 +89,10 @@ def collect(rows: DataFrame, log: DeltaLog, files: pa.Table, by: str | None = No
         by: a column of integers that tells rows of a file apart.
     """
     paths = paths_by_report(log, files)
-    codes = {zlib.crc32(report.encode()): path for report, path in paths.items()}
-    if len(codes) < len(paths) or not _are_few(files):
-        found = _grouped(rows, by)
-        return [FoundRows(_known(paths, report, log), value, places) for report, value, places in found]
-    return [FoundRows(_known(codes, code, log), value, places) for code, value, places in _packed(rows, by)]
+    codes = {zlib.crc32(report.encode()): path for report, path in paths.items()} if _are_few(files) else {}
+    if len(codes) == len(paths):
+        return [FoundRows(_known(codes, code, log), value, places) for code, value, places in _packed(rows, by)]
+    return [FoundRows(_known(paths, report, log), value, places) for report, value, places in _grouped(rows, by)]
 
 
 def _are_few(files: pa.Table) -> bool:

@@ -295,7 +295,7 @@ def _table_of_files(scan: _Scan, files: _Files) -> pa.Table:
     rows = [
         (position, report, *given)
         for position, (path, given) in enumerate(zip(files.paths, values, strict=True))
-        for report in reports(absolute_name(scan.root, path))
+        for report in reports(scan.root, path)
     ]
     positions, *texts = zip(*rows, strict=True)
     names = [FILE, *(f"__silt_value_{position}" for position in range(len(files.columns)))]

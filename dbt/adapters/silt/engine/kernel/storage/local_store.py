@@ -144,7 +144,7 @@ class LocalStore:
                 for parent in {os.path.dirname(old), os.path.dirname(new)}:
                     _sync(parent, _FOLDER_FLAGS)
         except StorageError as error:
-            if isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.ENOTEMPTY:
+            if _is_not_empty(error):
                 raise ObjectExists(new) from error
             raise
 
@@ -153,14 +153,16 @@ class LocalStore:
         if os.path.islink(self._at(folder)):
             self.delete(folder)
             return
-        path, tries = self._at(folder), 0
-        while os.path.lexists(path):
-            tries += 1
+        path = self._at(folder)
+        for left in reversed(range(_MOST_TRIES)):
+            if not os.path.isdir(path):
+                return
             try:
-                with _writing("deleting the folder", path):
+                # A file that got another name meanwhile ends rmtree.
+                with contextlib.suppress(ObjectMissing), _writing("deleting the folder", path):
                     shutil.rmtree(path)
-            except (ObjectMissing, StorageError) as error:
-                if tries == _MOST_TRIES or not _is_changed_meanwhile(error):
+            except StorageError as error:
+                if not left or not _is_not_empty(error):
                     raise
 
     def delete_empty_folder(self, folder: str) -> bool:
@@ -170,7 +172,7 @@ class LocalStore:
         except ObjectMissing:
             return False
         except (ObjectExists, StorageError) as error:
-            if isinstance(error.__cause__, OSError) and error.__cause__.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            if _is_not_empty(error):
                 return False
             raise
         return True
@@ -215,10 +217,9 @@ class LocalStore:
         return f"{self._root.rstrip('/')}/{path}" if path else self._root
 
 
-def _is_changed_meanwhile(error: Exception) -> bool:
-    """Whether a folder could not be deleted because others made or renamed files in it, or delete it too."""
-    is_full = isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.ENOTEMPTY
-    return is_full or isinstance(error, ObjectMissing)
+def _is_not_empty(error: Exception) -> bool:
+    """Whether an operation failed because there are files in a folder."""
+    return isinstance(error.__cause__, OSError) and error.__cause__.errno in (errno.ENOTEMPTY, errno.EEXIST)
 
 
 class LocalFolder:
