@@ -103,6 +103,7 @@ ERRORS = [
     "UnavailableError",
     "UnsupportedFeatureError",
     "UnsupportedStatementError",
+    "UnusableFileError",
     "ValueNotCastableError",
     "VersionNotFoundError",
 ]

@@ -47,6 +47,7 @@
         DataFileMissingError
         DataFileChangedError
         NotATableError
+        UnusableFileError
       UnsupportedFeatureError          use an engine that has the table's feature
       UnavailableError                 repair the environment: storage, Java, Spark, settings
         StorageError
@@ -446,6 +447,13 @@ class NotATableError(TableDamagedError):
 
     code = "SILT_NOT_A_TABLE"
     remedy = "Check the path, or remove the folder if nothing of value is in it"
+
+
+class UnusableFileError(TableDamagedError):
+    """A file of a table or of the warehouse is no regular file, or is far larger than any file of its kind."""
+
+    code = "SILT_UNUSABLE_FILE"
+    remedy = "It is damaged or hostile: restore the file from a copy, or move it away"
 
 
 class UnsupportedFeatureError(SiltError):

@@ -7,14 +7,21 @@ import gc
 import multiprocessing
 import os
 import shutil
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Iterator
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.engine.kernel.errors import NoSpaceError, NotWrittenError, ReadOnlyStorageError, StorageError
+from dbt.adapters.silt.engine.kernel.errors import (
+    NoSpaceError,
+    NotWrittenError,
+    ReadOnlyStorageError,
+    StorageError,
+    UnusableFileError,
+)
 from dbt.adapters.silt.engine.kernel.storage import os_errors
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResult
@@ -221,3 +228,50 @@ def test_of_a_link_to_a_folder_only_the_link_is_deleted(tmp_path: Path) -> None:
     LocalStore(tmp_path).delete_folder("link")
     assert not (tmp_path / "link").is_symlink()
     assert (tmp_path / "data" / "a").read_bytes() == b"x"
+
+
+@pytest.fixture
+def special_files(tmp_path: Path) -> Iterator[Path]:
+    """A folder with a named pipe, a socket and a folder in it, and a link to a device."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "device").symlink_to("/dev/zero")
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(tmp_path / "socket"))
+        yield tmp_path
+
+
+@pytest.mark.parametrize("name", ["pipe", "socket", "folder", "device"])
+def test_what_is_no_regular_file_is_refused_at_once(special_files: Path, name: str) -> None:
+    store = LocalStore(special_files)
+    for read in (store.read, store.open_input):
+        with pytest.raises(UnusableFileError, match=f"{name} is no regular file"):
+            read(name)
+    assert store.status(name) is None
+    assert store.list_from("") == []
+
+
+def test_a_file_larger_than_any_of_its_kind_is_refused_unread(tmp_path: Path) -> None:
+    with open(tmp_path / "sparse", "wb") as file:
+        file.truncate(1 << 40)
+    for limit in ((), (1 << 20,)):
+        with pytest.raises(UnusableFileError, match="has 1099511627776 bytes, and a file of its kind has"):
+            LocalStore(tmp_path).read("sparse", *limit)
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_a_name_that_no_file_system_can_hold_is_missing(tmp_path: Path, name: str) -> None:
+    store = LocalStore(tmp_path)
+    for read in (store.read, store.open_input):
+        with pytest.raises(ObjectMissing):
+            read(name)
+    assert store.status(name) is None
+
+
+def test_an_open_input_is_the_file_that_was_opened_after_a_rename_too(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"first")
+    with LocalStore(tmp_path).open_input("a") as source:
+        os.rename(tmp_path / "a", tmp_path / "b")
+        assert source.read() == b"first"
+        assert source.seek(1) == 1
+        assert source.read(2) == b"ir"

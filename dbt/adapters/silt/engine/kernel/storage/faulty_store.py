@@ -16,6 +16,7 @@ from dbt.adapters.silt.engine.kernel.clock import Clock, FixedClock
 from dbt.adapters.silt.engine.kernel.errors import NoSpaceError, StorageError
 from dbt.adapters.silt.engine.kernel.storage.prefix_folder import PrefixFolder
 from dbt.adapters.silt.engine.kernel.storage.store import (
+    MOST_BYTES,
     FileStatus,
     ObjectMissing,
     PinnedFolder,
@@ -146,8 +147,8 @@ class FaultyStore:
     def list_folders(self, folder: str) -> list[str]:
         return self.around("list_folders", folder, lambda: self.inner.list_folders(folder))
 
-    def read(self, path: str) -> bytes:
-        return self.around("read", path, lambda: self.inner.read(path))
+    def read(self, path: str, at_most: int = MOST_BYTES) -> bytes:
+        return self.around("read", path, lambda: self.inner.read(path, at_most))
 
     def open_input(self, path: str) -> IO[bytes]:
         return self.around("open_input", path, lambda: self.inner.open_input(path))

@@ -26,12 +26,27 @@ from typing import IO, cast
 
 import pyarrow
 
-from dbt.adapters.silt.engine.kernel.errors import NotWrittenError, ReadOnlyStorageError, StorageError
+from dbt.adapters.silt.engine.kernel.errors import (
+    NotWrittenError,
+    ReadOnlyStorageError,
+    StorageError,
+    UnusableFileError,
+)
 from dbt.adapters.silt.engine.kernel.storage import os_errors
-from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectExists, ObjectMissing, PutResult, Store
+from dbt.adapters.silt.engine.kernel.storage.store import (
+    MOST_BYTES,
+    FileStatus,
+    ObjectExists,
+    ObjectMissing,
+    PutResult,
+    Store,
+    check_size,
+)
 
 _logger = logging.getLogger(__name__)
 
+_FILE_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_DESCRIPTORS = "/dev/fd"
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _TEMPORARY_NAME = re.compile(r"\..+\.[0-9a-f]{32}\.tmp")
 _MOST_TRIES = 10
@@ -78,13 +93,18 @@ class LocalStore:
         with _mapped("listing", self._at(folder)), os.scandir(self._at(folder)) as entries:
             return sorted(entry.name for entry in entries if entry.is_dir())
 
-    def read(self, path: str) -> bytes:
-        with _mapped("reading", self._at(path)), open(self._at(path), "rb") as file:
-            return file.read()
+    def read(self, path: str, at_most: int = MOST_BYTES) -> bytes:
+        with _mapped("reading", self._at(path)), _regular_file(self._at(path)) as descriptor:
+            check_size(self._at(path), os.fstat(descriptor).st_size, at_most)
+            with open(descriptor, "rb", closefd=False) as file:
+                return file.read(at_most)
 
     def open_input(self, path: str) -> IO[bytes]:
-        with _mapped("opening", self._at(path)):
-            return cast(IO[bytes], pyarrow.OSFile(self._at(path), "rb"))
+        with _mapped("opening", self._at(path)), _regular_file(self._at(path)) as descriptor:
+            # Arrow opens files by name: this name is that of the very file which was looked at.
+            same_file = f"{_DESCRIPTORS}/{descriptor}"
+            name = same_file if os.path.exists(same_file) else self._at(path)
+            return cast(IO[bytes], pyarrow.OSFile(name, "rb"))
 
     def status(self, path: str) -> FileStatus | None:
         try:
@@ -321,8 +341,35 @@ def _mapped(doing: str, path: str, is_write: bool = False) -> Iterator[None]:
         raise ObjectMissing(path) from error
     except FileExistsError as error:
         raise ObjectExists(path) from error
+    except ValueError as error:  # a name with a NUL or with half of a character, which no file system can hold
+        raise ObjectMissing(path) from error
     except OSError as error:
         raise os_errors.failure(f"{doing} {path}", error, is_write) from error
+
+
+@contextlib.contextmanager
+def _regular_file(path: str) -> Iterator[int]:
+    """Opens a regular file for reading; never waits, as opening a named pipe does until there is a writer.
+
+    Raises:
+        UnusableFileError: it is a folder, a pipe, a socket or a device.
+    """
+    try:
+        descriptor = os.open(path, _FILE_FLAGS)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # a socket
+            raise _no_regular_file(path) from error
+        raise
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise _no_regular_file(path)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _no_regular_file(path: str) -> UnusableFileError:
+    return UnusableFileError(f"{path} is no regular file")
 
 
 def _writing(doing: str, path: str) -> contextlib.AbstractContextManager[None]:

@@ -11,6 +11,7 @@ from typing import IO
 from dbt.adapters.silt.engine.kernel.clock import Clock, FixedClock
 from dbt.adapters.silt.engine.kernel.storage.prefix_folder import PrefixFolder
 from dbt.adapters.silt.engine.kernel.storage.store import (
+    MOST_BYTES,
     FileStatus,
     ObjectExists,
     ObjectMissing,
@@ -18,6 +19,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import (
     PutResult,
     Tag,
     TaggedObject,
+    check_size,
     joined,
 )
 from dbt.adapters.silt.engine.kernel.storage.unique_folder import UniqueFolder
@@ -77,8 +79,10 @@ class MemoryObjectStore:
         with self._bucket.lock:
             return sorted({name.partition("/")[0] for name in self._below(folder) if "/" in name})
 
-    def read(self, path: str) -> bytes:
-        return self._tagged(path).data
+    def read(self, path: str, at_most: int = MOST_BYTES) -> bytes:
+        data = self._tagged(path).data
+        check_size(path, len(data), at_most)
+        return data
 
     def open_input(self, path: str) -> IO[bytes]:
         return io.BytesIO(self.read(path))

@@ -10,7 +10,15 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from dbt.adapters.silt.engine.kernel.clock import Clock, FixedClock
-from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectExists, ObjectMissing, PutResult, joined
+from dbt.adapters.silt.engine.kernel.storage.store import (
+    MOST_BYTES,
+    FileStatus,
+    ObjectExists,
+    ObjectMissing,
+    PutResult,
+    check_size,
+    joined,
+)
 
 
 @dataclass
@@ -72,11 +80,13 @@ class MemoryStore:
             self._tree.require_folder(base)
             return sorted(path.rpartition("/")[2] for path in self._tree.folders if path and _parent(path) == base)
 
-    def read(self, path: str) -> bytes:
+    def read(self, path: str, at_most: int = MOST_BYTES) -> bytes:
         with self._tree.lock:
             if self._at(path) not in self._tree.files:
                 raise ObjectMissing(path)
-            return self._tree.files[self._at(path)][0]
+            data = self._tree.files[self._at(path)][0]
+        check_size(path, len(data), at_most)
+        return data
 
     def open_input(self, path: str) -> IO[bytes]:
         return io.BytesIO(self.read(path))

@@ -25,6 +25,8 @@ from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWritt
 from dbt.adapters.silt.engine.kernel.storage.prefix_folder import PrefixFolder
 from dbt.adapters.silt.engine.kernel.storage.refusals import first_line, is_signed, no_answer, refusal
 from dbt.adapters.silt.engine.kernel.storage.store import (
+    DOCUMENT_BYTES,
+    MOST_BYTES,
     FileStatus,
     ObjectExists,
     ObjectMissing,
@@ -32,6 +34,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import (
     Store,
     Tag,
     TaggedObject,
+    check_size,
     joined,
 )
 from dbt.adapters.silt.engine.kernel.storage.unique_folder import UniqueFolder
@@ -186,9 +189,11 @@ class ObjectStore:
             self._require_folder(folder)
         return sorted(prefix.rpartition("/")[2] for prefix in found["common_prefixes"])
 
-    def read(self, path: str) -> bytes:
+    def read(self, path: str, at_most: int = MOST_BYTES) -> bytes:
         with _mapped("reading", self._named(path)):
-            return bytes(obstore.get(self._client, self._key(path)).bytes())
+            answer = obstore.get(self._client, self._key(path))
+            check_size(self._named(path), answer.meta["size"], at_most)
+            return bytes(answer.bytes())
 
     def open_input(self, path: str) -> IO[bytes]:
         """The end of the file, which a Parquet reader begins with, comes with its size, by one request."""
@@ -213,6 +218,7 @@ class ObjectStore:
         try:
             with _mapped("reading", self._named(path)):
                 answer = obstore.get(self._client, self._key(path))
+                check_size(self._named(path), answer.meta["size"], MOST_BYTES)
                 return _status(path, answer.meta), bytes(answer.bytes())
         except ObjectMissing:
             return None
@@ -287,6 +293,7 @@ class ObjectStore:
                 found = obstore.get(self._client, self._key(path), options=options)
             except exceptions.NotModifiedError:
                 return None
+            check_size(self._named(path), found.meta["size"], DOCUMENT_BYTES)
             return TaggedObject(bytes(found.bytes()), Tag(found.meta["e_tag"], found.meta["version"]))
 
     def swap_if_unchanged(self, path: str, data: bytes, tag: Tag) -> Tag | None:

@@ -12,7 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import IO, Final, Protocol
 
-from dbt.adapters.silt.engine.kernel.errors import StorageError
+from dbt.adapters.silt.engine.kernel.errors import StorageError, UnusableFileError
+
+MOST_BYTES: Final = 2 << 30
+"""The size, in bytes, of the largest file that is read as a whole."""
+DOCUMENT_BYTES: Final = 64 << 20
+"""The same for documents that hold one JSON object, such as checksums, views and lists of names."""
 
 _READS: Final = 3
 
@@ -150,11 +155,15 @@ class Store(Protocol):
         """
         ...
 
-    def read(self, path: str) -> bytes:
+    def read(self, path: str, at_most: int = MOST_BYTES) -> bytes:
         """The file's content.
+
+        Args:
+            at_most: the number of bytes that such a file can have.
 
         Raises:
             ObjectMissing: there is no such file.
+            UnusableFileError: it is larger, or no regular file.
         """
         ...
 
@@ -163,6 +172,7 @@ class Store(Protocol):
 
         Raises:
             ObjectMissing: there is no such file.
+            UnusableFileError: it is no regular file.
         """
         ...
 
@@ -289,6 +299,16 @@ class PrefixStore(Store, Protocol):
             StorageError: the write may or may not have taken place.
         """
         ...
+
+
+def check_size(path: str, size: int, at_most: int) -> None:
+    """Checks the size of a file before the file is read.
+
+    Raises:
+        UnusableFileError: it has more bytes than a file of its kind can have.
+    """
+    if size > at_most:
+        raise UnusableFileError(f"{path} has {size} bytes, and a file of its kind has {at_most} at most")
 
 
 def joined(folder: str, name: str) -> str:
