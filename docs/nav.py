@@ -20,6 +20,7 @@ FIRST: Mapping[str, Sequence[str]] = {
     "models": (
         *("index", "table", "view", "incremental", "append", "merge", "delete-insert", "insert-overwrite"),
         *("replace-where", "microbatch", "own-strategy", "snapshot", "seed", "python", "external", "function"),
+        "unit-tests",
     ),
     "running": (
         "exactly-once",

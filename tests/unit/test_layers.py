@@ -73,7 +73,7 @@ FLOORS = (
     ("credentials", "materializations/incremental", "materializations/external"),
     ("session/stages", "session/storage", "registration"),
     ("materializations", "relation", "session"),
-    ("connections", "materializations/python_models", "session/statements"),
+    ("connections", "materializations/python_models", "materializations/unit_tests", "session/statements"),
     ("methods",),
     ("impl",),
 )

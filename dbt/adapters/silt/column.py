@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from dbt.adapters.spark.column import SparkColumn
 
 from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.table.schema import CHAR_VARCHAR_KEY
 from dbt.adapters.silt.lazy import lazy_module
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class SiltColumn(SparkColumn):
 
     Attributes:
         field_comments: of the fields inside of the column, by dotted path.
+        declared_type: the type with the lengths of each `char` and `varchar` in it, which elsewhere are strings.
     """
 
     TYPE_LABELS: ClassVar[dict[str, str]] = {
@@ -54,6 +56,7 @@ class SiltColumn(SparkColumn):
 
     comment: str | None = None
     field_comments: dict[str, str | None] = field(default_factory=dict)
+    declared_type: str | None = None
 
     @classmethod
     def translate_type(cls, dtype: str) -> str:
@@ -77,6 +80,7 @@ class SiltColumn(SparkColumn):
                 column_index=index,
                 comment=each.metadata.get("comment"),
                 field_comments=dict(_field_comments(each.dataType, each.name)),
+                declared_type=each.metadata.get(CHAR_VARCHAR_KEY, each.dataType.simpleString()),
             )
             for index, each in enumerate(schema.fields)
         ]

@@ -36,6 +36,7 @@ from dbt.adapters.silt.methods.registration import RegistrationMethods
 from dbt.adapters.silt.methods.rollback import RollbackMethods
 from dbt.adapters.silt.methods.schemas import SchemaMethods
 from dbt.adapters.silt.methods.seeds import SeedMethods
+from dbt.adapters.silt.methods.unit_tests import UnitTestMethods
 from dbt.adapters.silt.methods.units import UnitMethods
 from dbt.adapters.silt.relation import SiltRelation
 from dbt.adapters.silt.runs.node_context import full_refresh_of
@@ -127,6 +128,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     SchemaMethods,
     SeedMethods,
     UnitMethods,
+    UnitTestMethods,
     SparkAdapter,
 ):
     """The adapter of type `silt`."""

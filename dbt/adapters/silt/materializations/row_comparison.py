@@ -31,14 +31,14 @@ def rows_differ(new: str, query: StructType, old: str, table: StructType) -> str
 def _differ(new: str, given: StructField, old: str, stored: StructField) -> str:
     value, before = f"{new}.{quote(given.name)}", f"{old}.{quote(stored.name)}"
     kind = stored.dataType
-    if _sql_name(given.dataType) == _sql_name(kind):
+    if sql_name(given.dataType) == sql_name(kind):
         return f"not ({_comparable(before, kind)} <=> {_comparable(value, kind)})"
-    as_stored = f"try_cast({value} as {_sql_name(kind)})"
+    as_stored = f"try_cast({value} as {sql_name(kind)})"
     differ = f"not ({_comparable(before, kind)} <=> {_comparable(as_stored, kind)})"
     return f"{differ} or ({before} is null) <> ({value} is null)"
 
 
-def _sql_name(kind: DataType) -> str:
+def sql_name(kind: DataType) -> str:
     """Returns the type as a cast spells it, without nullability."""
     (member,) = kernel_schema(StructType([StructField("value", kind)]))
     return member.type.sql_name

@@ -1,0 +1,194 @@
+"""Renders the rows of a fixture as SQL, and refuses those with a value that its column cannot hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import types as T
+
+from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
+from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, SiltError, TypeMismatchError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.sql.query.quotes import Quotes
+from dbt.adapters.silt.engine.warehouse import Warehouse
+from dbt.adapters.silt.materializations.row_comparison import sql_name
+from dbt.adapters.silt.materializations.unit_tests.cells import NO_FIELD, Cell, cells, is_nested
+from dbt.adapters.silt.materializations.unit_tests.fitting import fits, is_for_spark
+from dbt.adapters.silt.materializations.unit_tests.literals import Literals
+
+_NOT_COLLECTED = (T.CalendarIntervalType, T.YearMonthIntervalType, T.VariantType)
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A value of an array, map or struct type that is given as an SQL expression."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Fixture:
+    """A fixture of a unit test.
+
+    Args:
+        name: as a message names it.
+        kinds: the type of each column, by its name in lower case.
+        warehouse: answers what only Spark knows.
+        literals: renders values.
+    """
+
+    name: str
+    kinds: Mapping[str, T.DataType]
+    warehouse: Warehouse
+    literals: Literals
+
+    def rendered(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+        """Returns for each row the columns that it gives -> SQL expressions.
+
+        Raises:
+            TypeMismatchError: a column's type does not hold a value.
+            InvalidStatementError: an SQL expression for a value is invalid.
+        """
+        read = [{name.lower(): _read(value, self.kinds[name.lower()]) for name, value in row.items()} for row in rows]
+        self.check([{name: self._evaluated(name, value) for name, value in row.items()} for row in read])
+        return [{name: self._rendered(value, self.kinds[name]) for name, value in row.items()} for row in read]
+
+    def check_query(self, query: str) -> None:
+        """Passes if the columns' types hold the rows of a query; columns of the same types are not looked at.
+
+        Raises:
+            TypeMismatchError: a value does not fit.
+        """
+        frame = self.warehouse.sql(query)
+        given = {field.name.lower(): field.dataType for field in frame.schema.fields}
+        others = {
+            name: kind
+            for name, kind in self.kinds.items()
+            if name in given and not isinstance(given[name], T.NullType) and sql_name(given[name]) != sql_name(kind)
+        }
+        self.check(collected(frame, others))
+
+    def check(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Passes if the columns' types hold all values of the rows.
+
+        Raises:
+            TypeMismatchError: one does not.
+        """
+        found = [(at, cell) for at, row in enumerate(rows, 1) for cell in self._cells(row)]
+        for at, cell in found:
+            if not fits(cell):
+                raise self._misfit(at, cell)
+        self._check_by_spark([(at, cell) for at, cell in found if is_for_spark(cell)])
+
+    def _cells(self, row: Mapping[str, Any]) -> Iterator[Cell]:
+        for name, value in row.items():
+            yield from cells(name, value, self.kinds[name])
+
+    def _check_by_spark(self, found: Sequence[tuple[int, Cell]]) -> None:
+        asked = dict.fromkeys((cell.value, sql_name(cell.kind)) for _, cell in found)
+        kinds = dict.fromkeys(kind for _, kind in asked)
+        held = {kind: self._held([text for text, other in asked if other == kind], kind) for kind in kinds}
+        for at, cell in found:
+            if cell.value not in held[sql_name(cell.kind)]:
+                raise self._misfit(at, cell)
+
+    def _held(self, texts: Sequence[str], kind: str) -> set[str]:
+        """Returns those texts that are values of the type: a date has no time of the day but midnight."""
+        rows = ", ".join(f"({at}, {self.literals.quotes.constant(text)})" for at, text in enumerate(texts))
+        value = f"try_cast(text as {kind})"
+        condition = f"{value} is not null"
+        if kind == "date":
+            condition = f"try_cast(text as timestamp_ntz) = cast({value} as timestamp_ntz)"
+        query = f"select at from values {rows} as given(at, text) where {condition}"
+        return {texts[row[0]] for row in self.warehouse.sql(query).collect()}
+
+    def _rendered(self, value: Any, kind: T.DataType) -> str:
+        if isinstance(value, Expression):
+            return f"cast({value.text} as {sql_name(kind)})"
+        return self.literals.of(value, kind)
+
+    def _evaluated(self, name: str, value: Any) -> Any:
+        if not isinstance(value, Expression):
+            return value
+        kind = self.kinds[name]
+        try:
+            frame = self.warehouse.sql(f"select {value.text} as {quote(name)}")
+            (row,) = collected(frame, {name: kind})
+        except (SiltError, PySparkException) as error:
+            raise InvalidStatementError(
+                f"{self.name} has `{value.text}` in the column `{name}`, which is neither JSON nor an SQL expression "
+                f"of the type {sql_name(kind)}: {error}",
+                remedy="Write the value as a list or a mapping of YAML, as JSON, or as an SQL expression",
+                details={"column": name, "value": value.text, "type": sql_name(kind)},
+            ) from error
+        return row[name]
+
+    def _misfit(self, row: int, cell: Cell) -> TypeMismatchError:
+        column, kind = cell.path, _type_name(cell.kind)
+        reason = "which its struct lacks" if cell.kind is NO_FIELD else f"whose type {kind} cannot hold it as it is"
+        return TypeMismatchError(
+            f"{self.name} has the value `{cell.value}` in row {row} of the column `{column}`, {reason}",
+            remedy="Write a value that the column can have, or change the column's type in its model",
+            details={"column": column, "row": row, "value": str(cell.value), "type": kind},
+        )
+
+
+def fixture(name: str, types: Mapping[str, str], warehouse: Warehouse, quotes: Quotes) -> Fixture:
+    """Returns the fixture for a relation, whose columns have these types, as SQL spells them."""
+    kinds = {column.lower(): T.DataType.fromDDL(text) for column, text in types.items()}
+    return Fixture(name, kinds, warehouse, Literals(quotes))
+
+
+def collected(frame: DataFrame, kinds: Mapping[str, T.DataType]) -> list[dict[str, Any]]:
+    """Returns the rows of a query as a fixture has them, those columns alone whose values Spark gives to Python."""
+    known = {field.name.lower(): field for field in frame.schema.fields if not _holds(field.dataType, _NOT_COLLECTED)}
+    names = [name for name in kinds if name in known]
+    rows = frame.select(*(quote(known[name].name) for name in names)).collect() if names else []
+    return [
+        {name: _plain(value, kinds[name]) for name, value in zip(names, row, strict=True)} for row in rows
+    ]  # fmt: skip
+
+
+def _read(value: Any, kind: T.DataType) -> Any:
+    """Returns the value that a fixture gives: of a type with parts, a text is JSON or an SQL expression."""
+    if not isinstance(value, str) or not (is_nested(kind) or isinstance(kind, T.VariantType)):
+        return value
+    try:
+        found = json.loads(value, parse_float=Decimal if is_nested(kind) else None)
+    except ValueError:
+        return Expression(value) if is_nested(kind) else value
+    return found if isinstance(found, list | dict) or not is_nested(kind) else Expression(value)
+
+
+def _plain(value: Any, kind: T.DataType) -> Any:
+    """Returns a value of Spark's as YAML would have it; a struct's fields are taken by position, as by a cast."""
+    if isinstance(value, T.Row) and isinstance(kind, T.StructType) and len(value) == len(kind.fields):
+        pairs = zip(kind.fields, value, strict=True)
+        return {member.name: _plain(each, member.dataType) for member, each in pairs}
+    if isinstance(value, list) and isinstance(kind, T.ArrayType):
+        return [_plain(each, kind.elementType) for each in value]
+    if isinstance(value, dict) and isinstance(kind, T.MapType):
+        return {key: _plain(each, kind.valueType) for key, each in value.items()}
+    return value
+
+
+def _holds(kind: T.DataType, wanted: tuple[type, ...]) -> bool:
+    if isinstance(kind, T.ArrayType):
+        return _holds(kind.elementType, wanted)
+    if isinstance(kind, T.MapType):
+        return _holds(kind.keyType, wanted) or _holds(kind.valueType, wanted)
+    if isinstance(kind, T.StructType):
+        return any(_holds(member.dataType, wanted) for member in kind.fields)
+    return isinstance(kind, wanted)
+
+
+def _type_name(kind: T.DataType) -> str:
+    """Returns the type as a message names it, with the length of a `char` or `varchar`."""
+    (member,) = kernel_schema(T.StructType([T.StructField("value", kind)]))
+    return member.sql_type

@@ -1,0 +1,65 @@
+"""Renders a fixture's value as an SQL expression of its column's type."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import types as T
+
+from dbt.adapters.silt.engine.kernel.identifiers import string_literal
+from dbt.adapters.silt.engine.sql.query.quotes import Quotes
+from dbt.adapters.silt.materializations.row_comparison import sql_name
+from dbt.adapters.silt.materializations.unit_tests.cells import members
+
+_WHOLE_NUMBERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
+
+
+@dataclass(frozen=True)
+class Literals:
+    """Renders values that fit their types.
+
+    Args:
+        quotes: how the session reads quoted texts.
+    """
+
+    quotes: Quotes
+
+    def of(self, value: Any, kind: T.DataType) -> str:
+        """Returns an expression with the value, of exactly the type."""
+        if value is None:
+            return f"cast(null as {sql_name(kind)})"
+        if isinstance(kind, T.VariantType):
+            return f"parse_json({self.quotes.constant(json.dumps(value, default=str))})"
+        return f"cast({self._text(value, kind)} as {sql_name(kind)})"
+
+    def _text(self, value: Any, kind: T.DataType) -> str:
+        if isinstance(kind, T.ArrayType):
+            return self._call("array", (self.of(each, kind.elementType) for each in value))
+        if isinstance(kind, T.MapType):
+            pairs = ((self.of(key, kind.keyType), self.of(each, kind.valueType)) for key, each in value.items())
+            return self._call("map", (text for pair in pairs for text in pair))
+        if isinstance(kind, T.StructType):
+            named = zip(kind.fields, members(value, kind), strict=True)
+            parts = ((string_literal(member.name), self.of(each, member.dataType)) for member, each in named)
+            return self._call("named_struct", (text for pair in parts for text in pair))
+        return self._single(value, kind)
+
+    @staticmethod
+    def _call(function: str, arguments: Iterable[str]) -> str:
+        return f"{function}({', '.join(arguments)})"
+
+    def _single(self, value: Any, kind: T.DataType) -> str:
+        if isinstance(value, bytes | bytearray):
+            return f"X'{value.hex()}'"
+        if isinstance(value, str):
+            return self.quotes.constant(value)
+        if isinstance(value, bool):
+            return str(value).lower()
+        if isinstance(kind, _WHOLE_NUMBERS):
+            return str(int(value))
+        if isinstance(kind, T.BooleanType | T.TimestampType | T.DayTimeIntervalType | T.YearMonthIntervalType):
+            return str(value) if isinstance(value, int | float) else self.quotes.constant(str(value))
+        return self.quotes.constant(str(value))  # a number, too: a literal of SQL has at most 38 digits

@@ -1,0 +1,82 @@
+"""Macro API of unit tests: renders their fixtures, and makes what they compare comparable."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.base.meta import AdapterMeta, available
+
+from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.lazy import lazy_module
+from dbt.adapters.silt.materializations.unit_tests.given_queries import given_queries
+
+if TYPE_CHECKING:
+    from dbt.adapters.silt.column import SiltColumn
+    from dbt.adapters.silt.connections import SiltConnectionManager
+    from dbt.adapters.silt.materializations.unit_tests import comparison, fixtures
+    from dbt.adapters.silt.relation import SiltRelation
+else:
+    comparison = lazy_module("dbt.adapters.silt.materializations.unit_tests.comparison")
+    fixtures = lazy_module("dbt.adapters.silt.materializations.unit_tests.fixtures")
+
+
+class UnitTestMethods(metaclass=AdapterMeta):
+    """The part of the adapter that reads fixtures."""
+
+    config: Any
+    connections: SiltConnectionManager
+    Relation: type[SiltRelation]
+    _macro_resolver: Any
+
+    @abstractmethod
+    def get_columns_in_relation(self, relation: SiltRelation) -> list[SiltColumn]:
+        """The columns of a table or a view; none if it does not exist."""
+
+    @available.parse_list
+    def fixture_rows(
+        self, rows: Sequence[Mapping[str, Any]], types: Mapping[str, str], fixture: str
+    ) -> list[dict[str, str]]:
+        """The rows of a fixture, each as columns -> SQL expressions; `types` are those of the relation's columns.
+
+        Raises:
+            DbtDatabaseError: a value is not one of its column's type.
+        """
+        with self.connections.exception_handler(f"read {fixture}"):
+            warehouse = self.connections.handle.warehouse
+            return fixtures.fixture(fixture, types, warehouse, self.config.credentials.quotes).rendered(rows)
+
+    @available.parse_none
+    def check_fixture_query(self, query: str, types: Mapping[str, str], fixture: str) -> None:
+        """Passes if the columns of the relation can hold the rows of a fixture that is a query.
+
+        Raises:
+            DbtDatabaseError: a value is not one of its column's type.
+        """
+        with self.connections.exception_handler(query):
+            warehouse = self.connections.handle.warehouse
+            fixtures.fixture(fixture, types, warehouse, self.config.credentials.quotes).check_query(query)
+
+    @available.parse_none
+    def check_given_queries(self, test: Mapping[str, Any]) -> None:
+        """Passes if the rows that a unit test gives as queries fit the relations in whose place they stand.
+
+        Raises:
+            DbtDatabaseError: a value is not one of its column's type.
+        """
+        for each in given_queries(test, self._macro_resolver):
+            relation = self.Relation.create_from(self.config, each.original)
+            types = {column.name: str(column.declared_type) for column in self.get_columns_in_relation(relation)}
+            self.check_fixture_query(each.query, types, f"the fixture for `{each.original.name}`")
+
+    @available.parse_list
+    def comparable_columns(self, query: str, names: Sequence[str]) -> list[str]:
+        """Columns of a query, given and returned as SQL, in a form in which equal values look equal."""
+        with self.connections.exception_handler(query):
+            kinds = {quote(each.name).lower(): each for each in self.connections.handle.warehouse.schema_of(query)}
+        found = [kinds.get(name.lower()) for name in names]
+        return [
+            name if field is None else comparison.with_sorted_maps(name, field.dataType)
+            for name, field in zip(names, found, strict=True)
+        ]
