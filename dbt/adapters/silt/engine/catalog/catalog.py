@@ -15,7 +15,7 @@ from dbt.adapters.silt.engine.catalog.documents import Function, View
 from dbt.adapters.silt.engine.catalog.folders.folder_database import FolderDatabase
 from dbt.adapters.silt.engine.catalog.folders.folder_tables import FolderTables
 from dbt.adapters.silt.engine.catalog.locations import table_location
-from dbt.adapters.silt.engine.catalog.names import RelationName, check_identifier
+from dbt.adapters.silt.engine.catalog.names import RelationName, check_identifier, check_new_names
 from dbt.adapters.silt.engine.catalog.objects.object_database import ObjectDatabase
 from dbt.adapters.silt.engine.catalog.open_tables import OpenTables
 from dbt.adapters.silt.engine.catalog.relations import RelationEntry, RelationKind
@@ -101,7 +101,10 @@ class Catalog:
             ConditionsIgnoredError: its storage does not keep what commits rest on.
             StorageError: the warehouse cannot be made or written.
         """
-        self._database(database).create_schema(check_identifier(schema, "schema"), if_not_exists)
+        name = check_identifier(schema, "schema")
+        if not self.has_schema(database, name):
+            check_new_names(name)
+        self._database(database).create_schema(name, if_not_exists)
 
     def drop_schema(self, database: str, schema: str, cascade: bool = False, if_exists: bool = False) -> None:
         """Drops a schema; with `cascade`, all that is in it, its tables as `drop_table` does.
@@ -154,6 +157,7 @@ class Catalog:
                 table=str(name),
                 remedy="Create it there with a query, then drop it here",
             )
+        check_new_names(new_name.identifier)
         self._database(name.database).rename(name, new_name)
 
     def table(self, name: RelationName) -> DeltaLog:
@@ -206,6 +210,7 @@ class Catalog:
         Raises:
             RelationExistsError: a table has the name; or a view, and `replace_view` is False.
         """
+        check_new_names(name.identifier)
         return self._database(name.database).new_table(name, replace_view)
 
     def drop_table(self, name: RelationName, if_exists: bool = False, version: int | None = None) -> None:
@@ -249,6 +254,7 @@ class Catalog:
         Raises:
             RelationExistsError: a table has the name and may not be replaced, or a view has it, and `replace` is False.
         """
+        check_new_names(view.name.identifier)
         self._database(view.name.database).put_view(view, replace, replace_table)
 
     def drop_view(self, name: RelationName, if_exists: bool = False) -> None:
@@ -295,6 +301,7 @@ class Catalog:
         Raises:
             RelationExistsError: there is such a function, and `replace` is False.
         """
+        check_new_names(function.name.identifier)
         self._database(function.name.database).put_function(function, replace)
 
     def drop_function(self, name: RelationName, if_exists: bool = False) -> None:

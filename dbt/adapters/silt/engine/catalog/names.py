@@ -110,10 +110,26 @@ def is_identifier(text: str) -> bool:
     return normalize(text) == text and _why_not(text) is None
 
 
+def check_new_names(*names: str) -> None:
+    """Checks names that nothing has yet. They follow one more rule than names that exist.
+
+    Raises:
+        InvalidNameError: a name has a character without a shape, so that it looks like another name.
+    """
+    for name in names:
+        if any(unicodedata.category(character) == _WITHOUT_SHAPE for character in name):
+            raise InvalidNameError(
+                f"`{_printable(name)}` cannot be a new name: it holds a character that cannot be seen, so that it "
+                "looks like another name",
+                table=_printable(name),
+            )
+
+
 _PART = re.compile(r"(?:`(?:[^`]|``)+`|[^`.]+)(?=\.|\Z)")
 _FORBIDDEN = re.compile(r"""[/\\'"`*?\[\]{}:#%<>|]""")  # separators, quotes, and what has a meaning in Hadoop's paths
 _VERSION_SUFFIX = re.compile(r"@v?\d+$")
 _UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, lone surrogates, line and paragraph separators
+_WITHOUT_SHAPE = "Cf"  # characters that join, separate or turn around others
 _SHOWN_CHARACTERS = 60
 
 

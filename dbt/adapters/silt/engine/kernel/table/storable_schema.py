@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, TypeMismatchError, UnsupportedStatementError
@@ -34,11 +35,14 @@ def check_storable(schema: StructType, table: str | None = None, old: StructType
         old: what the table has; its columns may be of types that another writer gave them.
 
     Raises:
-        InvalidNameError: two columns, or two members of a struct, have names that differ in case only.
+        InvalidNameError: two columns, or two members of a struct, have names that differ in case only; or a new name
+            holds a character without a shape.
         TypeMismatchError: a column has a type that the format does not hold, or none at all.
     """
+    known = {name for struct in _structs(old) for name in struct.names}
     for struct in _structs(schema):
         _check_names(struct, table)
+        _check_new_names([name for name in struct.names if name not in known], table)
     for member in schema:
         before = old.field(member.name)
         if before is not None and before.type == member.type:
@@ -80,6 +84,16 @@ def _check_names(schema: StructType, table: str | None) -> None:
     if twice:
         problem = f"the columns {listed(twice)} have the same name but for upper and lower case"
         raise InvalidNameError(problem, table=table)
+
+
+def _check_new_names(names: Iterable[str], table: str | None) -> None:
+    for name in names:
+        if any(unicodedata.category(character) == "Cf" for character in name):
+            shown = name.encode("unicode_escape").decode("ascii")
+            raise InvalidNameError(
+                f"the column `{shown}` has a character in its name that cannot be seen, so that it looks like another",
+                table=table,
+            )
 
 
 def _structs(data_type: DataType) -> Iterator[StructType]:
