@@ -11,6 +11,7 @@ import pytest
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import Function, View
+from dbt.adapters.silt.engine.catalog.folders.locks import LOCK_FILE
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.relations import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
@@ -92,7 +93,7 @@ def test_a_schema_with_something_in_it_is_dropped_only_with_cascade(
     assert entries(catalog) == {"orders": "table", "daily": "view"}
     catalog.drop_schema("silt", "main", cascade=True)
     assert catalog.schemas("silt") == []
-    assert os.listdir(warehouse) == []
+    assert os.listdir(warehouse) == [LOCK_FILE]
 
 
 def test_an_empty_schema_is_dropped(catalog: Catalog) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import View
+from dbt.adapters.silt.engine.catalog.folders.locks import LOCK_FILE
 from dbt.adapters.silt.engine.catalog.relations import RelationKind
 from dbt.adapters.silt.engine.kernel.errors import RelationExistsError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -99,7 +100,7 @@ def test_a_reader_finds_the_view_until_the_table_is_committed(catalog: Catalog, 
     table_over_view(watched(warehouse, steps))
     kinds = [kind for at, kind in enumerate(steps.seen) if at == 0 or kind is not steps.seen[at - 1]]
     assert kinds == [RelationKind.VIEW, RelationKind.TABLE]
-    assert sorted(os.listdir(warehouse / "main")) == ["_schema.json", "orders"]
+    assert sorted(os.listdir(warehouse / "main")) == [LOCK_FILE, "_schema.json", "orders"]
 
 
 def test_a_reader_finds_the_table_until_its_log_has_ended(catalog: Catalog, create: Create, warehouse: Path) -> None:
@@ -127,7 +128,7 @@ def test_wherever_the_change_is_cut_off_one_is_there_and_repeating_it_finishes_i
                 change(catalog)
             assert kind_of(catalog) not in (None, before)
         _drop(catalog)
-        assert os.listdir(warehouse / "main") == ["_schema.json"]
+        assert sorted(os.listdir(warehouse / "main")) == [LOCK_FILE, "_schema.json"]
         end_at += 1
     assert end_at > 3
 
@@ -142,7 +143,7 @@ def test_the_files_of_the_table_stay_for_its_readers_until_the_view_is_made_anew
     assert reading.snapshot().num_files == 1
     assert (warehouse / "main" / "orders" / "part-0.parquet").exists()
     view_over_table(catalog)
-    assert sorted(os.listdir(warehouse / "main")) == ["_schema.json", "orders.view.json"]
+    assert sorted(os.listdir(warehouse / "main")) == [LOCK_FILE, "_schema.json", "orders.view.json"]
 
 
 def test_a_table_again_after_a_view_is_another_table(catalog: Catalog, create: Create) -> None:

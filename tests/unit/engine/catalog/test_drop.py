@@ -12,6 +12,7 @@ import pytest
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.catalog.folders import locks
+from dbt.adapters.silt.engine.catalog.folders.locks import LOCK_FILE
 from dbt.adapters.silt.engine.kernel.clock import FixedClock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import (
     NoSpaceError,
@@ -79,7 +80,7 @@ def put_first(base: Snapshot) -> PutResult:
 def test_a_dropped_table_is_gone_with_its_files(catalog: Catalog, create: Create, warehouse: Path) -> None:
     create(ORDERS)
     catalog.drop_table(ORDERS)
-    assert os.listdir(warehouse / "main") == ["_schema.json"]
+    assert sorted(os.listdir(warehouse / "main")) == [LOCK_FILE, "_schema.json"]
     with pytest.raises(RelationNotFoundError):
         catalog.drop_table(ORDERS)
     catalog.drop_table(ORDERS, if_exists=True)
@@ -144,7 +145,7 @@ def test_a_drop_that_is_cut_off_leaves_the_whole_table_or_none(
     make_table(observer, ORDERS, "second")
     assert catalog.table(ORDERS).snapshot().metadata.id == "second"
     observer.drop_table(ORDERS)
-    assert os.listdir(warehouse / "main") == ["_schema.json"]
+    assert sorted(os.listdir(warehouse / "main")) == [LOCK_FILE, "_schema.json"]
 
 
 def test_a_view_may_take_the_name_of_a_table_whose_drop_was_cut_off(
@@ -174,7 +175,7 @@ def test_a_table_whose_log_is_damaged_is_seen_and_can_be_dropped(
     with pytest.raises(TableDamagedError):
         catalog.table(ORDERS).snapshot()
     catalog.drop_table(ORDERS)
-    assert os.listdir(warehouse / "main") == ["_schema.json"]
+    assert sorted(os.listdir(warehouse / "main")) == [LOCK_FILE, "_schema.json"]
 
 
 def test_a_drop_of_a_damaged_table_that_is_cut_off_leaves_the_whole_table_or_none(
@@ -204,7 +205,7 @@ def test_a_full_disk_keeps_no_table_from_being_dropped(
     pinned = create(ORDERS).store.pin("_delta_log")
     full = FaultyStore(LocalStore(warehouse), [Fault("put*", FaultKind.FULL, skip=written)])
     Catalog({"silt": full}).drop_table(ORDERS)
-    assert os.listdir(warehouse / "main") == ["_schema.json"]
+    assert sorted(os.listdir(warehouse / "main")) == [LOCK_FILE, "_schema.json"]
     with pytest.raises(ObjectMissing):
         pinned.put_if_absent(commit_name(1), APPEND)
     assert catalog.find(ORDERS) is None
@@ -234,7 +235,7 @@ def test_files_that_cannot_be_deleted_do_not_undo_the_drop(
     assert catalog.find(ORDERS) is None
     create(named("other"))
     catalog.drop_table(named("other"))
-    assert os.listdir(warehouse / "main") == ["_schema.json"]
+    assert sorted(os.listdir(warehouse / "main")) == [LOCK_FILE, "_schema.json"]
 
 
 class Waiting(SystemClock):
@@ -313,7 +314,7 @@ def test_a_table_made_while_its_schema_is_dropped_finds_no_schema(
     Catalog({"silt": Slow(warehouse)}).drop_schema("silt", "main", cascade=True)
     creator.join(timeout=30)
     assert [type(error) for error in raised] == [SchemaNotFoundError]
-    assert os.listdir(warehouse) == []
+    assert os.listdir(warehouse) == [LOCK_FILE]
 
 
 def test_of_a_table_in_a_linked_folder_the_link_goes_and_it_is_said_where_the_files_stay(
@@ -324,6 +325,6 @@ def test_of_a_table_in_a_linked_folder_the_link_goes_and_it_is_said_where_the_fi
     folder.rename(tmp_path / "moved")
     folder.symlink_to(tmp_path / "moved")
     catalog.drop_table(ORDERS)
-    assert [path.name for path in (warehouse / "main").iterdir()] == ["_schema.json"]
+    assert sorted(os.listdir(warehouse / "main")) == [LOCK_FILE, "_schema.json"]
     assert (tmp_path / "moved" / "_delta_log").is_dir()
     assert f"the link is deleted, and the files stay in {tmp_path / 'moved'}" in caplog.text

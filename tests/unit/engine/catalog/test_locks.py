@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog.folders.locks import TIMEOUT_MS, exclusive
+from dbt.adapters.silt.engine.catalog.folders.locks import LOCK_FILE, TIMEOUT_MS, exclusive
 from dbt.adapters.silt.engine.kernel.clock import FixedClock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
@@ -18,7 +18,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing
 
 HOLDER = """
 import fcntl, os, sys
-fcntl.flock(os.open(sys.argv[1], os.O_RDONLY), fcntl.LOCK_EX)
+fcntl.flock(os.open(sys.argv[1], os.O_RDWR | os.O_CREAT), fcntl.LOCK_EX)
 print("held", flush=True)
 sys.stdin.read()
 """
@@ -46,7 +46,10 @@ def test_threads_take_turns(tmp_path: Path) -> None:
 
 def test_another_process_that_holds_the_folder_for_too_long_is_an_error_and_its_death_frees_it(tmp_path: Path) -> None:
     holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", HOLDER, str(tmp_path / LOCK_FILE)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     with holder:
         assert holder.stdout is not None and holder.stdout.readline() == "held\n"
@@ -55,7 +58,7 @@ def test_another_process_that_holds_the_folder_for_too_long_is_an_error_and_its_
             pytest.fail("held twice")
         holder.kill()
     with exclusive(LocalStore(tmp_path), "", SystemClock()):
-        assert os.listdir(tmp_path) == []
+        assert os.listdir(tmp_path) == [LOCK_FILE]
 
 
 def test_a_folder_that_is_not_there_cannot_be_held(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from dbt.adapters.silt.engine.catalog.relations import RelationEntry, RelationKi
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import RelationExistsError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage.store import ObjectExists, ObjectMissing, PutResult, Store
+from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectExists, ObjectMissing, PutResult, Store
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
 
 
@@ -233,6 +233,6 @@ class FolderDatabase:
     def _document(self, name: RelationName, suffix: str, kind: str) -> bytes:
         self._require(name.schema)
         try:
-            return self._store.read(layout.document_path(name, suffix))
+            return self._store.read(layout.document_path(name, suffix), DOCUMENT_BYTES)
         except ObjectMissing as error:
             raise name_errors.nothing(name, kind) from error

@@ -9,7 +9,7 @@ from dbt.adapters.silt.engine.catalog.log_end import End, end_log, is_dropped, i
 from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
 from dbt.adapters.silt.engine.catalog.open_tables import OpenTables
 from dbt.adapters.silt.engine.kernel.clock import Clock
-from dbt.adapters.silt.engine.kernel.errors import NoSpaceError
+from dbt.adapters.silt.engine.kernel.errors import NoSpaceError, StorageError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 
@@ -49,7 +49,14 @@ class FolderTables:
         except ObjectMissing as error:
             raise name_errors.no_schema(f"{database}.{schema}") from error
         found = (RelationName(database, schema, folder) for folder in folders if is_identifier(folder))
-        return [name for name in found if self.has(store, name)]
+        return [name for name in found if self._is_listed(store, name)]
+
+    def _is_listed(self, store: Store, name: RelationName) -> bool:
+        """Whether there is a table, or a folder of which the storage does not say: whoever reads it hears why."""
+        try:
+            return self.has(store, name)
+        except StorageError:
+            return True
 
     def end(self, store: Store, name: RelationName) -> None:
         """Ends a table; see `end_log`."""

@@ -1,5 +1,6 @@
 """The layout of a database's folder, and the single steps that change it.
 
+.silt.lock, <schema>/.silt.lock   locked while names in the folder change
 <schema>/_schema.json             the marker that makes a folder a schema
 <schema>/<table>/_delta_log/...
 <schema>/<name>.view.json
@@ -77,6 +78,8 @@ def locked_schema(store: Store, schema: str, clock: Clock) -> Iterator[None]:
     Raises:
         SchemaNotFoundError: the schema does not exist, or no longer.
     """
+    if not is_schema(store, schema):  # a folder that is none gets no lock file
+        raise name_errors.no_schema(schema)
     with ExitStack() as held:
         try:
             held.enter_context(exclusive(store, schema, clock))

@@ -1,5 +1,8 @@
 """Locks a folder of the catalog, so that creating, renaming and dropping tables exclude one another.
 
+The lock is on a file in the folder which only those can open who may write in the folder: whoever can open a file can
+lock it, and a reader would hold up everybody who writes.
+
 A drop ends a table's log and then moves its folder. A table of that name which is created between the two would be
 moved away. A lock closes that gap among all processes that share a local file system; it ends with the process that
 holds it, so a crash never leaves it behind. Commits to tables do not take it.
@@ -7,18 +10,24 @@ holds it, so a crash never leaves it behind. Commits to tables do not take it.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import fcntl
 import os
+import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dbt.adapters.silt.engine.kernel.clock import Clock
-from dbt.adapters.silt.engine.kernel.errors import StorageError
+from dbt.adapters.silt.engine.kernel.errors import StorageError, UnusableFileError
+from dbt.adapters.silt.engine.kernel.storage import os_errors
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 
 TIMEOUT_MS = 60_000
+LOCK_FILE = ".silt.lock"
 _PAUSE_S = 0.02
+_FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 _held: set[tuple[str, str]] = set()
 _held_changed = threading.Condition()
@@ -62,11 +71,12 @@ def _among_processes(path: str | None, clock: Clock) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _locked_descriptor(path: str, clock: Clock) -> int:
+def _locked_descriptor(folder: str, clock: Clock) -> int:
+    path = os.path.join(folder, LOCK_FILE)
     while True:
-        descriptor = _open(path)
+        descriptor = _opened(folder, path)
         try:
-            _lock(descriptor, path, clock)
+            _lock(descriptor, folder, clock)
             if _is_at(descriptor, path):
                 return descriptor
         except BaseException:
@@ -75,18 +85,44 @@ def _locked_descriptor(path: str, clock: Clock) -> int:
         os.close(descriptor)  # the folder was moved away while we waited for it
 
 
-def _open(path: str) -> int:
+def _opened(folder: str, path: str) -> int:
     try:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            descriptor = os.open(path, _FLAGS)
+        except FileNotFoundError:
+            descriptor = _made(folder, path)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise ObjectMissing(path) from error
+        raise ObjectMissing(folder) from error
     except OSError as error:
-        raise StorageError(f"the folder {path} cannot be opened ({error.strerror})") from error
+        raise _unusable(path, error) from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise UnusableFileError(f"{path} is no regular file")
+    return descriptor
+
+
+def _made(folder: str, path: str) -> int:
+    """Makes the file for those who may write in the folder: its owner, its group, or all."""
+    above = os.stat(folder)
+    writers = above.st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH)
+    mode = stat.S_IRUSR | stat.S_IWUSR | writers | writers << 1
+    descriptor = os.open(path, _FLAGS | os.O_CREAT, mode)
+    with contextlib.suppress(PermissionError):  # made by another, or of a group that this user is not in
+        os.fchown(descriptor, -1, above.st_gid)
+        os.fchmod(descriptor, mode)
+    return descriptor
+
+
+def _unusable(path: str, error: OSError) -> StorageError:
+    text = f"{path} cannot be opened ({error.strerror})"
+    if error.errno == errno.ELOOP:
+        return StorageError(f"{path} is a symbolic link", remedy="Remove it: the next change of a name makes the file")
+    return os_errors.refusal(text, error) or StorageError(text)
 
 
 def _is_at(descriptor: int, path: str) -> bool:
     try:
-        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+        return os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False))
     except OSError:
         return False
 
