@@ -8,7 +8,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
 from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import TableDamagedError, UnsupportedFeatureError
+from dbt.adapters.silt.engine.kernel.table.json_fields import boolean, full_map, long, required, strings, struct, text
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.sql.ast import Parameter, ViewColumn
 
@@ -129,19 +131,22 @@ _Parsed = TypeVar("_Parsed")
 
 
 def _view(body: Mapping[str, Any], name: RelationName) -> View:
-    columns = tuple(ViewColumn(column["name"], column.get("comment")) for column in body["columns"])
-    return View(name=name, text=body["text"], columns=columns, **_common_arguments(body))
+    columns = tuple(ViewColumn(_text(column, "name"), text(column, "comment")) for column in body["columns"])
+    return View(name=name, text=_text(body, "text"), columns=columns, **_common_arguments(body))
 
 
 def _function(body: Mapping[str, Any], name: RelationName) -> Function:
-    parameters = tuple(Parameter(p["name"], p["type"], p.get("default"), p.get("comment")) for p in body["parameters"])
+    parameters = tuple(
+        Parameter(_text(each, "name"), _text(each, "type"), text(each, "default"), text(each, "comment"))
+        for each in body["parameters"]
+    )
     return Function(
         name=name,
         parameters=parameters,
-        body=body["body"],
-        returns=body.get("returns"),
-        deterministic=body.get("deterministic"),
-        python=_handler(body.get("python")),
+        body=_text(body, "body"),
+        returns=text(body, "returns"),
+        deterministic=boolean(body, "deterministic"),
+        python=_handler(struct(body, "python")),
         **_common_arguments(body),
     )
 
@@ -149,7 +154,7 @@ def _function(body: Mapping[str, Any], name: RelationName) -> Function:
 def _handler(body: Mapping[str, Any] | None) -> PythonHandler | None:
     if body is None:
         return None
-    return PythonHandler(body["name"], tuple(body["packages"]), body["runtime_version"])
+    return PythonHandler(_text(body, "name"), strings(body, "packages") or (), text(body, "runtime_version"))
 
 
 def _common(document: View | Function) -> dict[str, Any]:
@@ -164,12 +169,16 @@ def _common(document: View | Function) -> dict[str, Any]:
 
 def _common_arguments(body: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "comment": body.get("comment"),
-        "properties": dict(body.get("properties") or {}),
-        "current_database": body.get("currentDatabase"),
-        "current_schema": body.get("currentSchema"),
-        "created_at": body.get("createdAt"),
+        "comment": text(body, "comment"),
+        "properties": full_map(body, "properties") or {},
+        "current_database": text(body, "currentDatabase"),
+        "current_schema": text(body, "currentSchema"),
+        "created_at": long(body, "createdAt"),
     }
+
+
+def _text(body: Mapping[str, Any], key: str) -> str:
+    return required(text(body, key), key)
 
 
 def _serialize(kind: str, **body: Any) -> bytes:
@@ -181,7 +190,7 @@ def _parse(
     data: bytes, name: RelationName, kind: str, build: Callable[[Mapping[str, Any], RelationName], _Parsed]
 ) -> _Parsed:
     try:
-        body = json.loads(data)
+        body = foreign_json.loads(data)
         version, found = body["format"], body["kind"]
         if version == _FORMAT and found == kind:
             return build(body, name)

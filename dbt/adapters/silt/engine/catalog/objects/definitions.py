@@ -7,7 +7,7 @@ from typing import Final
 
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import StorageError
-from dbt.adapters.silt.engine.kernel.storage.store import Store
+from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, Store
 
 _FOLDER: Final = "_definitions"
 _KEPT: Final = 1000
@@ -41,7 +41,7 @@ class Definitions:
         if path not in self._read:
             if len(self._read) >= _KEPT:
                 self._read.clear()
-            self._read[path] = self._store.read(path)
+            self._read[path] = self._store.read(path, DOCUMENT_BYTES)
         return self._read[path]
 
     def remove(self, path: str | None) -> None:

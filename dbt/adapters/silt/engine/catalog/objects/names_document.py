@@ -7,16 +7,23 @@ changed in place: whoever changes a name makes another value of all names.
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dbt.adapters.silt.engine.catalog import name_errors
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
+from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import TableDamagedError, UnsupportedFeatureError
 
 _FORMAT: Final = 1
 _CHANGES_KEPT: Final = 100
+_UNIQUE_FOLDER: Final = re.compile(r"[0-9a-f]{12,16}-[0-9a-f]{12}")
+"""The end of a table's folder, as `sweeps.new_location` makes it."""
+_DEFINITION_PATH: Final = re.compile(r"_definitions/[0-9a-f-]{36}\.json")
+"""The objects that `Definitions.add` makes."""
 
 
 @dataclass(frozen=True)
@@ -126,9 +133,12 @@ class Names:
 
     def refers_to(self, location: str) -> bool:
         """Whether a table has that folder, or it is still to be deleted."""
+        return self.has_table_at(location) or location in self.leftovers
+
+    def has_table_at(self, location: str) -> bool:
+        """Whether a table has that folder."""
         entries = (entry for schema in self.schemas.values() for entry in schema.relations.values())
-        in_use = any(isinstance(entry, TableEntry) and entry.location == location for entry in entries)
-        return in_use or location in self.leftovers
+        return any(isinstance(entry, TableEntry) and entry.location == location for entry in entries)
 
 
 def serialize_names(names: Names) -> bytes:
@@ -154,11 +164,10 @@ def parse_names(data: bytes, where: str) -> Names:
         UnsupportedFeatureError: a later version of this package wrote it.
     """
     try:
-        body = json.loads(data)
+        body = foreign_json.loads(data)
         found = (body["format"], body["kind"])
         if found == (_FORMAT, "names"):
-            schemas = {name: _schema(schema) for name, schema in body["schemas"].items()}
-            return Names(schemas, dict(body["leftovers"]), tuple(body["changes"]))
+            return _checked(_names(body))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise TableDamagedError(
             f"the names of the database cannot be read ({error})",
@@ -170,6 +179,26 @@ def parse_names(data: bytes, where: str) -> Names:
         table=where,
         remedy="Use a later version of dbt-silt",
     )
+
+
+def _names(body: Mapping[str, Any]) -> Names:
+    schemas = {_identifier(name): _schema(schema) for name, schema in body["schemas"].items()}
+    leftovers = {_location(location): _whole(since_ms) for location, since_ms in body["leftovers"].items()}
+    return Names(schemas, leftovers, tuple(map(_text, body["changes"])))
+
+
+def _checked(names: Names) -> Names:
+    """The names; raises ValueError where two tables have one folder."""
+    folders = Counter(
+        entry.location
+        for schema in names.schemas.values()
+        for entry in schema.relations.values()
+        if isinstance(entry, TableEntry)
+    )
+    shared = next((location for location, times in folders.items() if times > 1), None)
+    if shared is not None:
+        raise ValueError(f"the folder {shared} has more than one name")
+    return names
 
 
 def _with(values: Mapping[str, Any], key: str, value: Any) -> Mapping[str, Any]:
@@ -191,11 +220,46 @@ def _entry_body(entry: Entry) -> dict[str, Any]:
 
 
 def _schema(body: Mapping[str, Any]) -> SchemaNames:
-    relations = {name: _entry(entry) for name, entry in body["relations"].items()}
-    return SchemaNames(body["createdAt"], relations, dict(body["functions"]))
+    relations = {_identifier(name): _entry(entry) for name, entry in body["relations"].items()}
+    functions = {_identifier(name): _definition(path) for name, path in body["functions"].items()}
+    return SchemaNames(_whole(body["createdAt"]), relations, functions)
 
 
 def _entry(body: Mapping[str, Any]) -> Entry:
     if "view" in body:
-        return ViewEntry(body["view"])
-    return TableEntry(body["table"], Mark(body["mark"], body["isEnding"]) if "mark" in body else None)
+        return ViewEntry(_definition(body["view"]))
+    mark = Mark(_text(body["mark"]), bool(body["isEnding"])) if "mark" in body else None
+    return TableEntry(_location(body["table"]), mark)
+
+
+def _identifier(name: str) -> str:
+    if not is_identifier(name):
+        raise ValueError(f"{name!r:.100} is no name of a relation or a schema")
+    return name
+
+
+def _location(path: Any) -> str:
+    """A folder that `new_location` can have named: nothing else is ever read, written or deleted as a table."""
+    schema, _, rest = _text(path).partition("/")
+    name, _, unique = rest.partition("/")
+    if not (is_identifier(schema) and is_identifier(name) and _UNIQUE_FOLDER.fullmatch(unique)):
+        raise ValueError(f"{path!r:.200} is no folder of a table")
+    return str(path)
+
+
+def _definition(path: Any) -> str:
+    if not _DEFINITION_PATH.fullmatch(_text(path)):
+        raise ValueError(f"{path!r:.200} is no object with a definition")
+    return str(path)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.100} is no text")
+    return value
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{value!r:.100} is no whole number")
+    return value

@@ -42,8 +42,9 @@ class Sweeps:
     def leftovers(self) -> None:
         """Deletes the files of tables that have ended long ago, which nothing reads any more."""
         before = self.clock.now_ms() - _READERS_MS
-        for location, since_ms in self.register.last_seen.leftovers.items():
-            if since_ms < before:
+        names = self.register.last_seen
+        for location, since_ms in names.leftovers.items():
+            if since_ms < before and not names.has_table_at(location):
                 self.ends.delete(location)
 
     def creations(self, name: RelationName) -> None:
