@@ -7,12 +7,12 @@ commit added and removed, so they are right wherever the log begins.
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from dbt.adapters.silt.engine.kernel.files import stats_json
 from dbt.adapters.silt.engine.kernel.log.commit_file import read_commits
 from dbt.adapters.silt.engine.kernel.log.commit_info import read_info
 from dbt.adapters.silt.engine.kernel.log.history import file_timestamps, raised
@@ -184,13 +184,5 @@ def _rows(add: AddFile) -> int | None:
     """Returns the rows of a file, less those that its deletion vector deletes."""
     deleted = 0 if add.deletion_vector is None else add.deletion_vector.cardinality
     found = _RECORDS.match(add.stats or "")
-    count = int(found[1]) if found else _records(add.stats)
+    count = int(found[1]) if found else stats_json.record_count(add.stats)
     return None if count is None else count - deleted
-
-
-def _records(stats: str | None) -> int | None:
-    try:
-        count = json.loads(stats or "{}").get("numRecords")
-    except (ValueError, AttributeError, RecursionError):
-        return None
-    return count if isinstance(count, int) else None

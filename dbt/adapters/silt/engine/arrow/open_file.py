@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,7 +18,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     TableDamagedError,
     UnsupportedFeatureError,
 )
-from dbt.adapters.silt.engine.kernel.files import file_guard
+from dbt.adapters.silt.engine.kernel.files import file_guard, stats_json
 from dbt.adapters.silt.engine.kernel.files.data_files import located
 from dbt.adapters.silt.engine.kernel.files.file_guard import Expected
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
@@ -101,11 +100,8 @@ def _missing(scan: ArrowScan, name: str) -> DataFileMissingError:
 
 
 def _check_rows(scan: ArrowScan, file: AddFile, rows: int, path: str) -> None:
-    try:
-        said = json.loads(file.stats or "{}").get("numRecords")
-    except (ValueError, AttributeError):
-        return
-    if isinstance(said, int) and said != rows:
+    said = stats_json.record_count(file.stats)
+    if said is not None and said != rows:
         problem = f"the data file {decode_path(file.path)} has {rows} rows, and the log says {said}"
         raise file_guard.changed(problem, path, scan.table, scan.version)
 

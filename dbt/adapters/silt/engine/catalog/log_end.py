@@ -7,15 +7,18 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentModificationError,
+    InvalidPropertyError,
     TableDamagedError,
     UnsupportedFeatureError,
+    UnusableFileError,
 )
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResult, Store
+from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, PutResult, Store
 from dbt.adapters.silt.engine.kernel.table.actions import Action, CommitInfo, Metadata, serialize
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_name, commit_path, parse_log_name
 from dbt.adapters.silt.engine.kernel.transaction.changes import DROP_OPERATION, DROPPED_PROPERTY
@@ -96,11 +99,13 @@ def end_log(log: DeltaLog, clock: Clock, end: End | None = None) -> EndResult:
 def is_dropped(log: DeltaLog) -> bool:
     """Whether a drop has ended the log, and was cut off before it moved the folder away."""
     try:
-        marker = json.loads(log.store.read(_DROP_MARKER))
+        was_readable = foreign_json.loads(log.store.read(_DROP_MARKER, DOCUMENT_BYTES))["readable"]
     except ObjectMissing:
         return False
+    except (UnusableFileError, ValueError, KeyError, TypeError):
+        was_readable = True  # whoever wrote it, it was no drop
     snapshot = readable(log)
-    return not marker["readable"] if snapshot is None else is_last(snapshot)
+    return not was_readable if snapshot is None else is_last(snapshot)
 
 
 def is_last(snapshot: Snapshot) -> bool:
@@ -112,7 +117,7 @@ def readable(log: DeltaLog) -> Snapshot | None:
     """The newest snapshot; None where the log is damaged, or of an unknown protocol."""
     try:
         return log.snapshot()
-    except (TableDamagedError, UnsupportedFeatureError):
+    except (TableDamagedError, UnsupportedFeatureError, InvalidPropertyError):
         return None
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,6 +45,12 @@ def written(store: MemoryStore, *given: BitMap64) -> tuple[DeletionVector, ...]:
 def read(store: MemoryStore | LocalStore, *vectors: DeletionVector) -> list[BitMap64]:
     found = deletion_vectors.read(store, vectors, TABLE)
     return [found[vector.unique_id] for vector in vectors]
+
+
+def parquet_of(rows: int) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"n": range(rows)}), sink)
+    return sink.getvalue().to_pybytes()
 
 
 def add(path: str, vector: DeletionVector | None, stats: str | None = '{"numRecords":10}') -> AddFile:
@@ -162,6 +169,7 @@ def test_vectors_with_a_prefix_or_an_absolute_path_are_found(tmp_path: Path) -> 
 def test_the_rows_of_files_that_have_a_vector_are_given_by_path() -> None:
     store = MemoryStore()
     one, two = written(store, BitMap64([1]), BitMap64([2, 9]))
+    store.put("d", parquet_of(10))
     files = files_table([add("a%20b", one), add("c", None), add("d", two, stats=None)])
     assert deletion_vectors.read_all(store, files, TABLE) == {"a%20b": BitMap64([1]), "d": BitMap64([2, 9])}
     assert deletion_vectors.read_all(store, files.slice(1, 1), TABLE) == {}
@@ -172,6 +180,25 @@ def test_a_vector_that_deletes_rows_which_its_file_does_not_have_is_refused() ->
     (vector,) = written(store, BitMap64([10]))
     with pytest.raises(CorruptDeletionVectorError, match=r"deletes the row 10 of part-1, which has 10"):
         deletion_vectors.read_all(store, files_table([add("part-1", vector)]), TABLE)
+
+
+@pytest.mark.parametrize("stats", [None, "{}", '{"numRecords":99999999999}'])
+def test_a_file_whose_log_has_no_number_of_rows_that_can_be_trusted_is_asked_itself(stats: str | None) -> None:
+    store = MemoryStore()
+    store.put("part-1", parquet_of(10))
+    (vector,) = written(store, BitMap64([10]))
+    with pytest.raises(CorruptDeletionVectorError, match=r"deletes the row 10 of part-1, which has 10"):
+        deletion_vectors.read_all(store, files_table([add("part-1", vector, stats)]), TABLE)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"size_in_bytes": 1 << 62}, {"size_in_bytes": -5}, {"offset": 1 << 62}, {"offset": -1}]
+)
+def test_a_vector_of_an_absurd_size_or_place_is_refused_unread(changes: dict[str, int], tmp_path: Path) -> None:
+    for store in (MemoryStore(), LocalStore(tmp_path)):
+        (vector,) = written(store, BitMap64([1]))
+        with pytest.raises(CorruptDeletionVectorError):
+            read(store, dataclasses.replace(vector, **changes))
 
 
 def test_a_missing_file_of_vectors_is_named() -> None:

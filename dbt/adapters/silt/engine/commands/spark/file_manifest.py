@@ -6,9 +6,9 @@ So files that are about to be put there, or to be deleted, are not read.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
+from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import FilesNotFoundError, InvalidStatementError
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store, joined
 
@@ -38,7 +38,7 @@ def read(store: Store, name: str) -> Manifest:
         StorageError: it cannot be read.
     """
     try:
-        given = json.loads(store.read(name))
+        given = foreign_json.loads(store.read(name))
         return Manifest(given.get("pattern"), len(given["files"]))
     except ObjectMissing as error:
         raise FilesNotFoundError(

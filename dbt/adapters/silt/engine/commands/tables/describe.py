@@ -16,6 +16,7 @@ from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Json
+from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
 from dbt.adapters.silt.engine.kernel.table.features import features_of
 from dbt.adapters.silt.engine.kernel.table.identity import identity_of
 from dbt.adapters.silt.engine.kernel.table.keys import table_keys
@@ -244,12 +245,8 @@ def _members(info: CommitInfo, name: str, members: tuple[str, ...]) -> tuple[str
 
 def _clustering_columns(snapshot: Snapshot) -> list[str]:
     """The columns that another writer clusters the table by, dotted where they are nested."""
-    domain = snapshot.domains.get("delta.clustering")
-    if domain is None:
-        return []
     logical = {member.physical_name: member.name for member in all_fields(snapshot.schema)}
-    columns = json.loads(domain.configuration or "{}").get("clusteringColumns", [])
-    return [".".join(logical.get(part, part) for part in path) for path in columns]
+    return [".".join(logical.get(part, part) for part in path) for path in clustering_columns(snapshot.domains)]
 
 
 def _column_definition(field: StructField) -> str:

@@ -6,7 +6,6 @@ afterwards, before anything is committed.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.spark.types import text_length
+from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import (
     CheckViolationError,
     NotNullViolationError,
@@ -120,7 +120,7 @@ def _invariant_checks(schema: StructType, table: str) -> Iterator[Check]:
     for member in all_fields(schema):
         text = member.metadata.get("delta.invariants")
         if text is not None:
-            condition = json.loads(text)["expression"]["expression"]
+            condition = foreign_json.loads(text)["expression"]["expression"]
             error = _check_error(f"the invariant of the column `{member.name}`", condition, table)
             yield Check(_not_true(condition), example_row(schema), error)
 

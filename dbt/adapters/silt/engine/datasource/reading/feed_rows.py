@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,7 +12,7 @@ from dbt.adapters.silt.engine.arrow.file_read import read_file
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.arrow.types import INSTANT
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
-from dbt.adapters.silt.engine.kernel.files import deletion_vectors
+from dbt.adapters.silt.engine.kernel.files import deletion_vectors, stats_json
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan.change_feed import FEED_COLUMNS
 from dbt.adapters.silt.engine.kernel.scan.changed_files import ChangedFile
@@ -64,9 +63,11 @@ class FeedScan:
 
 def _with_rows(file: AddFile, rows: BitMap64, scan: ArrowScan) -> AddFile:
     """The file with all its rows deleted but these."""
-    count = json.loads(file.stats or "{}").get("numRecords")
-    if count is None:
+    count = stats_json.record_count(file.stats)
+    if count is None or count > deletion_vectors.MOST_ROWS:
         raise CorruptLogError(
-            f"{file.path} has a deletion vector and no number of rows", table=scan.table, version=scan.version
+            f"{file.path} has a deletion vector and no number of rows that a file can have",
+            table=scan.table,
+            version=scan.version,
         )
     return replace(file, deletion_vector=deletion_vectors.inline(BitMap64(range(count)) - rows))

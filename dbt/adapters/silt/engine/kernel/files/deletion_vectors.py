@@ -22,14 +22,15 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
 from dbt.adapters.silt.engine.kernel.clock import Clock
-from dbt.adapters.silt.engine.kernel.errors import CorruptDeletionVectorError, DataFileMissingError
+from dbt.adapters.silt.engine.kernel.errors import CorruptDeletionVectorError, DataFileMissingError, TableDamagedError
 from dbt.adapters.silt.engine.kernel.files import stats_json
 from dbt.adapters.silt.engine.kernel.files.data_files import located
 from dbt.adapters.silt.engine.kernel.storage import few_requests
-from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.storage.store import MOST_BYTES, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table import z85
 from dbt.adapters.silt.engine.kernel.table.actions import DeletionVector
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
@@ -40,6 +41,14 @@ Positions: TypeAlias = Mapping[str, BitMap64]
 IN_FILE: Final = "u"
 IN_FILE_OF_ABSOLUTE_PATH: Final = "p"
 INLINE: Final = "i"
+
+MOST_ROWS: Final = 1 << 32
+"""No file has more rows: a vector that deletes others is damaged or hostile."""
+
+_TRUSTED_ROWS: Final = 1 << 26
+"""Where the log says that a file has more rows, its footer is asked: the bitmap of so many takes room."""
+_LARGEST: Final = 512 << 20
+"""Bytes of a vector: a bitmap of `MOST_ROWS` rows has no more."""
 
 _FILE_VERSION = b"\x01"
 _MAGIC = (1681511377).to_bytes(4, "little")
@@ -92,11 +101,26 @@ def read_all(store: Store, files: pa.Table, table: str) -> dict[str, BitMap64]:
     found = read(store, vectors, table)
     paths = with_vectors["path"].to_pylist()
     records = stats_json.read(with_vectors["stats"].combine_chunks(), {stats_json.NUM_RECORDS: None})
-    for path, vector, rows in zip(paths, vectors, records[stats_json.NUM_RECORDS].to_pylist(), strict=True):
+    for path, vector, stated in zip(paths, vectors, records[stats_json.NUM_RECORDS].to_pylist(), strict=True):
         bitmap = found[vector.unique_id]
-        if rows is not None and bitmap and bitmap.max() >= rows:
+        if not bitmap:
+            continue
+        rows = stated if stated is not None and stated <= _TRUSTED_ROWS else _rows_of(store, path, table)
+        if bitmap.max() >= min(rows, MOST_ROWS):
             raise _damaged(vector, f"it deletes the row {bitmap.max()} of {path}, which has {rows}", table)
     return {path: found[vector.unique_id] for path, vector in zip(paths, vectors, strict=True)}
+
+
+def _rows_of(store: Store, path: str, table: str) -> int:
+    """The rows of a data file by its footer; raises as `read_all`, and TableDamagedError where it has none."""
+    where, own = located(store, decode_path(path))
+    try:
+        with where.open_input(own) as source, pq.ParquetFile(source) as file:
+            return int(file.metadata.num_rows)
+    except ObjectMissing as error:
+        raise DataFileMissingError(f"the data file {path} is not there", table=table, details={"path": path}) from error
+    except (pa.ArrowException, OSError) as error:
+        raise TableDamagedError(f"the data file {path} cannot be read ({error})", table=table) from error
 
 
 def read(store: Store, vectors: Iterable[DeletionVector], table: str) -> dict[str, BitMap64]:
@@ -165,6 +189,8 @@ def words(bitmap: BitMap64, rows: int = 0) -> pa.Array:
 
 def _data(store: Store, name: str, vectors: Sequence[DeletionVector], table: str) -> list[bytes]:
     """The data of vectors that are in one file, of which only they are read, and its version where that is near."""
+    for each in vectors:
+        _check_place(each, table)
     starts = [max(each.offset or 0, len(_FILE_VERSION)) for each in vectors]
     ends = [start + each.size_in_bytes + 2 * _LENGTH_BYTES for start, each in zip(starts, vectors, strict=True)]
     is_near = min(starts) < _NEAR
@@ -179,6 +205,12 @@ def _data(store: Store, name: str, vectors: Sequence[DeletionVector], table: str
     if is_near and (version := parts.pop(0)) != _FILE_VERSION:
         raise _damaged(vectors[0], f"its file begins with {version!r} instead of the version 1", table)
     return [_checked(each, part, table) for each, part in zip(vectors, parts, strict=True)]
+
+
+def _check_place(vector: DeletionVector, table: str) -> None:
+    """Raises CorruptDeletionVectorError where no file has such a part."""
+    if not (0 <= vector.size_in_bytes <= _LARGEST and 0 <= (vector.offset or 0) <= MOST_BYTES):
+        raise _damaged(vector, f"its {vector.size_in_bytes} bytes are more than a vector can have", table)
 
 
 def _checked(vector: DeletionVector, part: bytes, table: str) -> bytes:
@@ -212,7 +244,7 @@ def _decoded(vector: DeletionVector, data: bytes, table: str) -> BitMap64:
         raise _damaged(vector, f"it begins with {data[: len(_MAGIC)].hex()} instead of {_MAGIC.hex()}", table)
     try:
         bitmap = BitMap64.deserialize(data[len(_MAGIC) :])
-    except (ValueError, IndexError) as error:
+    except (ValueError, IndexError, MemoryError, OverflowError) as error:
         raise _damaged(vector, f"its bitmap cannot be read ({error})", table) from error
     if len(bitmap) != vector.cardinality:
         raise _damaged(vector, f"it deletes {len(bitmap)} rows where the log says {vector.cardinality}", table)

@@ -9,7 +9,6 @@ Source: the Delta specification, sections "Add File and Remove File" and "Per-fi
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError
 from dbt.adapters.silt.engine.kernel.files.data_files import check_reach, located
 from dbt.adapters.silt.engine.kernel.storage import few_requests
@@ -200,7 +200,7 @@ def _members(values: Any) -> Collection[tuple[str, Any]]:
 
 def _parsed(stats: str | None) -> dict[str, Any]:
     try:
-        found = json.loads(stats or "{}")
+        found = foreign_json.loads(stats or "{}")
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
 import re
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
+from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.table.value_order import ValueOrder
 
 Path: TypeAlias = tuple[str, ...]
@@ -55,6 +54,13 @@ def read(texts: pa.Array, wanted: Mapping[Statistic, ValueOrder | None]) -> dict
     return {statistic: pa.concat_arrays([part[statistic] for part in parts]) for statistic in orders}
 
 
+def record_count(text: str | None) -> int | None:
+    """The number of rows that the statistics of one file state; None where they do not state any."""
+    counts = read(pa.array([text], pa.string()), {NUM_RECORDS: None})[NUM_RECORDS]
+    count = counts[0].as_py()
+    return None if count is None or count < 0 else int(count)
+
+
 def _read_part(orders: Mapping[Statistic, ValueOrder], texts: pa.Array) -> dict[Statistic, pa.Array]:
     if len(texts) <= _FEW:
         return _read_each(texts, orders)
@@ -73,7 +79,7 @@ def widened(text: str) -> str:
 
     The rest of the text stays the same, because numbers may have more digits than Python would write.
     """
-    document = json.loads(text)
+    document = foreign_json.loads(text)
     if TIGHT_BOUNDS not in document:
         members = text.strip().removesuffix("}").rstrip()
         return f'{members}{"," if document else ""}"{TIGHT_BOUNDS}":false}}'
@@ -82,7 +88,7 @@ def widened(text: str) -> str:
     for match in re.finditer(rf'"{TIGHT_BOUNDS}"\s*:\s*(?:true|null)', text):
         changed = f'{text[: match.start()]}"{TIGHT_BOUNDS}":false{text[match.end() :]}'
         # A column may have the same name, further down.
-        if json.loads(changed)[TIGHT_BOUNDS] is False:
+        if foreign_json.loads(changed)[TIGHT_BOUNDS] is False:
             return changed
     return text
 
@@ -129,7 +135,7 @@ def _read_each(texts: pa.Array, orders: Mapping[Statistic, ValueOrder]) -> dict[
 
 def _parsed(text: str | None) -> Any:
     try:
-        return None if text is None else json.loads(text, parse_float=Decimal)
+        return None if text is None else foreign_json.loads_exactly(text)
     except ValueError:
         return None
 

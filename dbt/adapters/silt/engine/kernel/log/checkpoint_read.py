@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import CorruptCheckpointError
 from dbt.adapters.silt.engine.kernel.files.kept_statistics import KeptStatistics, action_batches, opened
 from dbt.adapters.silt.engine.kernel.files.plain_types import nulls, plain
@@ -166,7 +165,7 @@ def _is_json(path: str) -> bool:
 def _json_lines(store: Store, path: str) -> Iterator[tuple[str, Any]]:
     for line in read_whole(store, path).decode().split("\n"):
         if line.strip():
-            yield from json.loads(line, parse_float=Decimal).items()
+            yield from foreign_json.loads_exactly(line).items()
 
 
 def _parquet_header(store: Store, path: str) -> Iterator[tuple[str, Any]]:

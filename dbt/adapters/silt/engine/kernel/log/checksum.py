@@ -13,10 +13,16 @@ from typing import Any, Final
 
 import pyarrow.compute as pc
 
-from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, StorageError, UnsupportedFeatureError
+from dbt.adapters.silt.engine.kernel import foreign_json
+from dbt.adapters.silt.engine.kernel.errors import (
+    CorruptLogError,
+    StorageError,
+    UnsupportedFeatureError,
+    UnusableFileError,
+)
 from dbt.adapters.silt.engine.kernel.log.replay import TableState
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResult, Store
+from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, PutResult, Store
 from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.table.column_mapping import effective
 from dbt.adapters.silt.engine.kernel.table.features import has_feature
@@ -49,7 +55,7 @@ def checksum_of_commit(store: Store, snapshot: Snapshot, state: TableState) -> N
     path = checksum_path(snapshot.version)
     if write_checksum(store, snapshot) is PutResult.CREATED:
         return
-    if next(differences(_parsed(store.read(path)), state), None) is not None:
+    if next(differences(_parsed(store.read(path, DOCUMENT_BYTES)), state), None) is not None:
         store.put(path, checksum(snapshot))
 
 
@@ -81,8 +87,8 @@ def contradiction(store: Store, version: int, state: TableState) -> str | None:
     None where it says nothing: a checksum is optional, and one that cannot be read says nothing either.
     """
     try:
-        found = next(differences(_parsed(store.read(checksum_path(version))), state), None)
-    except (ObjectMissing, StorageError):
+        found = next(differences(_parsed(store.read(checksum_path(version), DOCUMENT_BYTES)), state), None)
+    except (ObjectMissing, StorageError, UnusableFileError):
         return None
     return None if found is None else f"the version checksum {checksum_name(version)} says {found}"
 
@@ -126,8 +132,8 @@ def differences(body: Json, state: TableState) -> Iterator[str]:
 def _parsed(content: bytes) -> Json:
     """What the file says; nothing where it is no JSON."""
     try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
+        return foreign_json.loads(content)
+    except ValueError:
         return None
 
 

@@ -7,20 +7,22 @@ to begin the listing: if it is wrong, that costs time, never correctness.
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import (
     MissingLogVersionError,
     NotATableError,
     StorageError,
+    UnusableFileError,
     VersionNotFoundError,
 )
-from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, FileStatus, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.paths import (
     LAST_CHECKPOINT,
     LOG_FOLDER,
+    MOST_VERSION,
     LogFileKind,
     LogFileName,
     commit_name,
@@ -231,10 +233,10 @@ def missing_version(version: int, table: str) -> MissingLogVersionError:
 def last_checkpoint_hint(store: Store) -> int | None:
     """The version that `_last_checkpoint` names; None where it cannot be used."""
     try:
-        version = json.loads(store.read(LAST_CHECKPOINT))["version"]
-    except (ObjectMissing, StorageError, ValueError, KeyError, TypeError):
+        version = foreign_json.loads(store.read(LAST_CHECKPOINT, DOCUMENT_BYTES))["version"]
+    except (ObjectMissing, StorageError, UnusableFileError, ValueError, KeyError, TypeError):
         return None
-    return version if isinstance(version, int) and version >= 0 else None
+    return version if isinstance(version, int) and 0 <= version <= MOST_VERSION else None
 
 
 def _checkpoints(named: Sequence[tuple[LogFileName, FileStatus]]) -> tuple[CheckpointFiles, ...]:
@@ -250,6 +252,6 @@ def _checkpoints(named: Sequence[tuple[LogFileName, FileStatus]]) -> tuple[Check
     multi = [
         CheckpointFiles(version, LogFileKind.MULTI_PART_CHECKPOINT, tuple(found[n] for n in range(1, count + 1)))
         for (version, count), found in parts.items()
-        if set(found) == set(range(1, count + 1))
+        if len(found) == count and min(found) == 1 and max(found) == count
     ]
     return tuple(sorted([*single, *multi], key=lambda checkpoint: checkpoint.version, reverse=True))

@@ -7,12 +7,12 @@ removed, and to which the files that they added are appended.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
 from dbt.adapters.silt.engine.kernel.files.table_files import TableFiles
 from dbt.adapters.silt.engine.kernel.log.checkpoint_read import (
@@ -211,7 +211,7 @@ def _newest(commits: Sequence[CommitFile], keys: Sequence[str]) -> dict[str, Jso
 def _parsed(line: bytes) -> dict[str, Json]:
     """The line's JSON object; an empty one where it is not an object."""
     try:
-        body = json.loads(line)
-    except (ValueError, RecursionError):
+        body = foreign_json.loads(line)
+    except ValueError:
         return {}
     return body if isinstance(body, dict) else {}

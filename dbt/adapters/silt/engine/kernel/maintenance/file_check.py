@@ -274,7 +274,8 @@ def _values(parquet: pq.ParquetFile, path: Path) -> pa.ChunkedArray:
 
 def _is_live(length: int, deleted: BitMap64) -> pa.Array:
     positions = pa.array(range(length), pa.int64())
-    return pc.invert(pc.is_in(positions, value_set=pa.array(list(deleted), pa.int64())))
+    within = deleted & BitMap64(range(length))  # a vector may delete rows that the file does not have
+    return pc.invert(pc.is_in(positions, value_set=pa.array(list(within), pa.int64())))
 
 
 def _as_forms(order: ValueOrder, values: pa.ChunkedArray) -> pa.ChunkedArray | None:

@@ -8,14 +8,19 @@ Source: the Delta specification, section "Action Reconciliation".
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
-from dbt.adapters.silt.engine.kernel.errors import CorruptCheckpointError, CorruptLogError, MissingLogVersionError
+from dbt.adapters.silt.engine.kernel import foreign_json
+from dbt.adapters.silt.engine.kernel.errors import (
+    CorruptCheckpointError,
+    CorruptLogError,
+    MissingLogVersionError,
+    UnusableFileError,
+)
 from dbt.adapters.silt.engine.kernel.files.table_files import TableFiles
 from dbt.adapters.silt.engine.kernel.log.checksum import (
     comparable_metadata,
@@ -33,7 +38,7 @@ from dbt.adapters.silt.engine.kernel.log.log_segment import (
 )
 from dbt.adapters.silt.engine.kernel.log.replay import TableState, advance, replay
 from dbt.adapters.silt.engine.kernel.maintenance.problems import Problem, ProblemKind
-from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.active_files import keys_of
 from dbt.adapters.silt.engine.kernel.table.paths import (
     LAST_CHECKPOINT,
@@ -96,7 +101,11 @@ class _Walk:
             checkpoints.setdefault(each.version, []).append(each)
         first = _first(self.listing)
         begins_with_commit = 0 in self.listing.commits
-        for version in range(first, (self.listing.newest or 0) + 1):
+        newest = self.listing.newest or 0
+        there = {first, *self.listing.commits, *checkpoints, *self.checksums}
+        # A gap is looked at where it begins: it may be longer than anybody can count.
+        gaps = {version + 1 for version in there}
+        for version in sorted(each for each in there | gaps if first <= each <= newest):
             if begins_with_commit or version > first:
                 yield from self._commit(version) if version in self.listing.commits else self._missing(version)
             if version in checkpoints or version in self.checksums:
@@ -113,7 +122,7 @@ class _Walk:
             commit.actions(self.table)
         except MissingLogVersionError as error:
             yield from self._break(Problem(ProblemKind.COMMIT_MISSING, error.problem, version))
-        except CorruptLogError as error:
+        except (CorruptLogError, UnusableFileError) as error:
             yield from self._break(Problem(ProblemKind.COMMIT_UNREADABLE, error.problem, version))
         else:
             self._pending.append(commit)
@@ -122,9 +131,9 @@ class _Walk:
         """Adds a missing commit; consecutive ones are one problem."""
         if version - 1 in self._gap:
             return
-        later = range(version, (self.listing.newest or 0) + 1)
-        self._gap = range(version, next((each for each in later if each in self.listing.commits), later.stop))
-        several = f"{commit_name(version)} to {commit_name(self._gap[-1])} are" if len(self._gap) > 1 else None
+        end = min((each for each in self.listing.commits if each > version), default=(self.listing.newest or 0) + 1)
+        self._gap = range(version, end)
+        several = f"{commit_name(version)} to {commit_name(end - 1)} are" if end - version > 1 else None
         what = f"the log has a gap: {several or f'{commit_name(version)} is'} missing"
         yield from self._break(Problem(ProblemKind.COMMIT_MISSING, what, version))
 
@@ -256,10 +265,10 @@ def _way_of_readers(store: Store, table: str, listing: LogListing, state: TableS
 def _checksum(store: Store, version: int, state: TableState) -> Iterator[Problem]:
     """Checks the version checksum, where there is one, against the table."""
     try:
-        body = json.loads(store.read(checksum_path(version)))
+        body = foreign_json.loads(store.read(checksum_path(version), DOCUMENT_BYTES))
     except ObjectMissing:
         return
-    except ValueError as error:
+    except (ValueError, UnusableFileError) as error:
         yield Problem(ProblemKind.CHECKSUM_DIFFERS, f"the version checksum cannot be read: {error}", version)
         return
     for what in differences(body, state):

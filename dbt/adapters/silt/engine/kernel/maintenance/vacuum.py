@@ -28,14 +28,20 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.silt.engine.kernel.errors import SiltError, UnsupportedStatementError, VersionNotFoundError
+from dbt.adapters.silt.engine.kernel import foreign_json
+from dbt.adapters.silt.engine.kernel.errors import (
+    SiltError,
+    UnsupportedStatementError,
+    UnusableFileError,
+    VersionNotFoundError,
+)
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.progress import Progress, silent
 from dbt.adapters.silt.engine.kernel.storage.few_requests import tree
 from dbt.adapters.silt.engine.kernel.storage.local_store import is_temporary_name
-from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, FileStatus, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddCDCFile, DeletionVector, RemoveFile
 from dbt.adapters.silt.engine.kernel.table.paths import (
     LAST_VACUUM_INFO,
@@ -205,8 +211,8 @@ def _first_unseen(log: DeltaLog) -> int:
 def _last_seen(log: DeltaLog) -> int | None:
     """The version that the last VACUUM recorded; None where it cannot be read."""
     try:
-        body = json.loads(log.store.read(LAST_VACUUM_INFO))
-    except (ObjectMissing, ValueError):
+        body = foreign_json.loads(log.store.read(LAST_VACUUM_INFO, DOCUMENT_BYTES))
+    except (ObjectMissing, UnusableFileError, ValueError):
         return None
     version = body.get(_LAST_VERSION) if isinstance(body, dict) else None
     return version if isinstance(version, int) else None

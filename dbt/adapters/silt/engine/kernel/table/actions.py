@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any, ClassVar, TypeAlias
 
+from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.table.json_fields import (
     boolean,
     full_map,
@@ -445,15 +445,8 @@ def parse(data: bytes) -> list[Action]:
     return found
 
 
-_DECODER = json.JSONDecoder(parse_float=Decimal)
-"""Made once: `json.loads` with an argument makes one for each line, which takes as long as a short line itself."""
-
-
 def _loaded(line: str) -> Mapping[str, Json]:
-    try:
-        wrapper = _DECODER.decode(line)
-    except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
+    wrapper = foreign_json.loads_exactly(line)
     if not isinstance(wrapper, dict):
         raise ValueError("it is not a JSON object")
     return wrapper

@@ -6,10 +6,10 @@ Source: the Delta specification, section "Clustered Table".
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
+from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
 from dbt.adapters.silt.engine.kernel.table.actions import DomainMetadata
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, StructType
@@ -29,7 +29,7 @@ def clustering_columns(domains: Mapping[str, DomainMetadata]) -> tuple[Path, ...
     if domain is None or domain.removed:
         return ()
     try:
-        columns = json.loads(domain.configuration)["clusteringColumns"]
+        columns = foreign_json.loads(domain.configuration)["clusteringColumns"]
         # delta-spark writes a path as a list of names; the specification's own example has plain names.
         return tuple((column,) if isinstance(column, str) else tuple(map(str, column)) for column in columns)
     except (ValueError, KeyError, TypeError) as error:

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import InvalidPropertyError, InvalidStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote, quoted_list
 from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata
@@ -130,7 +131,7 @@ def without_columns(metadata: Metadata, gone: Sequence[Sequence[str]]) -> Metada
 
 def _parsed(name: str, text: str) -> Key:
     try:
-        body = json.loads(text)
+        body = foreign_json.loads(text)
         lists = [_names(body.get(member, [])) for member in ("columns", "references", "to")]
         return Key(KeyKind(body["kind"]), *lists)
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -18,6 +18,9 @@ SIDECAR_FOLDER: Final = "_delta_log/_sidecars"
 LAST_CHECKPOINT: Final = "_delta_log/_last_checkpoint"
 LAST_VACUUM_INFO: Final = "_delta_log/_last_vacuum_info"
 
+MOST_VERSION: Final = (1 << 63) - 1
+"""Versions are 64-bit numbers; a name with a higher one is not of the log."""
+
 _NAMES = re.compile(
     r"""(?P<version>[0-9]{20})
     (?: (?P<commit>\.json)
@@ -69,7 +72,7 @@ class LogFileName:
 def parse_log_name(name: str) -> LogFileName | None:
     """Parses the name of a file directly in the log's folder; None if it is not a file of the log."""
     match = _NAMES.fullmatch(name)
-    if match is None:
+    if match is None or int(match["version"]) > MOST_VERSION:
         return None
     version = int(match["version"])
     if match["commit"]:

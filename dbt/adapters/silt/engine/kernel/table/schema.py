@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar, cast
 
+from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, CorruptLogError, UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.identifiers import quote_if_needed
 
@@ -265,7 +266,7 @@ def data_type_from_json(body: Any) -> DataType:
     """
     try:
         return _from_json(body)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CorruptLogError(f"a type in the table's schema cannot be read ({error!r})") from error
 
 
@@ -277,8 +278,8 @@ def data_type_to_json(data_type: DataType) -> Any:
 @functools.lru_cache(maxsize=512)
 def _struct_from_text(text: str) -> StructType:
     try:
-        parsed = _from_json(json.loads(text))
-    except (ValueError, KeyError, TypeError) as error:
+        parsed = _from_json(foreign_json.loads(text))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CorruptLogError(f"the table's schema cannot be read ({error!r})") from error
     if not isinstance(parsed, StructType):
         raise CorruptLogError("the table's schema is not a struct")
@@ -316,7 +317,10 @@ def _from_json(body: Any) -> DataType:
 
 
 def _field_from_json(body: Any) -> StructField:
-    return StructField(body["name"], _from_json(body["type"]), bool(body["nullable"]), body.get("metadata") or {})
+    name, metadata = body["name"], body.get("metadata") or {}
+    if not isinstance(name, str) or not isinstance(metadata, dict):
+        raise TypeError(f"the column {str(name)[:80]} has no name or no metadata that can be read")
+    return StructField(name, _from_json(body["type"]), bool(body["nullable"]), metadata)
 
 
 def _primitive(name: str) -> PrimitiveType | DecimalType:

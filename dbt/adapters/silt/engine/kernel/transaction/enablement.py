@@ -6,11 +6,11 @@ mark of an identity column. Source: delta-spark's `ConflictChecker.attemptToReso
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.table.features import has_feature
 from dbt.adapters.silt.engine.kernel.table.identity import HIGH_WATER_MARK
@@ -50,7 +50,7 @@ def _schema_only_enables(old: Metadata, new: Metadata) -> bool:
     if old.schema_string == new.schema_string:
         return True
     passed_over = _IDENTITY_MARKS | (_MAPPING_KEYS if _maps_by_name(old, new) else frozenset())
-    before, after = (_without(json.loads(each.schema_string), passed_over) for each in (old, new))
+    before, after = (_without(foreign_json.loads(each.schema_string), passed_over) for each in (old, new))
     return bool(before == after)
 
 

@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, InternalError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.files import stats_json
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DomainMetadata, Json, Metadata
 from dbt.adapters.silt.engine.kernel.table.features import has_feature
@@ -107,7 +109,7 @@ def high_water_mark(domains: Mapping[str, DomainMetadata]) -> int:
     if domain is None:
         return -1
     try:
-        return int(json.loads(domain.configuration)[_MARK])
+        return int(foreign_json.loads(domain.configuration)[_MARK])
     except (ValueError, KeyError, TypeError) as error:
         raise CorruptLogError(f"the domain {ROW_TRACKING_DOMAIN} cannot be read ({error!r})") from error
 
@@ -135,7 +137,7 @@ def enabled(metadata: Metadata, files: Iterable[AddFile], new_id: Callable[[], s
 
 def _num_records(add: AddFile) -> int:
     """The number of rows in the file, including those that its deletion vector deletes."""
-    recorded = None if add.stats is None else json.loads(add.stats).get("numRecords")
+    recorded = stats_json.record_count(add.stats)
     if recorded is None:
         raise InternalError(f"{add.path} has no number of rows, which a table that tracks rows needs")
-    return int(recorded)
+    return recorded

@@ -6,7 +6,6 @@ engine, which is an InternalError; the others have their own errors.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
@@ -17,6 +16,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedFeatureError,
     UnsupportedStatementError,
 )
+from dbt.adapters.silt.engine.kernel.files import stats_json
 from dbt.adapters.silt.engine.kernel.files.statistics import indexed_columns
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.actions import (
@@ -214,4 +214,4 @@ def _partition_keys(metadata: Metadata) -> tuple[str, ...]:
 
 
 def _has_num_records(add: AddFile) -> bool:
-    return add.stats is not None and "numRecords" in json.loads(add.stats)
+    return stats_json.record_count(add.stats) is not None
