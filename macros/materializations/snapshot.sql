@@ -27,9 +27,6 @@
       {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
       {%- do adapter.assert_valid_snapshot_target_given_strategy(target_relation, columns, strategy) -%}
       {%- set staging = snapshot_staging_table(strategy, sql, target_relation) -%}
-      {%- if strategy.hard_deletes == 'invalidate' and config.get('updated_at') -%}
-        {%- set staging = silt_snapshot_starting_again(strategy, staging, target_relation) -%}
-      {%- endif -%}
       {%- call silt_write(unit) -%}
         {{ silt_snapshot_merge(strategy, staging, target_relation) }}
       {%- endcall -%}
@@ -58,17 +55,17 @@
 {% endmacro %}
 
 
-{#-- Only current rows take part: files of none but closed ones are not read. --#}
+{#-- Only current rows take part: files that hold closed rows alone are not read. --#}
 {% macro silt__snapshot_merge_sql(target, source, insert_cols) -%}
-  {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
+  {%- set names = silt_snapshot_names() -%}
   {%- set known = adapter.get_columns_in_relation(target) | map(attribute='quoted') | map('lower') | list -%}
   {%- set added = insert_cols | map('lower') | reject('in', known) | list -%}
   merge {{ 'with schema evolution ' if added }}into {{ target }} as DBT_INTERNAL_DEST
   using {{ source }} as DBT_INTERNAL_SOURCE
-  on DBT_INTERNAL_SOURCE.{{ columns.dbt_scd_id }} = DBT_INTERNAL_DEST.{{ columns.dbt_scd_id }}
-    and {{ silt_snapshot_is_current('DBT_INTERNAL_DEST.' ~ columns.dbt_valid_to) }}
+  on DBT_INTERNAL_SOURCE.{{ names.dbt_scd_id }} = DBT_INTERNAL_DEST.{{ names.dbt_scd_id }}
+    and {{ silt_snapshot_is_current('DBT_INTERNAL_DEST.' ~ names.dbt_valid_to) }}
   when matched and DBT_INTERNAL_SOURCE.dbt_change_type in ('update', 'delete')
-    then update set {{ columns.dbt_valid_to }} = DBT_INTERNAL_SOURCE.{{ columns.dbt_valid_to }}
+    then update set {{ names.dbt_valid_to }} = DBT_INTERNAL_SOURCE.{{ names.dbt_valid_to }}
   when not matched and DBT_INTERNAL_SOURCE.dbt_change_type = 'insert'
     then insert ({{ insert_cols | join(', ') }})
     values ({% for column in insert_cols %}DBT_INTERNAL_SOURCE.{{ column }}{{ ', ' if not loop.last }}{% endfor %})

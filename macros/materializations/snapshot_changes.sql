@@ -1,132 +1,169 @@
 {#-- The first rows of a snapshot: the query's, in their order, if no key occurs twice. Repeated keys are looked for separately,
      because a window would shuffle all rows and lose the order that they are stored in. --#}
 {% macro silt__build_snapshot_table(strategy, sql) %}
-  {%- set rows -%}
+  {%- set names = silt_snapshot_names() -%}
+  {%- set key = silt_snapshot_key(strategy, adapter.get_column_schema_from_query(sql)) -%}
+  select
+    *,
+    {{ strategy.scd_id }} as {{ names.dbt_scd_id }},
+    {{ strategy.updated_at }} as {{ names.dbt_updated_at }},
+    {{ strategy.updated_at }} as {{ names.dbt_valid_from }},
+    {{ get_dbt_valid_to_current(strategy, names) | trim }}
+    {%- if strategy.hard_deletes == 'new_record' %},
+    'False' as {{ names.dbt_is_deleted }}
+    {%- endif %}
+  from (
     select /*+ broadcast(doubles) */ snapshot_query.*
     from (
     {{ sql }}
     ) snapshot_query
     left outer join (
-      select {{ silt_snapshot_key(strategy) }} as dbt_unique_key, count(*) as dbt_key_rows
+      select {{ key }} as dbt_unique_key, count(*) as dbt_key_rows
       from (
       {{ sql }}
       )
       group by 1
       having count(*) > 1
     ) doubles
-      on {{ silt_snapshot_key(strategy) }} = dbt_unique_key
+      on {{ key }} = dbt_unique_key
     where if(dbt_unique_key is null, true, {{ silt_snapshot_key_error() }})
-  {%- endset -%}
-  {{ return(default__build_snapshot_table(strategy, rows)) }}
+  )
 {% endmacro %}
 
 
 {#-- What is new, changed and gone, by one join that reads the query and the table's current rows once each; dbt's own reads
      both once for each kind of change. An `update` or a `delete` closes the current row of its key, an `insert` is a new row.
-     No new row gets the id of an earlier one: where it is not later than the row that it follows (it comes back as it was, or
-     `updated_at` stands still), its id is made with the moment of the snapshot. --#}
+     No row ends before it begins, or begins before the row that it follows: a row whose `updated_at` is not later begins at the
+     moment of the snapshot. Its id is then made with that moment, so that it is not the id of an earlier row. --#}
 {% macro silt__snapshot_staging_table(strategy, source_sql, target_relation) -%}
-  {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
+  {%- set names = silt_snapshot_names() -%}
+  {%- set query_columns = adapter.get_column_schema_from_query(source_sql) -%}
+  {%- set table_columns = adapter.get_columns_in_relation(target_relation) -%}
   {%- set marks = strategy.hard_deletes == 'new_record' -%}
+  {%- set closes = strategy.hard_deletes == 'invalidate' and config.get('updated_at') -%}
   {%- set now = silt_snapshot_time(strategy, target_relation) -%}
   {%- set is_new = 'snapshotted_data.dbt_unique_key is null' -%}
   {%- set is_gone = 'source_data.dbt_unique_key is null' -%}
-  {%- set is_marked = 'snapshotted_data.' ~ columns.dbt_is_deleted ~ " = 'True'" -%}
-  {%- set updated_at = 'source_data.' ~ columns.dbt_valid_from -%}
-  {%- set is_later = 'coalesce(snapshotted_data.' ~ columns.dbt_valid_from ~ ' < ' ~ updated_at ~ ', false)' -%}
-  {%- set changed_at = 'if(' ~ is_gone ~ ', ' ~ now ~ ', ' ~ updated_at ~ ')' if marks else updated_at -%}
-  {%- set comes_back = is_marked ~ ' and not ' ~ is_later -%}
-  {%- set starts_at = 'if(' ~ comes_back ~ ', ' ~ now ~ ', ' ~ changed_at ~ ')' if marks else updated_at -%}
-  {%- set row_changed = strategy.row_changed -%}
-  {%- if config.get('strategy') == 'timestamp' -%}
-    {%- set had_no_time = 'snapshotted_data.' ~ columns.dbt_valid_from ~ ' is null' -%}
-    {%- set row_changed = row_changed ~ ' or (' ~ had_no_time ~ ' and ' ~ updated_at ~ ' is not null)' -%}
-  {%- endif -%}
+  {%- set is_marked = 'snapshotted_data.' ~ names.dbt_is_deleted ~ " = 'True'" -%}
+  {%- set before = 'snapshotted_data.' ~ names.dbt_valid_from -%}
+  {%- set updated_at = 'source_data.' ~ names.dbt_valid_from -%}
+  {%- set earliest = 'greatest(' ~ now ~ ', ' ~ before ~ ')' if now else before -%}
+  {%- set starts_at -%}
+    case
+      when {{ is_gone }} then {{ earliest }}
+      when {{ before }} is null or {{ before }} < {{ updated_at }} then coalesce({{ updated_at }}, {{ earliest }})
+      else {{ earliest }}
+    end
+  {%- endset -%}
+  {%- set starts_at = 'if(' ~ is_new ~ ', ' ~ updated_at ~ ', ' ~ starts_at ~ ')' -%}
   with source_data as (
     select
       *,
-      {{ strategy.updated_at }} as {{ columns.dbt_updated_at }},
-      {{ strategy.updated_at }} as {{ columns.dbt_valid_from }},
-      {{ get_dbt_valid_to_current(strategy, columns) | trim }},
-      {{ strategy.scd_id }} as {{ columns.dbt_scd_id }}
+      {{ strategy.updated_at }} as {{ names.dbt_updated_at }},
+      {{ strategy.updated_at }} as {{ names.dbt_valid_from }},
+      {{ get_dbt_valid_to_current(strategy, names) | trim }},
+      {{ strategy.scd_id }} as {{ names.dbt_scd_id }}
     from (
-    {{ silt_snapshot_query(strategy, source_sql) }}
+    {{ silt_snapshot_query(strategy, source_sql, query_columns) }}
     )
   ),
 
   snapshotted_data as (
-    select *, {{ silt_snapshot_key(strategy) }} as dbt_unique_key
+    select *, {{ silt_snapshot_key(strategy, table_columns) }} as dbt_unique_key
     from {{ target_relation }}
-    where {{ silt_snapshot_is_current(columns.dbt_valid_to) }}
+    where {{ silt_snapshot_is_current(names.dbt_valid_to) }}
+  ),
+
+  changes as (
+    select
+      dbt_change_type,
+      {%- if closes %}
+      if({{ is_new }}, source_data.dbt_unique_key, null) as dbt_new_key,
+      {%- endif %}
+      {{ silt_snapshot_columns(query_columns, table_columns, is_gone if marks) }}
+      {%- if marks %}
+      if({{ is_gone }}, 'True', 'False') as {{ names.dbt_is_deleted }},
+      {%- endif %}
+      {{ 'if(' ~ is_gone ~ ', ' ~ now ~ ', ' ~ updated_at ~ ')' if marks else updated_at }} as {{ names.dbt_updated_at }},
+      {{ starts_at }} as {{ names.dbt_valid_from }},
+      case
+        when dbt_change_type = 'insert'
+          then coalesce(source_data.{{ names.dbt_valid_to }}, snapshotted_data.{{ names.dbt_valid_to }})
+        else {{ starts_at }}
+      end as {{ names.dbt_valid_to }},
+      case
+        when dbt_change_type <> 'insert' then snapshotted_data.{{ names.dbt_scd_id }}
+        when {{ is_gone }} then {{ silt_snapshot_new_id('snapshotted_data.' ~ names.dbt_scd_id) }}
+        when {{ is_new }} then source_data.{{ names.dbt_scd_id }}
+        when {{ before }} < {{ updated_at }} and source_data.{{ names.dbt_scd_id }} <> snapshotted_data.{{ names.dbt_scd_id }}
+          then source_data.{{ names.dbt_scd_id }}
+        else {{ silt_snapshot_new_id('source_data.' ~ names.dbt_scd_id) }}
+      end as {{ names.dbt_scd_id }}
+    from source_data
+    {{ 'left' if strategy.hard_deletes == 'ignore' else 'full' }} outer join snapshotted_data
+      on source_data.dbt_unique_key = snapshotted_data.dbt_unique_key
+    lateral view explode(case
+      when {{ is_new }} then array('insert')
+      {%- if marks %}
+      when {{ is_gone }} then if({{ is_marked }}, null, array('delete', 'insert'))
+      when {{ is_marked }} then array('update', 'insert')
+      {%- elif strategy.hard_deletes == 'invalidate' %}
+      when {{ is_gone }} then array('delete')
+      {%- endif %}
+      when {{ strategy.row_changed }} then array('update', 'insert')
+    end) changes as dbt_change_type
   )
 
-  select
-    dbt_change_type,
-    {{ silt_snapshot_columns(source_sql, target_relation, is_gone if marks) }}
-    {%- if marks %}
-    if({{ is_gone }}, 'True', 'False') as {{ columns.dbt_is_deleted }},
-    {%- endif %}
-    {{ changed_at }} as {{ columns.dbt_updated_at }},
-    {{ starts_at }} as {{ columns.dbt_valid_from }},
-    case dbt_change_type
-      when 'update' then {{ starts_at }}
-      when 'delete' then {{ now }}
-      else coalesce(source_data.{{ columns.dbt_valid_to }}, snapshotted_data.{{ columns.dbt_valid_to }})
-    end as {{ columns.dbt_valid_to }},
-    case
-      when dbt_change_type <> 'insert' then snapshotted_data.{{ columns.dbt_scd_id }}
-      when {{ is_gone }} then {{ snapshot_hash_arguments(['snapshotted_data.' ~ columns.dbt_scd_id, now]) }}
-      when {{ is_new }} or {{ is_later }} then source_data.{{ columns.dbt_scd_id }}
-      else {{ snapshot_hash_arguments(['source_data.' ~ columns.dbt_scd_id, now]) }}
-    end as {{ columns.dbt_scd_id }}
-  from source_data
-  {{ 'left' if strategy.hard_deletes == 'ignore' else 'full' }} outer join snapshotted_data
-    on source_data.dbt_unique_key = snapshotted_data.dbt_unique_key
-  lateral view explode(case
-    when {{ is_new }} then array('insert')
-    {%- if marks %}
-    when {{ is_gone }} then if({{ is_marked }}, null, array('delete', 'insert'))
-    when {{ is_marked }} then array('update', 'insert')
-    {%- elif strategy.hard_deletes == 'invalidate' %}
-    when {{ is_gone }} then array('delete')
-    {%- endif %}
-    when {{ row_changed }} then array('update', 'insert')
-  end) changes as dbt_change_type
+  {% if closes -%}
+  {{ silt_snapshot_starting_again(strategy, target_relation, table_columns, now) }}
+  {%- else -%}
+  select * from changes
+  {%- endif %}
 {%- endmacro %}
 
 
-{#-- A row that was closed when it went, and comes back with the `updated_at` that it had, starts again now: dbt's own would
-     give it the id of the closed row, and never insert it. --#}
-{% macro silt_snapshot_starting_again(strategy, staging, target_relation) -%}
-  {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
-  {%- set now = silt_snapshot_time(strategy, target_relation) -%}
+{#-- A row that was closed when it went has no current row that it follows when it comes back: it follows the last of its closed
+     rows, by the same rule. --#}
+{% macro silt_snapshot_starting_again(strategy, target_relation, table_columns, now) -%}
+  {%- set names = silt_snapshot_names() -%}
+  {%- set follows = 'coalesce(dbt_closed_at < ' ~ names.dbt_valid_from ~ ', dbt_closed_key is null)' -%}
   select
-    changes.* except ({{ columns.dbt_valid_from }}, {{ columns.dbt_scd_id }}),
-    if(dbt_closed_id is null, {{ columns.dbt_valid_from }}, {{ now }}) as {{ columns.dbt_valid_from }},
-    case
-      when dbt_closed_id is null then {{ columns.dbt_scd_id }}
-      else {{ snapshot_hash_arguments([columns.dbt_scd_id, now]) }}
-    end as {{ columns.dbt_scd_id }}
-  from (
-  {{ staging }}
-  ) changes
+    changes.* except (dbt_new_key, {{ names.dbt_valid_from }}, {{ names.dbt_scd_id }}),
+    if({{ follows }}, {{ names.dbt_valid_from }}, greatest({{ now }}, dbt_closed_at)) as {{ names.dbt_valid_from }},
+    if({{ follows }}, {{ names.dbt_scd_id }}, {{ silt_snapshot_new_id(names.dbt_scd_id) }}) as {{ names.dbt_scd_id }}
+  from changes
   left outer join (
-    select distinct {{ columns.dbt_scd_id }} as dbt_closed_id
+    select
+      {{ silt_snapshot_key(strategy, table_columns) }} as dbt_closed_key,
+      max(greatest({{ names.dbt_valid_from }}, {{ names.dbt_valid_to }})) as dbt_closed_at
     from {{ target_relation }}
-    where not {{ silt_snapshot_is_current(columns.dbt_valid_to) }}
+    where not {{ silt_snapshot_is_current(names.dbt_valid_to) }}
+    group by 1
   )
-    on dbt_change_type = 'insert' and {{ columns.dbt_scd_id }} = dbt_closed_id
+    on dbt_new_key = dbt_closed_key
 {%- endmacro %}
+
+
+{#-- An id that no earlier row has: made with the moment of the snapshot, which is exact even if the table's own times are dates. --#}
+{% macro silt_snapshot_new_id(id) -%}
+  {{ snapshot_hash_arguments([id, 'current_timestamp()']) }}
+{%- endmacro %}
+
+
+{#-- The names of dbt's own columns, in backquotes. --#}
+{% macro silt_snapshot_names() %}
+  {{ return(adapter.snapshot_names(config.get('snapshot_table_column_names') or get_snapshot_table_column_names())) }}
+{% endmacro %}
 
 
 {#-- The query's rows with their key; two rows with one key are an error, because only one of them could be current. A key is a
      struct, which equals another if their members do or are both null. --#}
-{% macro silt_snapshot_query(strategy, sql) -%}
+{% macro silt_snapshot_query(strategy, sql, columns) -%}
   select *
   from (
     select *, count(*) over (partition by dbt_unique_key) as dbt_key_rows
     from (
-      select *, {{ silt_snapshot_key(strategy) }} as dbt_unique_key
+      select *, {{ silt_snapshot_key(strategy, columns) }} as dbt_unique_key
       from (
       {{ sql }}
       )
@@ -147,25 +184,26 @@
 
 {#-- A key that cannot be null is made one that can, as the table's is: else Spark converts the query's key for the join, and
      shuffles its rows a second time. --#}
-{% macro silt_snapshot_key(strategy) -%}
+{% macro silt_snapshot_key(strategy, columns) -%}
   named_struct(
     {%- for key in silt_list(strategy.unique_key) -%}
-      {{ adapter.string_literal(key) }}, if(true, {{ key }}, null){{ ', ' if not loop.last }}
+      {{ adapter.string_literal(key) }}, if(true, {{ adapter.snapshot_expression(key, columns, 'unique_key') }}, null)
+      {{- ', ' if not loop.last }}
     {%- endfor -%}
   )
 {%- endmacro %}
 
 
-{#-- The moment of the snapshot, in the type of the table's own moments. --#}
+{#-- The moment of the snapshot, in the type of the table's own times; none if they are no times. --#}
 {% macro silt_snapshot_time(strategy, target_relation) %}
-  {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
+  {%- set names = silt_snapshot_names() -%}
   {%- set now = snapshot_get_time() | trim -%}
-  {%- set name = columns.dbt_valid_from | lower -%}
-  {%- for column in adapter.get_columns_in_relation(target_relation) if column.name | lower == name -%}
+  {%- for column in adapter.get_columns_in_relation(target_relation) if column.quoted | lower == names.dbt_valid_from | lower -%}
     {%- if column.dtype in ['date', 'timestamp_ntz', 'string'] -%}
-      {%- set now = 'cast(' ~ now ~ ' as ' ~ column.dtype ~ ')' -%}
-      {{ return(now) }}
-    {%- elif column.dtype != 'timestamp' and strategy.hard_deletes != 'ignore' -%}
+      {{ return('cast(' ~ now ~ ' as ' ~ column.dtype ~ ')') }}
+    {%- elif column.dtype != 'timestamp' and strategy.hard_deletes == 'ignore' -%}
+      {{ return(none) }}
+    {%- elif column.dtype != 'timestamp' -%}
       {%- do exceptions.raise_compiler_error(
         "`hard_deletes: " ~ strategy.hard_deletes ~ "` writes when a row was first missing, and `updated_at` of " ~ target_relation
         ~ " is no time but " ~ column.dtype ~ ": let `updated_at` name a time, or set `hard_deletes: ignore`"
@@ -176,13 +214,13 @@
 {% endmacro %}
 
 
-{#-- The query's columns; of a row that is gone, where that matters, as the table has them. --#}
-{% macro silt_snapshot_columns(source_sql, target_relation, is_gone) -%}
+{#-- The query's columns; of a row that is gone, if that matters, as the table has them. --#}
+{% macro silt_snapshot_columns(query_columns, table_columns, is_gone) -%}
   {%- set stored = {} -%}
-  {%- for column in adapter.get_columns_in_relation(target_relation) if is_gone -%}
+  {%- for column in table_columns if is_gone -%}
     {%- do stored.update({column.name | lower: column}) -%}
   {%- endfor -%}
-  {%- for column in adapter.get_column_schema_from_query(source_sql) -%}
+  {%- for column in query_columns -%}
     {%- set before = stored.get(column.name | lower) -%}
     {%- if before -%}
       {%- set value = 'snapshotted_data.' ~ before.quoted -%}
@@ -193,37 +231,60 @@
     {%- else -%}
       source_data.{{ column.quoted }},
     {%- endif -%}
-    {{ '\n    ' if not loop.last }}
+    {{ '\n      ' if not loop.last }}
   {%- endfor -%}
 {%- endmacro %}
 
 
+{#-- In place of dbt's own, which compares the time of a change with the start of the current row. A row that has come back starts
+     later than its `updated_at`, so changes in between would be lost. --#}
+{% macro snapshot_timestamp_strategy(node, snapshotted_rel, current_rel, model_config, target_exists) %}
+  {%- set name = silt_snapshot_names().dbt_updated_at -%}
+  {%- set before, updated_at = snapshotted_rel ~ '.' ~ name, current_rel ~ '.' ~ name -%}
+  {{ return(silt_snapshot_strategy(node, config.get('updated_at'),
+    '(coalesce(' ~ before ~ ' < ' ~ updated_at ~ ', ' ~ before ~ ' is null and ' ~ updated_at ~ ' is not null))'
+  )) }}
+{% endmacro %}
+
+
 {#-- In place of dbt's own, which takes a column that is spelled in another case for a new one, and cannot compare maps. --#}
 {% macro snapshot_check_strategy(node, snapshotted_rel, current_rel, model_config, target_exists) %}
-  {%- set unique_key = config.get('unique_key') -%}
-  {%- set updated_at = config.get('updated_at') or snapshot_get_time() -%}
+  {{ return(silt_snapshot_strategy(
+    node, config.get('updated_at'), silt_snapshot_row_changed(node, snapshotted_rel, current_rel, target_exists)
+  )) }}
+{% endmacro %}
+
+
+{% macro silt_snapshot_strategy(node, updated_at, row_changed) %}
+  {%- set columns = adapter.get_column_schema_from_query(node['compiled_code']) -%}
   {%- set hard_deletes = adapter.get_hard_deletes_behavior(config) -%}
+  {%- set moment = adapter.snapshot_expression(updated_at, columns, 'updated_at') if updated_at else snapshot_get_time() -%}
+  {%- set keys = [] -%}
+  {%- for key in silt_list(config.get('unique_key')) -%}
+    {%- do keys.append(adapter.snapshot_expression(key, columns, 'unique_key')) -%}
+  {%- endfor -%}
   {{ return({
-    'unique_key': unique_key,
-    'updated_at': updated_at,
-    'row_changed': silt_snapshot_row_changed(node, snapshotted_rel, current_rel) if target_exists else 'false',
-    'scd_id': snapshot_hash_arguments(api.Relation.scd_args(unique_key, updated_at)),
+    'unique_key': config.get('unique_key'),
+    'updated_at': moment,
+    'row_changed': row_changed,
+    'scd_id': snapshot_hash_arguments(api.Relation.scd_args(keys, moment)),
     'invalidate_hard_deletes': hard_deletes == 'invalidate',
     'hard_deletes': hard_deletes
   }) }}
 {% endmacro %}
 
 
-{% macro silt_snapshot_row_changed(node, snapshotted_rel, current_rel) %}
+{% macro silt_snapshot_row_changed(node, snapshotted_rel, current_rel, target_exists) %}
   {%- set check_cols = config.get('check_cols') -%}
-  {%- if check_cols == 'all' -%}
-    {%- set compared = node['compiled_code'] -%}
-  {%- elif check_cols is iterable and check_cols is not string and check_cols -%}
-    {%- set compared = 'select ' ~ check_cols | join(', ') ~ ' from (\n' ~ node['compiled_code'] ~ '\n)' -%}
-  {%- else -%}
-    {%- do exceptions.raise_compiler_error(
-      "Invalid value for 'check_cols': " ~ check_cols ~ ": give 'all' or a list of columns"
-    ) -%}
+  {%- set compared = node['compiled_code'] -%}
+  {%- if check_cols != 'all' -%}
+    {%- if check_cols is string or not check_cols -%}
+      {%- do exceptions.raise_compiler_error(
+        "Invalid value for 'check_cols': " ~ check_cols ~ ": give 'all' or a list of columns"
+      ) -%}
+    {%- endif -%}
+    {%- set columns = adapter.snapshot_columns(check_cols, adapter.get_column_schema_from_query(compared)) -%}
+    {%- set compared = 'select ' ~ columns | join(', ') ~ ' from (\n' ~ compared ~ '\n)' -%}
   {%- endif -%}
-  {{ return('(' ~ adapter.rows_differ(current_rel, compared, snapshotted_rel, this) ~ ')') }}
+  {{ return('(' ~ adapter.rows_differ(current_rel, compared, snapshotted_rel, this) ~ ')' if target_exists else 'false') }}
 {% endmacro %}

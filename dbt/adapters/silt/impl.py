@@ -36,6 +36,7 @@ from dbt.adapters.silt.methods.registration import RegistrationMethods
 from dbt.adapters.silt.methods.rollback import RollbackMethods
 from dbt.adapters.silt.methods.schemas import SchemaMethods
 from dbt.adapters.silt.methods.seeds import SeedMethods
+from dbt.adapters.silt.methods.snapshots import SnapshotMethods
 from dbt.adapters.silt.methods.unit_tests import UnitTestMethods
 from dbt.adapters.silt.methods.units import UnitMethods
 from dbt.adapters.silt.relation import SiltRelation
@@ -127,6 +128,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     RollbackMethods,
     SchemaMethods,
     SeedMethods,
+    SnapshotMethods,
     UnitMethods,
     UnitTestMethods,
     SparkAdapter,

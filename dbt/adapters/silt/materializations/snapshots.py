@@ -1,0 +1,68 @@
+"""Finds the columns that a snapshot's configuration names, and names the columns that dbt adds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from dbt_common.exceptions import CompilationError
+
+from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.materializations.incremental.config_columns import (
+    column_named,
+    qualified,
+    required_column,
+    without_quotes,
+)
+
+
+def expression(text: str, columns: Sequence[str], setting: str) -> str:
+    """Returns a column in backquotes, or an expression over columns in parentheses.
+
+    Raises:
+        CompilationError: the text of the config `setting` names none of the columns.
+    """
+    name = column_named(text, columns)
+    if name is not None:
+        return quote(name)
+    qualified(text, columns, "source_data", setting)
+    return f"({text})"
+
+
+def compared_columns(texts: Iterable[str], columns: Sequence[str]) -> list[str]:
+    """Returns the items of a SELECT for `check_cols`: columns in backquotes; an item with `*` stays as it is.
+
+    Raises:
+        CompilationError: a text names no column.
+    """
+    return [
+        text if text.strip().startswith("*") else quote(required_column(text, columns, "check_cols")) for text in texts
+    ]
+
+
+def plain_names(given: Mapping[str, str]) -> dict[str, str]:
+    """Returns the names of dbt's own columns as a table has them.
+
+    Args:
+        given: dbt's name of each column -> the configured name, in quotes or not.
+
+    Raises:
+        CompilationError: two columns have one name.
+    """
+    names = {column: without_quotes(name.strip()) for column, name in given.items()}
+    folded = [name.lower() for name in names.values()]
+    for column, name in names.items():
+        if folded.count(name.lower()) > 1:
+            raise CompilationError(
+                f"`snapshot_meta_column_names` gives the name {name} to {column} and to another column: "
+                "give each column a name of its own"
+            )
+    return names
+
+
+def quoted_names(given: Mapping[str, str]) -> dict[str, str]:
+    """Returns the names of dbt's own columns in backquotes.
+
+    Raises:
+        CompilationError: two columns have one name.
+    """
+    return {column: quote(name) for column, name in plain_names(given).items()}
