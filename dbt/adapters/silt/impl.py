@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.materializations.external import target as external_targets
     from dbt.adapters.silt.materializations.python_models import errors as python_errors
     from dbt.adapters.silt.materializations.python_models import run as python_models
-    from dbt.adapters.silt.runs import agate_tables
+    from dbt.adapters.silt.runs import agate_tables, cut_relations
     from dbt.adapters.silt.runs import text_table as text_tables
     from dbt.adapters.silt.session import diagnosis
 else:
@@ -69,6 +69,7 @@ else:
     external_targets = lazy_module("dbt.adapters.silt.materializations.external.target")
     python_errors = lazy_module("dbt.adapters.silt.materializations.python_models.errors")
     python_models = lazy_module("dbt.adapters.silt.materializations.python_models.run")
+    cut_relations = lazy_module("dbt.adapters.silt.runs.cut_relations")
     text_tables = lazy_module("dbt.adapters.silt.runs.text_table")
     diagnosis = lazy_module("dbt.adapters.silt.session.diagnosis")
 
@@ -212,7 +213,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     def get_column_schema_from_query(self, sql: str) -> list[SiltColumn]:
         """The columns of a query, which is not run; statements before it in the text (a `sql_header`) are."""
         with self.connections.exception_handler(sql):
-            *header, query = split.split_statements(sql)
+            *header, query = split.split_statements(cut_relations.current_text(sql))
             if header:
                 self.connections.handle.cursor().execute(";".join(header))
             return self._columns_of_query(query)
@@ -232,7 +233,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     def rows_differ(self, new: str, sql: str, old: str, relation: SiltRelation) -> str:
         """A condition on a query's row, by the alias `new`, and a row of its table, by the alias `old`."""
         with self.connections.exception_handler(sql):
-            query = self.connections.handle.warehouse.schema_of(sql)
+            query = self.connections.handle.warehouse.schema_of(cut_relations.current_text(sql))
             table = spark_types.spark_schema(self._snapshot(relation).schema)
             return row_comparison.rows_differ(new, query, old, table)
 
@@ -273,7 +274,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
             if header:
                 handle.cursor().execute(header)
             with handle.busy(query):
-                rows = handle.warehouse.sql(query)
+                rows = handle.warehouse.sql(cut_relations.current_text(query))
                 return external_files.write_external(rows, target, self.connections.environment.open_store)
 
     @available.parse(lambda *_, **__: [])

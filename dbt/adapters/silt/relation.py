@@ -6,10 +6,10 @@ source on files has three parts as well, and is written as what reads its files.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dbt.adapters.base.relation import BaseRelation, InformationSchema
+from dbt.adapters.base.relation import BaseRelation, EventTimeFilter, InformationSchema
 from dbt.adapters.contracts.relation import ComponentName, HasQuoting, Policy, RelationConfig, RelationType
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.relation import SparkRelation
@@ -17,6 +17,8 @@ from dbt.adapters.spark.relation import SparkRelation
 from dbt.adapters.silt.engine.catalog.names import RelationName, normalize
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.materializations.external.sources import external_of
+from dbt.adapters.silt.materializations.incremental.config_columns import without_quotes
+from dbt.adapters.silt.runs.cut_relation_marks import MARK
 from dbt.adapters.silt.runs.once import first_time
 
 logger = AdapterLogger("Silt")
@@ -105,6 +107,17 @@ class SiltRelation(SparkRelation):
         like = self.replace(external=None, external_location=None, external_format=None) if "path" in kwargs else self
         changed: SiltRelation = BaseRelation.incorporate(like, **kwargs)  # type: ignore[no-untyped-call]
         return changed
+
+    def _render_subquery_alias(self, namespace: str) -> str:  # noqa: ARG002 - dbt's signature
+        """Marks a subquery in the place of the relation: whether it needs an alias, only the text behind it says."""
+        return MARK
+
+    def _render_event_time_filtered(self, event_time_filter: EventTimeFilter) -> str:
+        # dbt quotes the names of columns as most databases do; to Spark such a name is a text.
+        name = quote(without_quotes(event_time_filter.field_name))
+        is_quoted = event_time_filter.field_name.startswith('"')
+        found = replace(event_time_filter, field_name=name) if is_quoted else event_time_filter
+        return super()._render_event_time_filtered(found)
 
     def information_schema(self, view_name: Any = None) -> SiltInformationSchema:
         """That of the relation's database; `view_name` is one of its relations, or undefined in a macro."""

@@ -55,3 +55,81 @@ class TestEmptyAndSample:
         window = "{start: '2025-01-02', end: '2025-01-03'}"
         run_dbt(["build", "--full-refresh", "--sample", window, "--exclude", "as_snapshot"])
         assert self.counts(project) == {**dict.fromkeys(BUILT, 1), "as_snapshot": 3}
+
+
+SOURCES = """
+sources: [{name: raw, schema: "{{ target.schema }}", config: {event_time: at}, tables: [{name: people}]}]
+models:
+  - name: quoted
+    config: {event_time: 'the time'}
+    columns: [{name: 'the time', quote: true}]
+unit_tests:
+  - name: of_names
+    model: by_names
+    given:
+      - {input: ref('log'), rows: []}
+      - {input: ref('events'), rows: [{at: '2025-01-02 12:00:00'}]}
+      - {input: ref('quoted'), rows: [{the time: '2025-01-02 12:00:00'}]}
+      - {input: "source('raw', 'people')", rows: [{id: 7, at: '2025-01-02 12:00:00'}]}
+    expect: {rows: [{id: 7, at: '2025-01-02 12:00:00'}]}
+"""
+BY_NAMES = """
+{{ config(
+    materialized='table',
+    pre_hook="merge into {{ target.schema }}.hooked t using {{ ref('events') }}
+        on events.at = t.at when not matched then insert *",
+    post_hook="insert into {{ ref('log') }} select count(*) from {{ ref('events') }} version as of 0"
+) }}
+-- depends_on: {{ ref('log') }}
+with first as (select events.* from {{ ref('events') }} version as of 0 where events.at is not null)
+select people.id, first.at
+from {{ source('raw', 'people') }}
+join first on first.at = people.at
+left join {{ ref('events') }}@v0 as e on e.at = first.at
+join {{ ref('quoted') }} on quoted.`the time` = first.at
+"""
+FULL_NAMES = """
+{{ config(materialized='view') }}
+select {{ target.schema }}.people.id, silt.{{ target.schema }}.events.at
+from {{ source('raw', 'people') }}, {{ ref('events') }}
+where people.at = events.at
+"""
+LOG = "{{ config(materialized='table') }} select cast(null as bigint) as n where false"
+QUOTED = "{{ config(materialized='table') }} select at as `the time` from {{ ref('events') }}"
+
+
+class TestNamesOfTables:
+    """A model that qualifies columns by the names of tables, and reads old versions of them."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "sources.yml": SOURCES,
+            "events.sql": EVENTS,
+            "quoted.sql": QUOTED,
+            "by_names.sql": BY_NAMES,
+            "full_names.sql": FULL_NAMES,
+            "log.sql": LOG,
+        }
+
+    def count(self, project: Any, *names: str) -> list[int]:
+        return [project.run_sql(f"select count(*) from {{schema}}.{name}", fetch="one")[0] for name in names]
+
+    def test_it_builds_whole_empty_from_a_sample_and_in_a_unit_test(self, project: Any) -> None:
+        days = (
+            "select explode(sequence(timestamp'2025-01-01 12:00:00', timestamp'2025-01-03 12:00:00', interval 1 day))"
+        )
+        project.run_sql(f"create table {{schema}}.people as select 7 as id, at from ({days} as at)")
+        project.run_sql("create table {schema}.hooked (at timestamp)")
+        run_dbt(["build"])
+        names = ("by_names", "full_names", "hooked", "log")
+        assert self.count(project, *names) == [3, 3, 3, 1]
+
+        window = "{start: '2025-01-02', end: '2025-01-03'}"
+        project.run_sql("truncate table {schema}.hooked")
+        run_dbt(["run", "--select", "by_names", "full_names", "--sample", window])
+        assert self.count(project, *names) == [1, 1, 1, 2]
+
+        run_dbt(["run", "--select", "by_names", "full_names", "--empty"])
+        assert self.count(project, *names) == [0, 0, 1, 3]
+        assert sorted(project.run_sql("select n from {schema}.log", fetch="all")) == [(0,), (1,), (3,)]

@@ -26,11 +26,12 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.engine.statements.execute.written import Written
     from dbt.adapters.silt.materializations import seeds
     from dbt.adapters.silt.relation import SiltRelation
-    from dbt.adapters.silt.runs import skips
+    from dbt.adapters.silt.runs import cut_relations, skips
     from dbt.adapters.silt.runs.response import SiltResponse
 else:
     ast = lazy_module("dbt.adapters.silt.engine.sql.ast")
     split = lazy_module("dbt.adapters.silt.engine.sql.split")
+    cut_relations = lazy_module("dbt.adapters.silt.runs.cut_relations")
     seeds = lazy_module("dbt.adapters.silt.materializations.seeds")
     skips = lazy_module("dbt.adapters.silt.runs.skips")
 
@@ -123,7 +124,7 @@ class UnitMethods(metaclass=AdapterMeta):
             return
         with self.connections.exception_handler(sql):
             warehouse = self.connections.handle.warehouse
-            statements = [warehouse.parsed(each) for each in split.split_statements(sql)]
+            statements = [warehouse.parsed(each) for each in split.split_statements(cut_relations.current_text(sql))]
             written = [warehouse.written(each) for each in statements]
             index = _index_of_write(written, table_of(work.node, self.config.credentials.database))
         if index is not None and work.scope is None:

@@ -18,6 +18,7 @@ from dbt.adapters.silt.engine.sql.split import split_statements
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse
 from dbt.adapters.silt.records.units import Unit
 from dbt.adapters.silt.runs.agate_tables import rows_of, to_agate
+from dbt.adapters.silt.runs.cut_relations import current_text
 from dbt.adapters.silt.runs.response import SiltResponse
 from dbt.adapters.silt.session.fetch import fetchable
 from dbt.adapters.silt.session.spark import SessionPool
@@ -160,7 +161,7 @@ class SiltCursor:
         if bindings and not isinstance(bindings, Submission):
             raise DbtRuntimeError("silt takes no bindings: write the values into the statement")
         given = bindings or Submission(sql)
-        for statement in split_statements(given.text):
+        for statement in split_statements(current_text(given.text)):
             self.drain()
             self._text = statement
             with self._handle.busy(statement):
