@@ -38,7 +38,7 @@ DBT_CONFIGS: Mapping[str, Mapping[str, str]] = {
         "check_cols": "Of the strategy `check`: the columns that are compared, or `all`.",
         "dbt_valid_to_current": "What `dbt_valid_to` is in current rows; null by default.",
         "hard_deletes": "What happens to rows that left the source: `ignore`, `invalidate` or `new_record`.",
-        "snapshot_table_column_names": "Other names for the columns that dbt adds.",
+        "snapshot_meta_column_names": "Other names for the columns that dbt adds: dbt's name -> the name.",
         "strategy": "`timestamp` or `check`.",
         "updated_at": "Of the strategy `timestamp`: the column that says when a row changed.",
     },

@@ -247,6 +247,13 @@ class TestBadInput:
         twice = "select explode(array(1L, 1L)) as id"
         return {
             "no_predicate.sql": incremental("incremental_strategy='replace_where'", "select 1L as id"),
+            "no_key.sql": incremental("unique_key=[]", "select 1L as id"),
+            "blank_key.sql": incremental("incremental_strategy='delete+insert', unique_key=''", "select 1L as id"),
+            "no_update.sql": incremental("unique_key='id', merge_update_columns=[]", "select 1L as id"),
+            "blank_predicate.sql": incremental("unique_key='id', incremental_predicates=''", "select 1L as id"),
+            "no_partition.sql": incremental(
+                "incremental_strategy='insert_overwrite', partition_by=[]", "select 1L as id"
+            ),
             "wrong_key.sql": incremental("unique_key='nowhere'", "select 1L as id"),
             "twice.sql": incremental("unique_key='id'", twice),
             "strange.sql": incremental("incremental_strategy='upside_down'", "select 1L as id"),
@@ -263,7 +270,12 @@ models:
     @pytest.mark.parametrize(
         ("model", "first_works", "message"),
         [
-            ("no_predicate", True, "The incremental strategy 'replace_where' needs `incremental_predicates`"),
+            ("no_predicate", False, "The incremental strategy 'replace_where' needs `incremental_predicates`"),
+            ("no_key", False, "`unique_key` must be a text or a list of at least one text, and is []"),
+            ("blank_key", False, "`unique_key` must be a text or a list of at least one text, and is ''"),
+            ("no_update", False, "`merge_update_columns` must be a text or a list of at least one text, and is []"),
+            ("blank_predicate", False, "`incremental_predicates` must be a text or a list of texts, and is ''"),
+            ("no_partition", False, "`partition_by` is empty, and `insert_overwrite` would replace the whole table"),
             ("wrong_key", False, "`unique_key` names nowhere, which is not one of the columns id"),
             ("twice", True, "SILT_MULTIPLE_SOURCE_ROWS"),
             (

@@ -44,6 +44,7 @@ def checked(given: dict[str, Any]) -> list[str]:
         ("hard_delete", "hard_deletes"),
         ("updated_atd", "updated_at"),
         ("isolation_levels", "isolation_level"),
+        ("snapshot_table_column_names", "snapshot_meta_column_names"),
     ],
 )
 @pytest.mark.parametrize(
@@ -101,3 +102,26 @@ def test_a_snapshots_key_that_is_named_twice_is_refused() -> None:
 @pytest.mark.parametrize("materialized", ["table", "view"])
 def test_the_values_of_incremental_configs_are_those_of_incremental_models_alone(materialized: str) -> None:
     assert checked(node(materialized, on_schema_change="never")) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        (node("snapshot", "snapshot", unique_key=["id", ""]), "unique_key"),
+        (node("snapshot", "snapshot", updated_at=" "), "updated_at"),
+        (node("snapshot", "snapshot", check_cols=[""]), "check_cols"),
+        (node("snapshot", "snapshot", dbt_valid_to_current=""), "dbt_valid_to_current"),
+        (node("table", partition_by=""), "partition_by"),
+        (node("table", partition_by=["a", " "]), "partition_by"),
+        (node("incremental", liquid_clustered_by=""), "liquid_clustered_by"),
+        (node("seed", "seed", delimiter=""), "delimiter"),
+        (node("external", location=""), "location"),
+    ],
+)
+def test_a_config_that_is_empty_or_has_an_empty_text_is_refused(given: dict[str, Any], name: str) -> None:
+    with pytest.raises(CompilationError, match=f"`{name}` is .*, with a text that names nothing: leave it out"):
+        checked(given)
+
+
+def test_an_empty_list_of_partitions_is_a_table_without_them() -> None:
+    assert checked(node("table", partition_by=[], unique_key=None)) == []

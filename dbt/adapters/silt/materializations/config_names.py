@@ -24,7 +24,6 @@ _OF_DBT_BY_NAME = frozenset(
         "meta_keys_defaults",
         "meta_keys_used",
         "predicates",
-        "snapshot_table_column_names",
         "sql_header",
     )
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.silt.materializations import unused_configs
-from dbt.adapters.silt.materializations.incremental.config import named_twice
+from dbt.adapters.silt.materializations.incremental.config import blank_names, named_twice
 from dbt.adapters.silt.materializations.incremental.config import problems as incremental_problems
 from dbt.adapters.silt.runs.once import first_time
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 Node = Mapping[str, Any]
 
+_OF_SNAPSHOTS = ("unique_key", "updated_at", "check_cols", "dbt_valid_to_current")
+_OF_TABLES = ("partition_by", "liquid_clustered_by", "clustered_by", "delimiter", "location", "location_root")
 _OWN_NAMES = "a config of your own belongs into `meta`"
 
 
@@ -43,7 +45,8 @@ def check_configs(node: Node, names: ConfigNames, project: str, others: Collecti
     if config.get("materialized") == "incremental":
         found += incremental_problems(config)
     elif node.get("resource_type") == "snapshot":
-        found += named_twice(config)
+        found += [*blank_names(config, _OF_SNAPSHOTS), *named_twice(config)]
+    found += blank_names(config, _OF_TABLES)
     if found:
         listed = "\n".join(f"  - {each}" for each in found)
         raise CompilationError(f"The configuration of this {_kind(node)} cannot be used:\n{listed}")

@@ -10,7 +10,7 @@ from dbt.adapters.base.meta import AdapterMeta, available
 from dbt_common.exceptions import CompilationError, DbtDatabaseError
 
 from dbt.adapters.silt.materializations.incremental.config_columns import qualified, qualify_condition
-from dbt.adapters.silt.materializations.incremental.first_columns import check_columns, names_columns
+from dbt.adapters.silt.materializations.incremental.first_columns import check_columns, check_predicates, names_columns
 from dbt.adapters.silt.materializations.incremental.merge_clauses import (
     MergeClause,
     Sides,
@@ -58,10 +58,12 @@ class IncrementalMethods(metaclass=AdapterMeta):
     def check_first_columns(
         self, config: Mapping[str, Any], strategy: str, query: str, full_refresh: bool
     ) -> str | None:
-        """Refuses a configuration that names columns which the first rows of a table do not have, or one twice.
+        """Refuses a configuration that names columns which the first rows of a table do not have, or one twice, or
+        that lacks the predicates of later runs.
 
         A full refresh reads none of them, and may be what makes the table fit: it gets a warning.
         """
+        check_predicates(config, strategy)
         if not names_columns(config, strategy):
             return None
         try:

@@ -17,8 +17,16 @@ from dbt.adapters.silt.materializations.incremental.config import problems
         {"skip_matched_step": "False", "skip_not_matched_step": True},
         {"not_matched_by_source_action": "\n  UPDATE  SET t.a = 1", "target_alias": "t"},
         {"merge_update_set_expressions": {"a": "1", "b": 2}, "merge_exclude_columns": ["c"]},
-        {"merge_clauses": {"when_matched": [{"action": "update"}]}, "merge_update_columns": [], "unique_key": "a"},
-        {"materialized": "incremental", "matched_condition": "", "owner": "me", "merged_by": "us", "keys": 1},
+        {"merge_clauses": {"when_matched": [{"action": "update"}]}, "merge_update_columns": None, "unique_key": "a"},
+        {"materialized": "incremental", "matched_condition": None, "owner": "me", "merged_by": "us", "keys": 1},
+        {
+            "incremental_predicates": [],
+            "predicates": [],
+            "merge_exclude_columns": [],
+            "merge_update_set_expressions": {},
+        },
+        {"incremental_strategy": "insert_overwrite", "partition_by": ["a"], "liquid_clustered_by": []},
+        {"incremental_strategy": "append", "partition_by": []},
         {"skip_matched_step": False, "merge_update_condition": "a > 1"},
     ],
 )
@@ -36,7 +44,7 @@ def test_a_configuration_that_can_be_used_passes(config: dict[str, Any]) -> None
         ),
         ({"matched_condition": ["a"]}, "`matched_condition` must be a condition in SQL, and is ['a']"),
         ({"skip_matched_step": "yes"}, "`skip_matched_step` must be true or false, and is 'yes'"),
-        ({"merge_update_columns": {"a": 1}}, "`merge_update_columns` must be a text or a list of texts"),
+        ({"merge_update_columns": {"a": 1}}, "`merge_update_columns` must be a text or a list of at least one text"),
         ({"not_matched_by_source_action": "remove"}, "must be `delete` or `update set column = expression, ...`"),
         ({"not_matched_by_source_action": "delete where x"}, "must be `delete` or"),
         ({"not_matched_by_source_condition": "a = 1"}, "needs `not_matched_by_source_action`"),
@@ -92,6 +100,46 @@ def test_a_configuration_that_can_be_used_passes(config: dict[str, Any]) -> None
 )
 def test_what_is_wrong_is_said_in_the_users_words(config: dict[str, Any], message: str) -> None:
     assert message in "\n".join(problems(config))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("unique_key", "merge_update_columns", "merge_on_using_columns", "merge_exclude_columns", "predicates"),
+        *("incremental_predicates", "matched_condition", "not_matched_condition", "merge_update_condition"),
+        *("not_matched_by_source_action", "not_matched_by_source_condition", "source_alias", "skip_matched_step"),
+    ],
+)
+@pytest.mark.parametrize("empty", ["", "  "])
+def test_an_empty_text_is_refused(name: str, empty: str) -> None:
+    [problem, *_] = problems({name: empty})
+    assert problem.startswith(f"`{name}` must be ")
+    assert problem.endswith(f"and is {empty!r}: leave it out; null takes back what the project sets")
+
+
+@pytest.mark.parametrize("name", ["unique_key", "merge_update_columns", "merge_on_using_columns"])
+def test_a_list_without_a_column_is_refused_where_it_would_mean_all_or_none(name: str) -> None:
+    [problem] = problems({name: []})
+    assert problem.startswith(f"`{name}` must be a text or a list of at least one text, and is []: leave it out")
+    assert len(list(problems({name: ["a", " "]}))) == 1
+
+
+@pytest.mark.parametrize("name", ["partition_by", "liquid_clustered_by"])
+def test_insert_overwrite_does_not_take_no_partition_for_the_whole_table(name: str) -> None:
+    [problem] = problems({"incremental_strategy": "insert_overwrite", name: []})
+    assert "would replace the whole table" in problem
+
+
+@pytest.mark.parametrize(
+    ("clause", "message"),
+    [
+        ({"action": "update", "condition": ""}, "has a `condition` that is no SQL text: ''"),
+        ({"action": "delete", "condition": []}, "has a `condition` that is no SQL text: []"),
+        ({"action": "update", "mode": "explicit", "update": {"include": []}}, "has an `update.include` that is empty"),
+    ],
+)
+def test_a_clause_with_an_empty_list_or_condition_is_refused(clause: dict[str, Any], message: str) -> None:
+    assert message in "\n".join(problems({"merge_clauses": {"when_matched": [clause]}}))
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.silt.materializations.incremental.first_columns import check_columns, names_columns
+from dbt.adapters.silt.materializations.incremental.first_columns import check_columns, check_predicates, names_columns
 
 COLUMNS = ("Id", "day of", "name")
 
@@ -86,3 +86,11 @@ def test_a_column_that_is_named_twice_is_refused(config: dict[str, Any], problem
 )
 def test_a_strategy_that_reads_no_named_column_asks_for_none(strategy: str, config: dict[str, Any]) -> None:
     assert not names_columns(config, strategy)
+
+
+@pytest.mark.parametrize("config", [{}, {"incremental_predicates": []}, {"predicates": None}])
+def test_a_table_that_replace_where_could_not_write_again_is_not_made(config: dict[str, Any]) -> None:
+    with pytest.raises(CompilationError, match="'replace_where' needs `incremental_predicates`"):
+        check_predicates(config, "replace_where")
+    check_predicates({"predicates": "id > 1"}, "replace_where")
+    check_predicates(config, "append")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,13 +105,23 @@ def problems(config: Mapping[str, Any]) -> Iterator[str]:
     Args:
         config: the model's whole configuration, by dbt's names.
     """
-    given = {name: value for name, value in config.items() if value not in (None, "")}
+    given = {name: value for name, value in config.items() if value is not None}
     for name, (is_right, what) in _SHAPES.items():
         if name in given and not is_right(given[name]):
-            yield f"`{name}` must be {what}, and is {given[name]!r}"
+            yield f"`{name}` must be {what}, and is {given[name]!r}{_TAKEN_BACK if _is_empty(given[name]) else ''}"
     yield from _mixed(given)
+    yield from _of_no_partition(given)
     if "merge_clauses" in given:
         yield from clause_problems(given["merge_clauses"])
+
+
+def blank_names(config: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
+    """Yields each of these configs that is a blank text, or a list with one."""
+    for name in names:
+        value = config.get(name)
+        texts = value if isinstance(value, list | tuple) else [value]
+        if any(isinstance(each, str) and not each.strip() for each in texts):
+            yield f"`{name}` is {value!r}, with a text that names nothing{_TAKEN_BACK}"
 
 
 def named_twice(given: Mapping[str, Any]) -> Iterator[str]:
@@ -122,6 +132,10 @@ def named_twice(given: Mapping[str, Any]) -> Iterator[str]:
         twice = sorted({each for each in seen if seen.count(each) > 1})
         if twice:
             yield f"`{name}` names {listed(twice)} twice: name each column once"
+
+
+def _is_empty(value: Any) -> bool:
+    return value == [] or value == () or (isinstance(value, str) and not value.strip())
 
 
 def _mixed(given: Mapping[str, Any]) -> Iterator[str]:
@@ -144,6 +158,18 @@ def _mixed(given: Mapping[str, Any]) -> Iterator[str]:
             yield "with `skip_matched_step` and `skip_not_matched_step` there is nothing to do: leave one of them out"
 
 
+def _of_no_partition(given: Mapping[str, Any]) -> Iterator[str]:
+    """Yields an empty list of what `insert_overwrite` replaces: it would replace the whole table."""
+    names = ("partition_by", "liquid_clustered_by")
+    if given.get("incremental_strategy") == "insert_overwrite" and not any(given.get(name) for name in names):
+        for name in names:
+            if given.get(name) in ([], ()):
+                yield (
+                    f"`{name}` is empty, and `insert_overwrite` would replace the whole table: name the columns whose "
+                    "partitions it replaces, or leave it out if the whole table is meant"
+                )
+
+
 def _is_set(given: Mapping[str, Any], name: str) -> bool:
     """Whether a key has a value, other than an empty or false one by which a project takes it back."""
     value = given.get(name)
@@ -155,7 +181,11 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_list(value: Any) -> bool:
-    return isinstance(value, str) or (isinstance(value, list | tuple) and all(_is_text(each) for each in value))
+    return _is_text(value) or (isinstance(value, list | tuple) and all(_is_text(each) for each in value))
+
+
+def _is_filled_list(value: Any) -> bool:
+    return _is_list(value) and bool(value)
 
 
 def _is_flag(value: Any) -> bool:
@@ -180,15 +210,18 @@ def _is_expressions(value: Any) -> bool:
 
 _TEXT = (_is_text, "a condition in SQL")
 _LIST = (_is_list, "a text or a list of texts")
+_FILLED_LIST = (_is_filled_list, "a text or a list of at least one text")
 _FLAG = (_is_flag, "true or false")
 _ALIAS = (_is_alias, "a name")
 
+_TAKEN_BACK = ": leave it out; null takes back what the project sets"
+
 _SHAPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "on_schema_change": (lambda value: value in _ON_SCHEMA_CHANGE, f"one of {listed(_ON_SCHEMA_CHANGE)}"),
-    "unique_key": _LIST,
+    "unique_key": _FILLED_LIST,
     "predicates": _LIST,
     "incremental_predicates": _LIST,
-    "merge_update_columns": _LIST,
+    "merge_update_columns": _FILLED_LIST,
     "merge_exclude_columns": _LIST,
     "matched_condition": _TEXT,
     "not_matched_condition": _TEXT,
@@ -203,6 +236,6 @@ _SHAPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "merge_update_condition": _TEXT,
     "merge_insert_condition": _TEXT,
     "merge_update_set_expressions": (_is_expressions, "a dictionary of columns and their expressions"),
-    "merge_on_using_columns": _LIST,
+    "merge_on_using_columns": _FILLED_LIST,
     "merge_returning_columns": _LIST,
 }

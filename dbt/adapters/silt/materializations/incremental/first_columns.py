@@ -31,6 +31,19 @@ def names_columns(config: Config, strategy: str) -> bool:
     return _is_merge(config, strategy) or bool(_keys(config, strategy)[1])
 
 
+def check_predicates(config: Config, strategy: str) -> None:
+    """Passes if the strategy has the predicates that it needs in every run but the first.
+
+    Raises:
+        CompilationError: it has none.
+    """
+    if strategy == "replace_where" and not as_list(config.get("predicates") or config.get("incremental_predicates")):
+        raise CompilationError(
+            "The incremental strategy 'replace_where' needs `incremental_predicates`: the condition that is true for "
+            "the rows to replace"
+        )
+
+
 def check_columns(config: Config, strategy: str, columns: Sequence[str]) -> None:
     """Passes where every column that the strategy reads is one of the query's.
 

@@ -70,7 +70,7 @@ def _clause_problems(kind: str, given: Any) -> Iterator[str]:
         yield f"has the action {action!r}, and {MATCH_SQL[kind]} takes {listed(_ACTIONS[kind])}{hint}"
     if given.get("mode", "by_name") not in _MODES:
         yield f"has the mode {given['mode']!r}, and there are {listed(_MODES)}"
-    if not all(isinstance(each, str) and each.strip() for each in as_list(given.get("condition"))):
+    if not _is_condition(given.get("condition")):
         yield f"has a `condition` that is no SQL text: {given['condition']!r}"
     if action == "update":
         yield from _update_problems(kind, given)
@@ -78,11 +78,21 @@ def _clause_problems(kind: str, given: Any) -> Iterator[str]:
         yield from _insert_problems(given)
 
 
+def _is_condition(value: Any) -> bool:
+    """Whether it is SQL, a list of at least one, or nothing: an empty condition would hold for every row."""
+    if value is None:
+        return True
+    conditions = value if isinstance(value, list | tuple) else [value]
+    return bool(conditions) and all(isinstance(each, str) and each.strip() for each in conditions)
+
+
 def _update_problems(kind: str, given: Given) -> Iterator[str]:
     update = given.get("update", {})
     if not isinstance(update, Mapping) or set(update) - _UPDATE_KEYS:
         yield f"has an `update` that is no dictionary of {listed(sorted(_UPDATE_KEYS))}"
         return
+    if update.get("include") in ([], (), ""):
+        yield "has an `update.include` that is empty: name columns, or leave it out to update all"
     values = expressions(given)
     if not isinstance(values, Mapping) or not all(isinstance(each, str | int | float) for each in values.values()):
         yield "has `set_expressions` that are no dictionary of columns and their expressions"
