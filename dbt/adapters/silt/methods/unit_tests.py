@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.connections import SiltConnectionManager
     from dbt.adapters.silt.materializations.unit_tests import comparison, fixtures
     from dbt.adapters.silt.relation import SiltRelation
+    from dbt.adapters.silt.runs import cut_relations
 else:
     comparison = lazy_module("dbt.adapters.silt.materializations.unit_tests.comparison")
     fixtures = lazy_module("dbt.adapters.silt.materializations.unit_tests.fixtures")
+    cut_relations = lazy_module("dbt.adapters.silt.runs.cut_relations")
 
 
 class UnitTestMethods(metaclass=AdapterMeta):
@@ -74,7 +76,8 @@ class UnitTestMethods(metaclass=AdapterMeta):
     def comparable_columns(self, query: str, names: Sequence[str]) -> list[str]:
         """Columns of a query, given and returned as SQL, in a form in which equal values look equal."""
         with self.connections.exception_handler(query):
-            kinds = {quote(each.name).lower(): each for each in self.connections.handle.warehouse.schema_of(query)}
+            schema = self.connections.handle.warehouse.schema_of(cut_relations.current_text(query))
+            kinds = {quote(each.name).lower(): each for each in schema}
         found = [kinds.get(name.lower()) for name in names]
         return [
             name if field is None else comparison.with_sorted_maps(name, field.dataType)
