@@ -82,6 +82,7 @@ ERRORS = [
     "PartitionValueError",
     "ProtocolChangedError",
     "ReadOnlyStorageError",
+    "SymbolicLinkError",
     "RegistrationError",
     "RelationExistsError",
     "RelationNotFoundError",

@@ -55,6 +55,7 @@
           NotWrittenError
             NoSpaceError
             ReadOnlyStorageError
+            SymbolicLinkError
         SparkUnavailableError
           SparkEndedError
           KeptSparkError
@@ -450,7 +451,7 @@ class NotATableError(TableDamagedError):
 
 
 class UnusableFileError(TableDamagedError):
-    """A file of a table or of the warehouse is no regular file, or is far larger than any file of its kind."""
+    """A file of a table or of the warehouse is not a regular file, or is far larger than any file of its kind."""
 
     code = "SILT_UNUSABLE_FILE"
     remedy = "It is damaged or hostile: restore the file from a copy, or move it away"
@@ -503,6 +504,16 @@ class ReadOnlyStorageError(NotWrittenError):
 
     code = "SILT_READ_ONLY"
     remedy = "What only reads can go on; to write, make that folder writable, or set `warehouse` to another one"
+
+
+class SymbolicLinkError(NotWrittenError):
+    """A symbolic link is in a table's folder or a warehouse, where links are not followed; nothing was done."""
+
+    code = "SILT_SYMBOLIC_LINK"
+    remedy = (
+        "Put the file or folder that the link leads to in the link's place, or delete the link; the folder of a table "
+        "in a warehouse may be a link only with `external_paths: true` in the profile"
+    )
 
 
 class SparkUnavailableError(UnavailableError):

@@ -69,6 +69,8 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def _check_replaceable(target: ExternalTarget) -> None:
     path = target.path
+    if path.is_symlink():
+        raise DbtRuntimeError(f"`{path}` is a symbolic link; name the file or folder that it leads to, or delete it")
     if target.is_file:
         if path.is_dir():
             raise DbtRuntimeError(f"`{path}` is a folder; name another file, or move the folder")

@@ -102,8 +102,10 @@ def _place(location: str, project_root: str, taken: Iterable[str]) -> str:
 
 def _folder(location: str, project_root: str, taken: Iterable[str]) -> str:
     path = Path(os.path.normpath(Path(project_root, Path(local_path(location)).expanduser()).absolute()))
+    real = Path(os.path.realpath(path))
     for folder in (Path(local_path(each)) for each in taken if is_local(each)):
-        if path.is_relative_to(folder) or folder.is_relative_to(path):
+        real_folder = Path(os.path.realpath(folder))
+        if real.is_relative_to(real_folder) or real_folder.is_relative_to(real):
             raise _in_warehouse(location, str(folder))
     return str(path)
 

@@ -20,6 +20,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     NotWrittenError,
     ReadOnlyStorageError,
     StorageError,
+    SymbolicLinkError,
     UnusableFileError,
 )
 from dbt.adapters.silt.engine.kernel.storage import os_errors
@@ -71,12 +72,97 @@ def test_a_rewritten_file_loses_the_checksum_that_hadoop_kept_of_it(tmp_path: Pa
     assert os.listdir(tmp_path) == ["_last_checkpoint"]
 
 
-def test_links_are_followed_and_dead_ones_are_absent(tmp_path: Path) -> None:
+def test_listings_leave_links_out_and_name_them_when_asked(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"12")
     (tmp_path / "link").symlink_to("f")
     (tmp_path / "dead").symlink_to("nowhere")
+    (tmp_path / "folder").symlink_to(tmp_path)
     store = LocalStore(tmp_path)
-    assert [(status.name, status.size) for status in store.list_from("")] == [("f", 2), ("link", 2)]
+    assert [(status.name, status.size) for status in store.list_from("")] == [("f", 2)]
+    assert store.list_folders("") == []
+    assert store.list_links("") == ["dead", "folder", "link"]
+
+
+@pytest.fixture
+def linked(tmp_path: Path) -> LocalStore:
+    """A store with a link to a file and a link to a folder, both outside of it."""
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "f").write_bytes(b"secret")
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "link").symlink_to(tmp_path / "outside" / "f")
+    (tmp_path / "store" / "folder").symlink_to(tmp_path / "outside")
+    return LocalStore(tmp_path / "store")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda store: store.read("link"),
+        lambda store: store.read("folder/f"),
+        lambda store: store.open_input("link"),
+        lambda store: store.open_input("folder/f"),
+        lambda store: store.status("link"),
+        lambda store: store.status("folder/f"),
+        lambda store: store.status("folder/absent"),
+        lambda store: list(store.statuses(["folder/f", "folder/f"])),
+        lambda store: store.list_from("folder"),
+        lambda store: store.list_folders("folder"),
+        lambda store: store.list_links("folder"),
+        lambda store: store.put("link", b"x"),
+        lambda store: store.put("folder/f", b"x"),
+        lambda store: store.put_if_absent("folder/new", b"x"),
+        lambda store: store.delete("folder/f"),
+        lambda store: store.delete_folder("folder/f"),
+        lambda store: store.delete_empty_folder("folder/f"),
+        lambda store: store.make_folder("folder/new"),
+        lambda store: store.make_folder("folder"),
+        lambda store: store.rename_folder("folder/f", "new"),
+        lambda store: store.make_durable(["folder/f"]),
+        lambda store: store.make_durable(["link"]),
+        lambda store: store.folder_modified_ms("folder"),
+        lambda store: store.pin("folder"),
+    ],
+)
+def test_nothing_is_done_through_a_link(
+    linked: LocalStore, tmp_path: Path, use: Callable[[LocalStore], object]
+) -> None:
+    with pytest.raises(SymbolicLinkError, match="is a symbolic link"):
+        use(linked)
+    assert [(each.name, each.read_bytes()) for each in (tmp_path / "outside").iterdir()] == [("f", b"secret")]
+    assert sorted(os.listdir(linked.root)) == ["folder", "link"]
+
+
+def test_a_link_itself_is_deleted_and_renamed(linked: LocalStore, tmp_path: Path) -> None:
+    linked.delete("link")
+    linked.rename_folder("folder", "renamed")
+    linked.delete_folder("renamed")
+    assert os.listdir(linked.root) == []
+    assert (tmp_path / "outside" / "f").read_bytes() == b"secret"
+
+
+@pytest.mark.parametrize("allowed", [None, ()])
+def test_a_childs_folder_may_be_a_link_only_in_a_store_that_allows_all_paths(
+    tmp_path: Path, allowed: tuple[str, ...] | None
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "f").write_bytes(b"x")
+    (tmp_path / "main").symlink_to("elsewhere")
+    child = LocalStore(tmp_path, allowed).child("main")
+    if allowed is None:
+        assert child.read("f") == b"x"
+    else:
+        with pytest.raises(SymbolicLinkError):
+            child.read("f")
+
+
+def test_the_folder_of_a_store_may_be_reached_through_links(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    store = LocalStore(tmp_path / "link", ())
+    store.make_folder("a/b")
+    store.put("a/b/f", b"x")
+    assert store.child("a").read("b/f") == b"x"
+    assert (tmp_path / "real" / "a" / "b" / "f").read_bytes() == b"x"
 
 
 def test_a_listing_that_is_not_allowed_is_a_failure_not_an_absence(tmp_path: Path) -> None:
@@ -232,20 +318,19 @@ def test_of_a_link_to_a_folder_only_the_link_is_deleted(tmp_path: Path) -> None:
 
 @pytest.fixture
 def special_files(tmp_path: Path) -> Iterator[Path]:
-    """A folder with a named pipe, a socket and a folder in it, and a link to a device."""
+    """A folder with a named pipe, a socket and a folder in it."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
-    (tmp_path / "device").symlink_to("/dev/zero")
     with socket.socket(socket.AF_UNIX) as bound:
         bound.bind(str(tmp_path / "socket"))
         yield tmp_path
 
 
-@pytest.mark.parametrize("name", ["pipe", "socket", "folder", "device"])
+@pytest.mark.parametrize("name", ["pipe", "socket", "folder"])
 def test_what_is_no_regular_file_is_refused_at_once(special_files: Path, name: str) -> None:
     store = LocalStore(special_files)
     for read in (store.read, store.open_input):
-        with pytest.raises(UnusableFileError, match=f"{name} is no regular file"):
+        with pytest.raises(UnusableFileError, match=f"{name} is not a regular file"):
             read(name)
     assert store.status(name) is None
     assert store.list_from("") == []

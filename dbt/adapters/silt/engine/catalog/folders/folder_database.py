@@ -29,7 +29,7 @@ from dbt.adapters.silt.engine.catalog.folders.name_conflicts import check_no_tab
 from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
 from dbt.adapters.silt.engine.catalog.relations import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.kernel.clock import Clock
-from dbt.adapters.silt.engine.kernel.errors import RelationExistsError
+from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, SymbolicLinkError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectExists, ObjectMissing, PutResult, Store
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
@@ -158,13 +158,25 @@ class FolderDatabase:
             return
         self._require(name.schema)
         with layout.locked_schema(self._store, name.schema, self._clock):
-            was_table = self._tables.has(self._store, name)
-            if was_table:
-                self._tables.drop(self._store, name, version)
-            self._tables.clear(self._store, name)
+            was_table = self._drop_table(name, version)
             if not was_table and (not if_exists or has_view(self._store, name)):
                 raise no_table(self._store, name)
         layout.empty_trash(self._store, name.schema)
+
+    def _drop_table(self, name: RelationName, version: int | None) -> bool:
+        """Ends a table and moves its folder out of sight; returns whether the table existed.
+
+        Of a table behind a symbolic link that is not followed, only what is in the warehouse is moved.
+        """
+        try:
+            was_table = self._tables.has(self._store, name)
+        except SymbolicLinkError:
+            self._tables.discard(self._store, name)
+            return True
+        if was_table:
+            self._tables.drop(self._store, name, version)
+        self._tables.clear(self._store, name)
+        return was_table
 
     def view(self, name: RelationName) -> View:
         return parse_view(self._document(name, VIEW_SUFFIX, "view"), name)

@@ -78,8 +78,12 @@ class FolderTables:
         except NoSpaceError:
             if version is not None:
                 raise
-            layout.move_to_trash(store, layout.table_folder(name), self._clock)
-            self.forget(store, name)
+            self.discard(store, name)
+
+    def discard(self, store: Store, name: RelationName) -> None:
+        """Moves the folder of a table, or the link in its place, out of sight; its log is not ended."""
+        layout.move_to_trash(store, layout.table_folder(name), self._clock)
+        self.forget(store, name)
 
     def clear(self, store: Store, name: RelationName) -> bool:
         """Moves away the folder of a table whose log has ended; returns whether there was one."""

@@ -92,7 +92,7 @@ def locked_schema(store: Store, schema: str, clock: Clock) -> Iterator[None]:
 
 def is_occupied(store: Store, schema: str) -> bool:
     """Whether the folder of a schema holds anything but the marker and hidden files."""
-    names = store.list_folders(schema) + [file.name for file in store.list_from(schema)]
+    names = store.list_folders(schema) + store.list_links(schema) + [file.name for file in store.list_from(schema)]
     return any(name != _SCHEMA_MARKER and not name.startswith(".") for name in names)
 
 
@@ -113,7 +113,7 @@ def empty_trash(store: Store, folder: str) -> None:
     They are gone for every reader already, so a failure is only logged; the next drop tries again.
     """
     try:
-        for name in store.list_folders(folder):
+        for name in store.list_folders(folder) + store.list_links(folder):
             if name.startswith(_TRASH_PREFIX):
                 store.delete_folder(f"{folder}/{name}" if folder else name)
     except (StorageError, ObjectMissing) as error:

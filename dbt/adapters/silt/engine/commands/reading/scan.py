@@ -157,6 +157,24 @@ def read_to_rewrite(
     return _rows(scan, log, snapshot, files, only)
 
 
+def check_files(log: DeltaLog, snapshot: Snapshot, files: pa.Table) -> None:
+    """Checks that files are those that the log names, and are where files of the table may be; see `FileGuard.check`.
+
+    A frame that was made by `read` does not check them again when it is used again.
+
+    Args:
+        files: rows of `snapshot.files`.
+
+    Raises:
+        DataFileChangedError: a file is another one than the log names.
+        ExternalPathError, SymbolicLinkError: a file is where no file of the table may be.
+    """
+    try:
+        log.guard.check(log.store, files, snapshot.metadata, log.name, snapshot.version)
+    except DataFileChangedError as error:
+        raise origins.with_origin(log, snapshot, error) from error
+
+
 def _scan(spark: SparkSession, log: DeltaLog, snapshot: Snapshot, with_position: bool) -> _Scan:
     schema = nullable_schema(type_widening.without_changes(column_mapping.without_mapping(snapshot.schema)))
     return _Scan(spark, log.name, snapshot.version, log.store.root, schema, _stored(snapshot), with_position)
@@ -164,8 +182,8 @@ def _scan(spark: SparkSession, log: DeltaLog, snapshot: Snapshot, with_position:
 
 def _rows(scan: _Scan, log: DeltaLog, snapshot: Snapshot, files: pa.Table | None, only: Positions | None) -> DataFrame:
     chosen = snapshot.files if files is None else files
+    check_files(log, snapshot, chosen)
     try:
-        log.guard.check(log.store, chosen, snapshot.metadata, log.name, snapshot.version)
         scan = replace(scan, known=_known(chosen))
         groups = _groups(scan, log, snapshot, chosen, only)
         parts = [_read_joined(scan, each) if _needs_join(scan, each) else _read_alike(scan, each) for each in groups]

@@ -36,8 +36,9 @@ from dbt.adapters.silt.engine.kernel.files.statistics import FileStatistics
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.progress import Progress, counted
+from dbt.adapters.silt.engine.kernel.storage.beneath import link_error
 from dbt.adapters.silt.engine.kernel.storage.few_requests import Tree, at_once, tree
-from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store, joined
 from dbt.adapters.silt.engine.kernel.table import parquet_schema
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
 from dbt.adapters.silt.engine.kernel.table.features import protocol_for
@@ -79,6 +80,7 @@ def convert(
         TypeMismatchError: the columns of two files are of different types; names both files.
         ValueNotCastableError: a folder's value is not of its column's type.
         TableDamagedError: a file is not a Parquet file.
+        SymbolicLinkError: a file or a folder is a symbolic link.
         ConcurrentCreateError: another writer made the table first.
     """
     if log.exists():
@@ -112,7 +114,7 @@ def convert(
 
 def _data_files(log: DeltaLog) -> list[_Found]:
     try:
-        found = list(_listed(tree(log.store), "", ()))
+        found = list(_listed(log.store, tree(log.store), "", ()))
     except ObjectMissing as error:
         raise NotATableError("there is no such folder", remedy="Check the path", table=log.name) from error
     if not found:
@@ -120,20 +122,27 @@ def _data_files(log: DeltaLog) -> list[_Found]:
     return found
 
 
-def _listed(folders: Tree, folder: str, values: tuple[tuple[str, str | None], ...]) -> Iterator[_Found]:
-    """The files below a folder that are not hidden: neither they nor a folder above begins with `_` or `.`."""
+def _listed(store: Store, folders: Tree, folder: str, values: tuple[tuple[str, str | None], ...]) -> Iterator[_Found]:
+    """The files below a folder that are not hidden: neither they nor a folder above begins with `_` or `.`.
+
+    Raises:
+        SymbolicLinkError: a link among them leads to rows that no reader of the table would follow it to.
+    """
     files, names = folders.content(folder)
+    for link in store.list_links(folder):
+        if not link.startswith(_HIDDEN):
+            raise link_error(f"{store.root}/{joined(folder, link)}")
     for status in files:
         if not status.name.startswith(_HIDDEN):
             yield _Found(status, values)
     for name in names:
         column, sign, value = name.partition("=")
-        below = f"{folder}/{name}" if folder else name
+        below = joined(folder, name)
         if sign:
             text = None if value == partitions.SPARK_NULL else unquote(value)
-            yield from _listed(folders, below, (*values, (unquote(column), text)))
+            yield from _listed(store, folders, below, (*values, (unquote(column), text)))
         elif not name.startswith(_HIDDEN):
-            yield from _listed(folders, below, values)
+            yield from _listed(store, folders, below, values)
 
 
 def _check_partitioning(found: Sequence[_Found], partitioning: Sequence[StructField], table: str) -> None:

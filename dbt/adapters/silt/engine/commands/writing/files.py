@@ -156,6 +156,7 @@ def write_change_data(df: DataFrame, log: DeltaLog, metadata: Metadata, metrics:
     Args:
         metadata: with the feed's own column in its schema.
     """
+    log.store.make_folder(CHANGE_DATA)  # refuses a link in its place, which Spark would follow
     folder = f"{CHANGE_DATA}/{log.clock.new_id()}"
     arranged = _clustered_by_partition(row_ids.without(df), metadata)
     watched = _Watched(tuple(partition_checks(metadata, log.name)), metrics)

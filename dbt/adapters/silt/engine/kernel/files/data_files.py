@@ -28,35 +28,62 @@ _ONE_SCHEME = {"s3a": "s3", "abfss": "abfs"}
 _PART = 4 << 20
 
 
-def located(store: Store, name: str) -> tuple[Store, str]:
-    """The store that a file is in, and its path in that store.
+class Reach:
+    """Decides where the files are that the log of a table names, and whether it may name them.
+
+    It remembers the folders that it has resolved: use one for a batch of files, and another for the next batch, because
+    a folder can be replaced by a link at any time.
 
     Args:
-        store: of the table that names the file.
-        name: the file's plain name: relative to the table's folder, or absolute.
-
-    Raises:
-        ExternalPathError: the file is where no file of a table may be.
-        UnsupportedFeatureError: the file is in another storage.
+        store: of the table.
     """
-    check_reach(store, name)
-    folder = f"{store.root.rstrip('/')}/"
-    if not is_absolute(name):
-        return store, name
-    if name.startswith(folder):
-        return store, name.removeprefix(folder)
-    above, _, own = name.rpartition("/")
-    if name.startswith("/"):
-        return LocalStore(above or "/"), own
-    if isinstance(store, (LocalStore, ObjectStore)) and store.elsewhere is not None:
-        return store.elsewhere(above), own
-    raise UnsupportedFeatureError(
-        f"the file {name} is in another storage than the table", remedy="Copy the table with the engine that made it"
-    )
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._folder = f"{store.root.rstrip('/')}/"
+        self._others: dict[str, Store] = {}
+
+    def located(self, name: str) -> tuple[Store, str]:
+        """Returns the store that a file is in, and its path in that store, which follows no link to it.
+
+        Args:
+            name: the file's plain name: relative to the table's folder, or absolute.
+
+        Raises:
+            ExternalPathError: the file is where no file of a table may be.
+            UnsupportedFeatureError: the file is in another storage.
+        """
+        if name.startswith(self._folder):
+            name = name.removeprefix(self._folder)
+        if not is_absolute(name) and (".." not in name.split("/") or not isinstance(self._store, LocalStore)):
+            check_reach(self._store, name)
+            return self._store, name
+        whole = name if is_absolute(name) else f"{self._folder}{name}"
+        above, _, own = whole.rpartition("/")
+        if above not in self._others:
+            self._others[above] = self._other(above, name)
+        return self._others[above], own
+
+    def _other(self, folder: str, name: str) -> Store:
+        """The store of another folder, in which the log names the file."""
+        check_reach(self._store, name)
+        if folder.startswith("/") or not folder:
+            return _local_folder(folder or "/", self._store)
+        if isinstance(self._store, (LocalStore, ObjectStore)) and self._store.elsewhere is not None:
+            return self._store.elsewhere(folder)
+        raise UnsupportedFeatureError(
+            f"the file {name} is in another storage than the table",
+            remedy="Copy the table with the engine that made it",
+        )
+
+
+def located(store: Store, name: str) -> tuple[Store, str]:
+    """Returns the store that a file is in, and its path in that store; see `Reach.located`."""
+    return Reach(store).located(name)
 
 
 def check_reach(store: Store, name: str) -> None:
-    """Passes where the log of a table may name this file.
+    """Passes if the log of a table may name this file; the file itself may still be a link, which no store follows.
 
     Args:
         store: of the table.
@@ -71,7 +98,7 @@ def check_reach(store: Store, name: str) -> None:
         return
     whole = name if is_absolute(name) else f"{store.root}/{name}"
     tops = (store.root, *store.allowed)
-    if _is_url_within(whole, tops) if "://" in whole else _is_path_within(whole, tops):
+    if _is_url_within(whole, tops) if "://" in whole else _top_of(os.path.dirname(whole), tops) is not None:
         return
     raise ExternalPathError(
         f"the log names the file {name}, which is neither in the table's folder nor in the warehouse",
@@ -80,10 +107,21 @@ def check_reach(store: Store, name: str) -> None:
     )
 
 
-def _is_path_within(name: str, tops: Iterable[str]) -> bool:
-    folder = _real(os.path.dirname(name))
-    real = (_real(top) for top in tops if "://" not in top)
-    return any(folder == top or folder.startswith(f"{top.rstrip('/')}/") for top in real)
+def _local_folder(folder: str, store: Store) -> LocalStore:
+    """The store of a folder that `check_reach` let pass; no link below the allowed folder that holds it is followed."""
+    allowed = store.allowed if isinstance(store, (LocalStore, ObjectStore)) else None
+    if allowed is None:
+        return LocalStore(folder)
+    real = os.path.realpath(folder)
+    top = _top_of(real, (store.root, *allowed))
+    return LocalStore(top or real, allowed).child("" if top is None else real.removeprefix(top).lstrip("/"))
+
+
+def _top_of(folder: str, tops: Iterable[str]) -> str | None:
+    """The resolved one of some folders that a folder is in; None if it is in none of them."""
+    real = os.path.realpath(folder)
+    real_tops = (os.path.realpath(top) for top in tops if "://" not in top)
+    return next((top for top in real_tops if real == top or real.startswith(f"{top.rstrip('/')}/")), None)
 
 
 def _is_url_within(name: str, tops: Iterable[str]) -> bool:
@@ -97,11 +135,6 @@ def _plain_url(url: str) -> str:
     """The URL with the first of the schemes that a service has."""
     scheme, _, rest = url.partition("://")
     return f"{_ONE_SCHEME.get(scheme, scheme)}://{rest}"
-
-
-@functools.lru_cache(maxsize=4096)
-def _real(folder: str) -> str:
-    return os.path.realpath(folder)
 
 
 def missing(store: Store, names: Sequence[str]) -> list[str]:

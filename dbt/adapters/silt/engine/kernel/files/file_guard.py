@@ -9,10 +9,11 @@ Source: the Delta specification, sections "Add File and Remove File" and "Per-fi
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +21,7 @@ import pyarrow.parquet as pq
 
 from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError
-from dbt.adapters.silt.engine.kernel.files.data_files import check_reach, located
+from dbt.adapters.silt.engine.kernel.files.data_files import Reach, check_reach, located
 from dbt.adapters.silt.engine.kernel.storage import few_requests
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
@@ -79,8 +80,7 @@ class FileGuard:
             _check_places(store, files)
             return
         doubtful = []
-        for expected in _expected(files):
-            found = _status(store, expected.name)
+        for expected, found in _statuses(store, files):
             if found is None:
                 continue
             if problem := size_problem(expected, found.size):
@@ -149,12 +149,19 @@ def _check_places(store: Store, files: pa.Table) -> None:
         check_reach(store, decode_path(path))
 
 
-def _status(store: LocalStore, name: str) -> FileStatus | None:
-    if "://" in name:
-        check_reach(store, name)
-        return None
-    where, own = located(store, name)
-    return where.status(own)
+def _statuses(store: LocalStore, files: pa.Table) -> Iterator[tuple[Expected, FileStatus | None]]:
+    """The status of each local file, in groups by folder; files in another storage are left out."""
+    reach = Reach(store)
+    groups: dict[Store, list[tuple[str, Expected]]] = defaultdict(list)
+    for expected in _expected(files):
+        if "://" in expected.name:
+            check_reach(store, expected.name)
+            continue
+        where, own = reach.located(expected.name)
+        groups[where].append((own, expected))
+    for where, group in groups.items():
+        found = cast(LocalStore, where).statuses(own for own, _ in group)
+        yield from zip((expected for _, expected in group), found, strict=True)
 
 
 def _footer_problems(store: Store, doubtful: Sequence[Expected], metadata: Metadata) -> Iterator[tuple[Expected, str]]:

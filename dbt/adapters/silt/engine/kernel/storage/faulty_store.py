@@ -147,6 +147,9 @@ class FaultyStore:
     def list_folders(self, folder: str) -> list[str]:
         return self.around("list_folders", folder, lambda: self.inner.list_folders(folder))
 
+    def list_links(self, folder: str) -> list[str]:
+        return self.around("list_links", folder, lambda: self.inner.list_links(folder))
+
     def read(self, path: str, at_most: int = MOST_BYTES) -> bytes:
         return self.around("read", path, lambda: self.inner.read(path, at_most))
 

@@ -21,7 +21,7 @@ import shutil
 import stat
 import uuid
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, cast
 
 import pyarrow
@@ -30,9 +30,8 @@ from dbt.adapters.silt.engine.kernel.errors import (
     NotWrittenError,
     ReadOnlyStorageError,
     StorageError,
-    UnusableFileError,
 )
-from dbt.adapters.silt.engine.kernel.storage import os_errors
+from dbt.adapters.silt.engine.kernel.storage import beneath, os_errors
 from dbt.adapters.silt.engine.kernel.storage.store import (
     MOST_BYTES,
     FileStatus,
@@ -41,13 +40,12 @@ from dbt.adapters.silt.engine.kernel.storage.store import (
     PutResult,
     Store,
     check_size,
+    joined,
 )
 
 _logger = logging.getLogger(__name__)
 
-_FILE_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _DESCRIPTORS = "/dev/fd"
-_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _TEMPORARY_NAME = re.compile(r"\..+\.[0-9a-f]{32}\.tmp")
 _MOST_TRIES = 10
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV)
@@ -61,13 +59,18 @@ def is_temporary_name(name: str) -> bool:
 class LocalStore:
     """Files under one folder, which need not exist yet.
 
+    Symbolic links below the folder are never followed: reading, writing or deleting through one raises
+    SymbolicLinkError, and listings leave links out. In a store that limits what logs may name (`allowed`), that holds
+    for its children from the same folder on: a table's folder cannot be a link there.
+
     Args:
         root: the folder; a relative one is resolved against the current working directory.
         allowed: the folders outside of the root that the logs of its tables may name files in; None for any.
     """
 
     def __init__(self, root: str | os.PathLike[str], allowed: Sequence[str] | None = None) -> None:
-        self._root = os.path.abspath(os.fspath(root))
+        self._root = self._top = os.path.abspath(os.fspath(root))
+        self._below_top = ""
         self.allowed = allowed
         self.elsewhere: Callable[[str], Store] | None = None
         """Opens the folder of another storage that a log names files in; None where it may not."""
@@ -84,37 +87,49 @@ class LocalStore:
         return self._root
 
     def list_from(self, folder: str, start: str = "") -> list[FileStatus]:
-        with _mapped("listing", self._at(folder)), os.scandir(self._at(folder)) as entries:
-            wanted = [entry for entry in entries if entry.name >= start and not entry.is_dir()]
-        found = (self.status(f"{folder}/{entry.name}" if folder else entry.name) for entry in wanted)
-        return sorted((status for status in found if status is not None), key=lambda status: status.name)
+        with self._listed(folder) as entries:
+            wanted = [entry for entry in entries if entry.name >= start and entry.is_file(follow_symlinks=False)]
+            found = (_listed_status(joined(folder, entry.name), entry) for entry in wanted)
+            return sorted((status for status in found if status is not None), key=lambda status: status.name)
 
     def list_folders(self, folder: str) -> list[str]:
-        with _mapped("listing", self._at(folder)), os.scandir(self._at(folder)) as entries:
-            return sorted(entry.name for entry in entries if entry.is_dir())
+        with self._listed(folder) as entries:
+            return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+
+    def list_links(self, folder: str) -> list[str]:
+        with self._listed(folder) as entries:
+            return sorted(entry.name for entry in entries if entry.is_symlink())
 
     def read(self, path: str, at_most: int = MOST_BYTES) -> bytes:
-        with _mapped("reading", self._at(path)), _regular_file(self._at(path)) as descriptor:
+        with _mapped("reading", self._at(path)), self._opened(path) as descriptor:
             check_size(self._at(path), os.fstat(descriptor).st_size, at_most)
             with open(descriptor, "rb", closefd=False) as file:
                 return file.read(at_most)
 
     def open_input(self, path: str) -> IO[bytes]:
-        with _mapped("opening", self._at(path)), _regular_file(self._at(path)) as descriptor:
-            # Arrow opens files by name: this name is that of the very file which was looked at.
+        with _mapped("opening", self._at(path)), self._opened(path) as descriptor:
+            # Arrow opens files by name: this name is that of the very file which was opened here.
             same_file = f"{_DESCRIPTORS}/{descriptor}"
-            name = same_file if os.path.exists(same_file) else self._at(path)
-            return cast(IO[bytes], pyarrow.OSFile(name, "rb"))
+            if os.path.exists(same_file):
+                return cast(IO[bytes], pyarrow.OSFile(same_file, "rb"))
+            return open(os.dup(descriptor), "rb")
 
     def status(self, path: str) -> FileStatus | None:
-        try:
-            with _mapped("looking at", self._at(path)):
-                found = os.stat(self._at(path))
-        except ObjectMissing:
-            return None
-        if not stat.S_ISREG(found.st_mode):
-            return None
-        return FileStatus(path, found.st_size, found.st_mtime_ns // 1_000_000)
+        (found,) = self.statuses((path,))
+        return found
+
+    def statuses(self, paths: Iterable[str]) -> Iterator[FileStatus | None]:
+        """Yields the status of each file; the folders that they share are resolved once for all of them.
+
+        Raises:
+            SymbolicLinkError: a file, or a folder above it, is a symbolic link.
+        """
+        checked: dict[str, bool] = {}
+        for path in paths:
+            folder = path.rpartition("/")[0]
+            if folder not in checked:
+                checked[folder] = self._is_folder(folder)
+            yield self._status(path) if checked[folder] else None
 
     def put_if_absent(self, path: str, data: bytes) -> PutResult:
         folder, _, name = path.rpartition("/")
@@ -122,73 +137,85 @@ class LocalStore:
 
     def put(self, path: str, data: bytes) -> None:
         target = self._at(path)
-        folder, name = os.path.split(target)
-        temporary = os.path.join(folder, _temporary_name(name))
-        with _writing("writing", target):
+        with _writing("writing", target), self._above(path, beneath.READ) as (folder, name):
+            beneath.raise_if_link(folder, name, target)
+            temporary = _temporary_name(name)
             try:
-                _write_durably(temporary, data)
+                _write_durably(temporary, data, folder)
                 # Hadoop's checksum of the old content would make Spark refuse the new one.
                 with contextlib.suppress(FileNotFoundError):
-                    os.unlink(os.path.join(folder, f".{name}.crc"))
-                os.replace(temporary, target)
+                    os.unlink(f".{name}.crc", dir_fd=folder)
+                os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
             except BaseException:
                 with contextlib.suppress(FileNotFoundError):
-                    os.unlink(temporary)
+                    os.unlink(temporary, dir_fd=folder)
                 raise
-        with _mapped("forcing to disk", folder):
-            _sync(folder, _FOLDER_FLAGS)
+            with _mapped("forcing to disk", self._at(path.rpartition("/")[0])):
+                os.fsync(folder)
 
     def delete(self, path: str) -> None:
         with contextlib.suppress(ObjectMissing), _writing("deleting", self._at(path)):
-            os.unlink(self._at(path))
+            with self._above(path) as (folder, name):
+                os.unlink(name, dir_fd=folder)
 
     def make_folder(self, folder: str) -> None:
-        path = self._at(folder)
-        missing = []
+        path, missing = self._top, []
         while not os.path.isdir(path):
             missing.append(path)
             path = os.path.dirname(path)
         with _writing("making the folder", self._at(folder)):
-            os.makedirs(self._at(folder), exist_ok=True)
+            os.makedirs(self._top, exist_ok=True)
             for made in reversed(missing):
-                _sync(os.path.dirname(made), _FOLDER_FLAGS)
+                _sync(os.path.dirname(made), beneath.READ)
+            beneath.make_folder(self._top, joined(self._below_top, folder))
 
     def rename_folder(self, source: str, target: str) -> None:
-        old, new = self._at(source), self._at(target)
-        # rename(2) replaces an empty folder silently.
-        if os.path.lexists(new):
-            raise ObjectExists(new)
+        old = self._at(source)
         try:
-            with _writing("moving", old):
-                os.rename(old, new)
-                for parent in {os.path.dirname(old), os.path.dirname(new)}:
-                    _sync(parent, _FOLDER_FLAGS)
+            with _writing("moving", old), self._above(source) as (old_folder, old_name):
+                with self._above(target) as (new_folder, new_name):
+                    # rename(2) replaces an empty folder silently.
+                    if _exists(new_folder, new_name):
+                        raise ObjectExists(self._at(target))
+                    os.rename(old_name, new_name, src_dir_fd=old_folder, dst_dir_fd=new_folder)
+                for parent in {source.rpartition("/")[0], target.rpartition("/")[0]}:
+                    self._sync_folder(parent)
         except StorageError as error:
             if _is_not_empty(error):
-                raise ObjectExists(new) from error
+                raise ObjectExists(self._at(target)) from error
             raise
 
     def delete_folder(self, folder: str) -> None:
-        """Deletes the folder and all within, what others put there meanwhile too; of a link to a folder, the link."""
-        if os.path.islink(self._at(folder)):
-            self.delete(folder)
-            return
+        """Deletes the folder and all within, also what others put there meanwhile; of a link only the link."""
         path = self._at(folder)
         for left in reversed(range(_MOST_TRIES)):
-            if not os.path.isdir(path):
-                return
             try:
                 # A file that got another name meanwhile ends rmtree.
                 with contextlib.suppress(ObjectMissing), _writing("deleting the folder", path):
-                    shutil.rmtree(path)
+                    if not self._delete_tree(folder):
+                        return
             except StorageError as error:
                 if not left or not _is_not_empty(error):
                     raise
 
+    def _delete_tree(self, folder: str) -> bool:
+        """Deletes a folder, or the link in its place; returns whether something may be left."""
+        with self._above(folder) as (above, name):
+            try:
+                mode = beneath.status(above, name).st_mode
+            except FileNotFoundError:
+                return False
+            if stat.S_ISLNK(mode):
+                os.unlink(name, dir_fd=above)
+            if not stat.S_ISDIR(mode):
+                return False
+            shutil.rmtree(self._at(folder))
+            return True
+
     def delete_empty_folder(self, folder: str) -> bool:
         try:
-            with _writing("deleting the folder", self._at(folder)):
-                os.rmdir(self._at(folder))
+            with _writing("deleting the folder", self._at(folder)), self._above(folder) as (above, name):
+                os.rmdir(name, dir_fd=above)
         except ObjectMissing:
             return False
         except (ObjectExists, StorageError) as error:
@@ -199,19 +226,18 @@ class LocalStore:
 
     def folder_modified_ms(self, folder: str) -> int | None:
         try:
-            with _mapped("looking at", self._at(folder)):
-                found = os.stat(self._at(folder))
+            with _mapped("looking at", self._at(folder)), self._folder(folder) as descriptor:
+                return os.fstat(descriptor).st_mtime_ns // 1_000_000
         except ObjectMissing:
             return None
-        return found.st_mtime_ns // 1_000_000 if stat.S_ISDIR(found.st_mode) else None
 
     def make_durable(self, paths: Sequence[str]) -> None:
         for path in paths:
             with _writing("forcing to disk", self._at(path)):
-                _sync(self._at(path), os.O_RDONLY | os.O_CLOEXEC)
+                with self._opened(path) as descriptor:
+                    os.fsync(descriptor)
         for folder in sorted({above for path in paths for above in _folders_above(path)}, reverse=True):
-            with _writing("forcing to disk", self._at(folder)):
-                _sync(self._at(folder), _FOLDER_FLAGS)
+            self._sync_folder(folder)
 
     def check_writable(self) -> None:
         folder = self._root
@@ -223,11 +249,15 @@ class LocalStore:
             raise ReadOnlyStorageError(f"{folder} can only be read ({reason})")
 
     def pin(self, folder: str) -> LocalFolder:
-        return LocalFolder(self._at(folder))
+        path = self._at(folder)
+        with _mapped("opening the folder", path), self._folder(folder, beneath.READ) as descriptor:
+            return LocalFolder(path, os.dup(descriptor))
 
     def child(self, folder: str) -> LocalStore:
         child = LocalStore(self._at(folder), self.allowed)
         child.elsewhere = self.elsewhere
+        if self.allowed is not None:
+            child._top, child._below_top = self._top, joined(self._below_top, folder)
         return child
 
     def local_path(self, path: str) -> str:
@@ -236,6 +266,78 @@ class LocalStore:
     def _at(self, path: str) -> str:
         return f"{self._root.rstrip('/')}/{path}" if path else self._root
 
+    def _folder(self, folder: str, flags: int = beneath.SEARCH) -> contextlib.AbstractContextManager[int]:
+        """The descriptor of a folder; raises as `beneath.folder`."""
+        return beneath.folder(self._top, joined(self._below_top, folder), flags)
+
+    @contextlib.contextmanager
+    def _above(self, path: str, flags: int = beneath.SEARCH) -> Iterator[tuple[int, str]]:
+        """The descriptor of the folder that a path is in, and the path's last name; raises as `beneath.folder`."""
+        whole = joined(self._below_top, path)
+        top, rest = (self._top, whole) if whole else os.path.split(self._top)
+        folder, _, name = rest.rpartition("/")
+        with beneath.folder(top, folder, flags) as descriptor:
+            yield descriptor, name
+
+    @contextlib.contextmanager
+    def _opened(self, path: str) -> Iterator[int]:
+        """The descriptor of a regular file, open for reading; raises as `beneath.file`."""
+        with self._above(path) as (folder, name), beneath.file(folder, name, self._at(path)) as descriptor:
+            yield descriptor
+
+    @contextlib.contextmanager
+    def _listed(self, folder: str) -> Iterator[Iterator[os.DirEntry[str]]]:
+        with (
+            _mapped("listing", self._at(folder)),
+            self._folder(folder, beneath.READ) as descriptor,
+            os.scandir(descriptor) as entries,
+        ):
+            yield entries
+
+    def _is_folder(self, folder: str) -> bool:
+        try:
+            with _mapped("looking at", self._at(folder)), self._folder(folder):
+                return True
+        except ObjectMissing:
+            return False
+
+    def _status(self, path: str) -> FileStatus | None:
+        whole = self._at(path)
+        try:
+            with _mapped("looking at", whole):
+                found = os.lstat(whole)
+        except ObjectMissing:
+            return None
+        if stat.S_ISLNK(found.st_mode):
+            raise beneath.link_error(whole)
+        return _regular(path, found)
+
+    def _sync_folder(self, folder: str) -> None:
+        with _writing("forcing to disk", self._at(folder)), self._folder(folder, beneath.READ) as descriptor:
+            os.fsync(descriptor)
+
+
+def _regular(path: str, found: os.stat_result) -> FileStatus | None:
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    return FileStatus(path, found.st_size, found.st_mtime_ns // 1_000_000)
+
+
+def _listed_status(path: str, entry: os.DirEntry[str]) -> FileStatus | None:
+    """The status of a file in a listing; None if the file was deleted meanwhile."""
+    try:
+        return _regular(path, entry.stat(follow_symlinks=False))
+    except FileNotFoundError:
+        return None
+
+
+def _exists(folder: int, name: str) -> bool:
+    try:
+        beneath.status(folder, name)
+    except FileNotFoundError:
+        return False
+    return True
+
 
 def _is_not_empty(error: Exception) -> bool:
     """Whether an operation failed because there are files in a folder."""
@@ -243,12 +345,16 @@ def _is_not_empty(error: Exception) -> bool:
 
 
 class LocalFolder:
-    """A folder held by a descriptor, so that its inode is not reused while this value lives."""
+    """A folder held by a descriptor, so that its inode is not reused while this value lives.
 
-    def __init__(self, path: str) -> None:
+    Args:
+        path: of the folder, absolute.
+        descriptor: of the folder, open for reading; this value closes it.
+    """
+
+    def __init__(self, path: str, descriptor: int) -> None:
         self._path = path
-        with _mapped("opening the folder", path):
-            self._descriptor = os.open(path, _FOLDER_FLAGS)
+        self._descriptor = descriptor
         weakref.finalize(self, os.close, self._descriptor)
 
     def known_by(self, file: FileStatus) -> LocalFolder:
@@ -307,9 +413,9 @@ class LocalFolder:
     def _is_file(self, name: str) -> bool:
         """Whether the name is that of a file, or of none any more."""
         try:
-            return stat.S_ISREG(os.stat(name, dir_fd=self._descriptor).st_mode)
+            return stat.S_ISREG(beneath.status(self._descriptor, name).st_mode)
         except FileNotFoundError:
-            return not os.path.islink(f"{self._path}/{name}")
+            return True
         except OSError:
             return True  # whoever reads it says what is wrong
 
@@ -345,31 +451,6 @@ def _mapped(doing: str, path: str, is_write: bool = False) -> Iterator[None]:
         raise ObjectMissing(path) from error
     except OSError as error:
         raise os_errors.failure(f"{doing} {path}", error, is_write) from error
-
-
-@contextlib.contextmanager
-def _regular_file(path: str) -> Iterator[int]:
-    """Opens a regular file for reading; never waits, as opening a named pipe does until there is a writer.
-
-    Raises:
-        UnusableFileError: it is a folder, a pipe, a socket or a device.
-    """
-    try:
-        descriptor = os.open(path, _FILE_FLAGS)
-    except OSError as error:
-        if error.errno == errno.ENXIO:  # a socket
-            raise _no_regular_file(path) from error
-        raise
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise _no_regular_file(path)
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _no_regular_file(path: str) -> UnusableFileError:
-    return UnusableFileError(f"{path} is no regular file")
 
 
 def _writing(doing: str, path: str) -> contextlib.AbstractContextManager[None]:

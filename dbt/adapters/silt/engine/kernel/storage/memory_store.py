@@ -80,6 +80,9 @@ class MemoryStore:
             self._tree.require_folder(base)
             return sorted(path.rpartition("/")[2] for path in self._tree.folders if path and _parent(path) == base)
 
+    def list_links(self, folder: str) -> list[str]:
+        return []
+
     def read(self, path: str, at_most: int = MOST_BYTES) -> bytes:
         with self._tree.lock:
             if self._at(path) not in self._tree.files:

@@ -155,6 +155,16 @@ class Store(Protocol):
         """
         ...
 
+    def list_links(self, folder: str) -> list[str]:
+        """The names of the symbolic links directly in the folder, sorted; other listings leave links out.
+
+        Empty if the storage has no links.
+
+        Raises:
+            ObjectMissing: there is no such folder.
+        """
+        ...
+
     def read(self, path: str, at_most: int = MOST_BYTES) -> bytes:
         """The file's content.
 
@@ -163,7 +173,7 @@ class Store(Protocol):
 
         Raises:
             ObjectMissing: there is no such file.
-            UnusableFileError: it is larger, or no regular file.
+            UnusableFileError: it is larger, or not a regular file.
         """
         ...
 
@@ -172,7 +182,7 @@ class Store(Protocol):
 
         Raises:
             ObjectMissing: there is no such file.
-            UnusableFileError: it is no regular file.
+            UnusableFileError: it is not a regular file.
         """
         ...
 

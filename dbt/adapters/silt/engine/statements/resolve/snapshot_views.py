@@ -76,7 +76,9 @@ class SnapshotViews:
             if files.num_rows < snapshot.num_files:
                 return quote(self._register(log, snapshot, files))
             key = (log.store.root, snapshot.metadata.id, snapshot.version)
-            if key not in self._whole:
+            if key in self._whole:
+                scan.check_files(log, snapshot, files)
+            else:
                 self._whole[key] = self._register(log, snapshot, files)
             self._labels.move_to_end(self._whole[key])
             return quote(self._whole[key])

@@ -1,0 +1,148 @@
+"""Opens files and folders below a trusted folder without following symbolic links.
+
+Each component of a path is opened relative to the descriptor of the folder above it, so that a link that another
+process puts in its place meanwhile is not followed either. The trusted folder itself may be reached through links.
+Source: openat(2), open(2) `O_NOFOLLOW`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from typing import Final
+
+from dbt.adapters.silt.engine.kernel.errors import SymbolicLinkError, UnusableFileError
+
+SEARCH: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
+"""Opens a folder to reach what it holds; Linux asks for no permission to list it."""
+READ: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+"""Opens a folder to list it, or to force it to disk."""
+
+_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_MADE: Final = 0o777
+
+
+@contextlib.contextmanager
+def folder(top: str, path: str, flags: int = SEARCH) -> Iterator[int]:
+    """Yields the descriptor of a folder.
+
+    Args:
+        top: the trusted folder, absolute.
+        path: the folder relative to `top`; empty for `top` itself.
+        flags: `SEARCH` or `READ`.
+
+    Raises:
+        SymbolicLinkError: a component of the path is a symbolic link.
+        OSError: the folder is missing or cannot be opened.
+    """
+    names = _names(path)
+    descriptor = os.open(top, SEARCH if names else flags)
+    try:
+        for position, name in enumerate(names):
+            above, descriptor = descriptor, -1
+            try:
+                descriptor = _inner_folder(above, name, flags if position == len(names) - 1 else SEARCH)
+            except NotADirectoryError:
+                raise_if_link(above, name, f"{top}/{path}")
+                raise
+            finally:
+                os.close(above)
+        yield descriptor
+    finally:
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+def make_folder(top: str, path: str) -> None:
+    """Makes a folder below an existing one, and the folders between them; durable, and no error if it exists.
+
+    Raises:
+        SymbolicLinkError: a component of the path is a symbolic link.
+        OSError: the folder cannot be made.
+    """
+    names = _names(path)
+    for depth, name in enumerate(names):
+        with folder(top, "/".join(names[:depth]), READ) as above:
+            try:
+                os.mkdir(name, _MADE, dir_fd=above)
+            except FileExistsError:
+                raise_if_link(above, name, f"{top}/{path}")
+            else:
+                os.fsync(above)
+
+
+@contextlib.contextmanager
+def file(folder_descriptor: int, name: str, shown: str) -> Iterator[int]:
+    """Yields the descriptor of a regular file, open for reading; never waits, as opening a named pipe does.
+
+    Args:
+        shown: the file's path, for messages.
+
+    Raises:
+        SymbolicLinkError: the file is a symbolic link.
+        UnusableFileError: it is a folder, a pipe, a socket or a device.
+        OSError: the file is missing or cannot be opened.
+    """
+    try:
+        descriptor = os.open(name, _FILE, dir_fd=folder_descriptor)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EMLINK):
+            raise_if_link(folder_descriptor, name, shown)
+        if error.errno == errno.ENXIO:  # a socket
+            raise _not_regular(shown) from error
+        raise
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise _not_regular(shown)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _not_regular(shown: str) -> UnusableFileError:
+    return UnusableFileError(f"{shown} is not a regular file")
+
+
+def status(folder_descriptor: int, name: str) -> os.stat_result:
+    """Returns the status of whatever has the name, of a link the link's own.
+
+    Raises:
+        OSError: the name does not exist, or the system refuses the status.
+    """
+    return os.stat(name, dir_fd=folder_descriptor, follow_symlinks=False)
+
+
+def raise_if_link(folder_descriptor: int, name: str, shown: str) -> None:
+    """Raises SymbolicLinkError if the name is that of a symbolic link.
+
+    Args:
+        shown: the path on which the name is, for the message.
+    """
+    with contextlib.suppress(OSError):
+        if not stat.S_ISLNK(status(folder_descriptor, name).st_mode):
+            return
+        raise link_error(shown, name)
+
+
+def link_error(shown: str, name: str | None = None) -> SymbolicLinkError:
+    """Returns the error for a path that is a link, or has a link of that name in it."""
+    is_whole = name is None or shown.endswith(f"/{name}")
+    what = f"{shown} is a symbolic link" if is_whole else f"`{name}` in the path {shown} is a symbolic link"
+    return SymbolicLinkError(f"{what}, and links in a table's folder are not followed", details={"path": shown})
+
+
+def _names(path: str) -> list[str]:
+    return [name for name in path.split("/") if name not in ("", ".")]
+
+
+def _inner_folder(above: int, name: str, flags: int) -> int:
+    try:
+        return os.open(name, flags | os.O_NOFOLLOW, dir_fd=above)
+    except OSError as error:
+        # Systems without O_PATH answer ELOOP for a link.
+        if error.errno in (errno.ELOOP, errno.EMLINK):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), name) from error
+        raise
