@@ -6,6 +6,7 @@ Files of other writers lack the partition columns, which the log gives; those of
 Under column mapping files are read by their physical names, or ids, and the columns named as the table has them.
 Rows that a deletion vector deletes are left out, whoever reads (`scan_vectors`); files without one cost nothing for it.
 Rows that are to be written again bring their ids with them, where the table keeps these (`read_to_rewrite`).
+No condition on a floating-point column that may hold a zero or NaN is left to the reader of the files (decision 0074).
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log import origins
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.scan.uncertain_floats import uncertain_floats
 from dbt.adapters.silt.engine.kernel.table import column_mapping, type_widening
 from dbt.adapters.silt.engine.kernel.table.paths import absolute_name, decode_path, is_absolute
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType, nullable_schema
@@ -189,7 +191,10 @@ def _rows(scan: _Scan, log: DeltaLog, snapshot: Snapshot, files: pa.Table | None
         parts = [_read_joined(scan, each) if _needs_join(scan, each) else _read_alike(scan, each) for each in groups]
     except (DataFileMissingError, DataFileChangedError) as error:
         raise origins.with_origin(log, snapshot, error) from error
-    return reduce(DataFrame.unionAll, parts) if parts else _empty(scan)
+    if not parts:
+        return _empty(scan)
+    paths = [column.parts for column in uncertain_floats(chosen, snapshot.metadata)]
+    return stored_columns.without_pushdown(reduce(DataFrame.unionAll, parts), spark_schema(scan.schema), paths)
 
 
 def _known(files: pa.Table) -> dict[str, tuple[int, int]]:

@@ -18,7 +18,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.types import CharType, DataType, StringType, StructField, StructType, VarcharType
 
-from dbt.adapters.silt.engine.commands.spark import errors, file_manifest
+from dbt.adapters.silt.engine.commands.spark import errors, file_manifest, stored_columns
 from dbt.adapters.silt.engine.commands.spark.causes import first_line
 from dbt.adapters.silt.engine.commands.spark.file_formats import format_of
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -33,6 +33,8 @@ from dbt.adapters.silt.engine.kernel.storage.store import Store
 
 _MANIFEST: Final = "manifest"
 _LOOKS: Final = 4
+_WITH_FILTERS: Final = ("parquet", "orc")
+"""Formats whose readers skip rows by what a file says of them."""
 
 _DEFAULTS: Mapping[str, Mapping[str, str]] = {
     "csv": {"inferschema": "true", "enforceschema": "false", "mode": "FAILFAST", "escape": '"'},
@@ -105,13 +107,15 @@ def _read(spark: SparkSession, source: FileSource) -> DataFrame:
             remedy="Give the `format`: parquet, csv, json, orc or text",
         )
     options = {**_DEFAULTS.get(file_format, {}), **options}
+    reader = _reader(spark, file_format, options)
     if schema is not None:
-        return _reader(spark, file_format, options).schema(_columns(schema)).load(source.path)
-    if hints is None:
-        return _reader(spark, file_format, options).load(source.path)
-    hinted = _columns(hints)
-    found = _found(spark, source, file_format, options, hinted)
-    return _reader(spark, file_format, options).schema(found).load(source.path)
+        reader = reader.schema(_columns(schema))
+    elif hints is not None:
+        reader = reader.schema(_found(spark, source, file_format, options, _columns(hints)))
+    rows = reader.load(source.path)
+    if file_format not in _WITH_FILTERS:
+        return rows
+    return stored_columns.without_pushdown(rows, rows.schema, tuple(stored_columns.float_paths(rows.schema)))
 
 
 def _reader(spark: SparkSession, file_format: str, options: Mapping[str, str]) -> DataFrameReader:

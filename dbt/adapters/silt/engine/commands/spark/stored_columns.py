@@ -1,13 +1,27 @@
-"""Converts columns between a table and its data files, which know them by physical names under column mapping."""
+"""Converts columns between a table and its data files, which know them by physical names under column mapping.
+
+No condition on a floating-point column is to reach the readers of Parquet and ORC files (`without_pushdown`). They skip
+row groups and pages by dictionaries, Bloom filters and bounds, in which -0.0 is another value than 0.0 and NaN may be
+missing: Spark would never see rows that fulfil the condition. A column less 0.0 has the same values, -0.0 and NaN
+included, and no condition on it is pushed down, whether it is in the text of a query or derived from a join or a
+subquery. Conditions on other columns, and on other members of its struct, are pushed down as before.
+"""
 
 from __future__ import annotations
 
-from pyspark.sql import Column
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from typing import TypeAlias
+
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as spark_types
 
 from dbt.adapters.silt.engine.commands.spark.types import spark_type
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import StructField, all_fields, nullable
+
+Path: TypeAlias = tuple[str, ...]
 
 
 def to_table_column(member: StructField, stored: StructField) -> Column:
@@ -26,3 +40,59 @@ def to_file_column(member: StructField, stored: StructField) -> Column:
     if any(True for _ in all_fields(stored.type)):
         column = column.cast(spark_type(nullable(stored.type)))
     return column.alias(stored.name, metadata=dict(stored.metadata))
+
+
+def float_paths(schema: spark_types.StructType, above: Path = ()) -> Iterator[Path]:
+    """The paths of all floating-point columns, members of structs included, those in arrays and maps not."""
+    for field in schema.fields:
+        path = (*above, field.name)
+        if isinstance(field.dataType, spark_types.StructType):
+            yield from float_paths(field.dataType, path)
+        elif isinstance(field.dataType, spark_types.FloatType | spark_types.DoubleType):
+            yield path
+
+
+def without_pushdown(frame: DataFrame, schema: spark_types.StructType, paths: Collection[Path]) -> DataFrame:
+    """The same rows; no condition on these columns reaches the reader of the files.
+
+    Args:
+        schema: of the frame, or of those of its columns that the paths lead to.
+        paths: to floating-point columns, as `float_paths` gives them.
+    """
+    inside = _by_first(paths)
+    columns = {field.name: _of_field(field, inside[field.name]) for field in schema.fields if field.name in inside}
+    return frame.withColumns(columns) if columns else frame
+
+
+def _of_field(field: spark_types.StructField, paths: Collection[Path]) -> Column:
+    column = _shielded(F.col(quote(field.name)), field.dataType, paths)
+    if any(_loses_metadata(field.dataType, path) for path in paths):
+        column = column.cast(field.dataType)
+    return column.alias(field.name, metadata=field.metadata)
+
+
+def _shielded(column: Column, data_type: spark_types.DataType, paths: Collection[Path]) -> Column:
+    if not isinstance(data_type, spark_types.StructType):
+        return column - F.lit(0.0).cast(data_type)
+    inside, struct = _by_first(paths), column
+    for field in data_type.fields:
+        if field.name in inside:
+            # Of a struct that is put together again, Spark would read all members, whichever a query names.
+            member = _shielded(column.getField(field.name), field.dataType, inside[field.name])
+            struct = struct.withField(quote(field.name), member)
+    return struct
+
+
+def _by_first(paths: Collection[Path]) -> dict[str, list[Path]]:
+    inside: dict[str, list[Path]] = defaultdict(list)
+    for first, *rest in paths:
+        inside[first].append(tuple(rest))
+    return inside
+
+
+def _loses_metadata(data_type: spark_types.DataType, path: Path) -> bool:
+    """Whether a member on the path has metadata, such as a comment, which a member that is put in its place lacks."""
+    if not path or not isinstance(data_type, spark_types.StructType):
+        return False
+    member = data_type[path[0]]
+    return bool(member.metadata) or _loses_metadata(member.dataType, path[1:])
