@@ -5,6 +5,7 @@
   {%- if other is not none -%}
     {{ return(other()) }}
   {%- endif -%}
+  {%- do silt_check_configs() -%}
   {%- set target_relation = this.incorporate(type='table') -%}
   {%- set existing_relation = load_cached_relation(this) -%}
   {%- if existing_relation is not none and existing_relation.is_view -%}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Node = Mapping[str, Any]
 
 _OF_SNAPSHOTS = ("unique_key", "updated_at", "check_cols", "dbt_valid_to_current")
-_OF_TABLES = ("partition_by", "liquid_clustered_by", "clustered_by", "delimiter", "location", "location_root")
+_OF_TABLES = ("partition_by", "liquid_clustered_by", "delimiter", "location")
 _OWN_NAMES = "a config of your own belongs into `meta`"
 
 
