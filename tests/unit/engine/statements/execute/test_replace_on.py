@@ -54,3 +54,25 @@ def test_an_unknown_column_is_refused_before_anything_is_written(sales: House) -
     with pytest.raises((AnalysisException, SiltError), match="nowhere"):
         sales.sql("insert into sales as t by name replace on (t.nowhere = s.id) (select 1 as id) as s")
     assert len(sales.rows("select * from sales")) == 3
+
+
+KEYS = {
+    "date": "'2026-01-01'",
+    "timestamp": "'2026-01-01'",
+    "timestamp_ntz": "'2026-01-01'",
+    "int": "1",
+    "string": "'a'",
+}
+
+
+@pytest.mark.parametrize(("kind", "key"), KEYS.items())
+@pytest.mark.parametrize("condition", ["true", "false"])
+def test_a_query_whose_keys_are_all_null_or_that_has_no_row_touches_no_other_key(
+    house: House, kind: str, key: str, condition: str
+) -> None:
+    house.sql(f"create table keyed (k {kind}, n int)")
+    house.sql(f"insert into keyed select cast({key} as {kind}), 1")
+    query = f"(select cast(null as {kind}) as k, 2 as n where {condition}) as s"
+    house.sql(f"insert into keyed as t by name replace on (t.k <=> s.k) {query}")
+    house.sql(f"merge into keyed t using {query} on t.k <=> s.k when matched then delete")
+    assert house.rows("select n from keyed") == [(1,)]

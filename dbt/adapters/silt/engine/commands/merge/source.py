@@ -145,7 +145,9 @@ def _portable(key: KeyEquality, schema: StructType) -> str:
 
 
 def _value(portable: Any, name: str | None) -> Any:
-    """The portable value as the kernel compares it; None where Python cannot hold it."""
+    """The portable value as the kernel compares it; None if it is null, or Python cannot hold it."""
+    if portable is None:
+        return None
     try:
         if name == "date":
             return date.fromordinal(_EPOCH_DAY + portable)
