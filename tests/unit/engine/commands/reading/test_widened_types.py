@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from dbt.adapters.silt import engine as silt
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.tables import alter_columns
 from dbt.adapters.silt.engine.commands.target import Outcome
@@ -72,11 +73,45 @@ def test_types_inside_of_arrays_maps_and_structs_are_widened(tables: Tables) -> 
     assert (second.a, second.m) == ([5_000_000_000], {5_000_000_000: 1.5})
 
 
-def test_a_partition_column_is_widened_by_its_texts(tables: Tables) -> None:
+def test_the_rows_of_a_float_partition_column_are_written_as_doubles(tables: Tables) -> None:
     log = tables.made("select 1 as id, cast(0.1 as float) as p", partition_columns=("p",), properties=WIDENING)
-    retype(tables, log, "p", to="double")
+    assert retype(tables, log, "p", to="double").files_added == 1
     tables.append(log, "values (2, 0.1D)")
-    assert [row.p for row in tables.read(log).collect()] == [0.1, 0.1]
+    single = 0.10000000149011612
+    assert sorted(map(tuple, tables.read(log).collect())) == [(1, single), (2, 0.1)]
+    assert sorted(silt.read(log.store.root)["p"].to_pylist()) == [0.1, single]
+    for value, kept in ((single, 1), (0.1, 1), (0.2, 0)):
+        assert skipping.prune(log.snapshot(), Comparison("=", Column.of("p"), value)).num_rows == kept
+    assert [row.id for row in tables.read(log).where("p = 0.1F").collect()] == [1]
+
+
+@pytest.mark.parametrize(
+    ("literal", "wider", "value"),
+    [
+        ("cast(-7 as tinyint)", "bigint", -7),
+        ("16777217", "double", 16777217.0),
+        ("-70000", "decimal(12, 2)", Decimal("-70000.00")),
+        ("date'1969-05-05'", "timestamp_ntz", datetime(1969, 5, 5)),
+        ("cast(-12.34 as decimal(6, 2))", "decimal(30, 6)", Decimal("-12.340000")),
+    ],
+)
+def test_other_partition_columns_are_widened_by_their_texts(
+    tables: Tables, literal: str, wider: str, value: object
+) -> None:
+    log = tables.made(f"select 1 as id, {literal} as p", partition_columns=("p",), properties=WIDENING)
+    assert retype(tables, log, "p", to=wider).files_added == 0
+    tables.append(log, f"select 2, cast({literal} as {wider})")
+    tables.append(log, f"select 3, cast(null as {wider})")
+    found = tables.read(log).where(f"p = cast({literal} as {wider})").collect()
+    assert sorted(map(tuple, found)) == [(1, value), (2, value)]
+    same = Comparison("=", Column.of("p"), value)  # type: ignore[arg-type]
+    assert skipping.prune(log.snapshot(), same).num_rows == 2
+    arrow = silt.read(log.store.root)
+    assert sorted(zip(arrow["id"].to_pylist(), arrow["p"].to_pylist(), strict=True), key=repr) == [
+        (1, value),
+        (2, value),
+        (3, None),
+    ]
 
 
 @pytest.mark.parametrize("properties", [{}, WIDENING])

@@ -12,7 +12,7 @@ from dbt.adapters.silt.engine.commands.target import Target
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
 from dbt.adapters.silt.engine.kernel.table import type_widening
 from dbt.adapters.silt.engine.kernel.table.identity import identity_of
-from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.kernel.table.storable_schema import is_void
 from dbt.adapters.silt.engine.sql.ast import ColumnChange, Name
 
@@ -31,7 +31,7 @@ def with_type(schema: StructType, path: Name, text: str, target: Target) -> Stru
         return schema
     if identity_of(field) is not None:
         raise InvalidStatementError(f"the identity column `{spelled(path)}` stays a bigint", table=target.name)
-    wider = _widened(field, typed, target)
+    wider = _widened(path, field, typed, target)
     return schema_edits.changed(
         schema, path, lambda old: schema_edits.retyped(old, typed) if wider is None else wider, target.name
     )
@@ -45,11 +45,18 @@ def needs_rewrite(change: ColumnChange, target: Target) -> bool:
     path, typed = schema_edits.with_type(schema, change.path, typed, target.name)
     field = schema_edits.require(schema, path, target.name)
     stays = schema_edits.is_same_type(field, typed) or schema_edits.has_room_for(field, typed)
-    return not stays and not is_void(field.type) and _widened(field, typed, target) is None
+    return not stays and not is_void(field.type) and _widened(path, field, typed, target) is None
 
 
-def _widened(field: StructField, typed: StructField, target: Target) -> StructField | None:
+def _widened(path: Name, field: StructField, typed: StructField, target: Target) -> StructField | None:
     """The column with its wider type, where the table allows that and its files may stay as they are."""
     if not target.snapshot.properties.enable_type_widening or text_length(field) or text_length(typed):
         return None
+    # The log has the digits of the float, which are those of another double.
+    if field.type == PrimitiveType("float") and _is_partition_column(path, target):
+        return None
     return type_widening.widened(field, typed.type)
+
+
+def _is_partition_column(path: Name, target: Target) -> bool:
+    return len(path) == 1 and path[0].lower() in {name.lower() for name in target.snapshot.partition_columns}
