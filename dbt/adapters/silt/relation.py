@@ -108,9 +108,9 @@ class SiltRelation(SparkRelation):
         changed: SiltRelation = BaseRelation.incorporate(like, **kwargs)  # type: ignore[no-untyped-call]
         return changed
 
-    def _render_subquery_alias(self, namespace: str) -> str:  # noqa: ARG002 - dbt's signature
+    def _render_subquery_alias(self, namespace: str) -> str:
         """Marks a subquery in the place of the relation: whether it needs an alias, only the text behind it says."""
-        return MARK
+        return "" if namespace == "limit" and self.limit == 0 else MARK
 
     def _render_event_time_filtered(self, event_time_filter: EventTimeFilter) -> str:
         # dbt quotes the names of columns as most databases do; to Spark such a name is a text.

@@ -21,7 +21,7 @@ from dbt.adapters.silt.engine.sql.query.parts import is_alias
 from dbt.adapters.silt.engine.sql.query.relations import after_name, after_sample
 from dbt.adapters.silt.engine.sql.spans import Tokens, after_group, after_time_travel, closings
 from dbt.adapters.silt.engine.sql.tokens import tokenize
-from dbt.adapters.silt.runs.cut_relation_marks import CTE_PREFIX, MARK
+from dbt.adapters.silt.runs.cut_relation_marks import CTE_PREFIX, MARK, WITHOUT_ROWS
 
 _WRITTEN_TO = frozenset("INTO OVERWRITE UPDATE OPTIMIZE VACUUM DESCRIBE DESC DETAIL HISTORY".split())
 _BEFORE_A_NAME = frozenset("FROM JOIN INTO UPDATE TABLE USING".split())
@@ -40,7 +40,7 @@ def for_tables(text: str, is_unit_test: bool = False) -> str:
         text: one statement or several.
         is_unit_test: whether the rows of common table expressions stand for tables, in any version.
     """
-    if MARK not in text and CTE_PREFIX not in text:
+    if not any(each in text for each in (MARK, CTE_PREFIX, WITHOUT_ROWS)):
         return text
     try:
         tokens = tokenize(text)
@@ -123,11 +123,12 @@ class _Cut:
         tokens = self.tokens
         end, clause_end = tokens[self.after - 1].end, tokens[self.clause_after - 1].end
         clause, written = self.text[end:clause_end].removeprefix(MARK), self._written
+        mark_end = end + len(MARK) * self.text.startswith(MARK, end)
         if self.is_subquery and self.is_target:
-            yield Edit(tokens[self.first].start, end + len(MARK), written)
+            yield Edit(tokens[self.first].start, mark_end, written)
             return
         if self.is_subquery:
-            yield Edit(end, max(clause_end, end + len(MARK)), "")
+            yield Edit(end, max(clause_end, mark_end), "")
             if clause:
                 behind = tokens[self.name[1] - 1].end
                 yield Edit(behind, behind, clause)
@@ -135,7 +136,7 @@ class _Cut:
             yield Edit(end, clause_end, "")
         if not self.has_alias and not self.is_argument:
             sampled = tokens[after_sample(tokens, self.clause_after) - 1].end
-            at = max(sampled, end + len(MARK) * self.is_subquery)
+            at = max(sampled, mark_end)
             yield Edit(at, at, f" as {quote(alias)}")
 
     @property
@@ -144,11 +145,13 @@ class _Cut:
 
 
 def _subqueries(text: str, tokens: Tokens) -> Iterator[_Cut]:
-    """Yields the subqueries that end with the mark."""
+    """Yields the subqueries that end as those of dbt."""
     closed_by = closings(tokens)
     opened_by = {close: opening for opening, close in closed_by.items()}
     for at, token in enumerate(tokens):
-        if token.word != ")" or at not in opened_by or not text.startswith(MARK, token.end):
+        if token.word != ")" or at not in opened_by:
+            continue
+        if not text.startswith(MARK, token.end) and not text.endswith(WITHOUT_ROWS, 0, token.end):
             continue
         first = name = opened_by[at]
         while tokens[name].word in ("(", "SELECT", "*", "FROM"):
