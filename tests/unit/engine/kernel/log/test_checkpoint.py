@@ -42,7 +42,7 @@ FILES = st.lists(
         AddFile,
         path=TEXT,
         partition_values=st.dictionaries(TEXT, st.one_of(st.none(), TEXT), max_size=2),
-        size=st.integers(0, 2**62),
+        size=st.integers(0, 2**53 - 1),
         modification_time=st.integers(0, 2**62),
         stats=st.one_of(st.none(), TEXT),
         tags=st.one_of(st.none(), MAPS),

@@ -11,13 +11,12 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from dbt.adapters.silt.engine.kernel.files import stats_json
-from dbt.adapters.silt.engine.kernel.files.plain_types import BATCH_ROWS, plain
+from dbt.adapters.silt.engine.kernel.files.bounded_parquet import BoundedParquet
 from dbt.adapters.silt.engine.kernel.files.stats_json import Statistic
-from dbt.adapters.silt.engine.kernel.files.stats_parsed_read import INT96_UNIT, stats_texts
+from dbt.adapters.silt.engine.kernel.files.stats_parsed_read import stats_texts
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.value_order import (
     Booleans,
@@ -83,46 +82,40 @@ class KeptStatistics:
         return found
 
 
-def opened(source: object) -> pq.ParquetFile:
-    """A checkpoint's file, whose damage is noticed."""
-    return pq.ParquetFile(source, coerce_int96_timestamp_unit=INT96_UNIT, page_checksum_verification=True)
-
-
-def action_batches(file: pq.ParquetFile, action: str, members: Sequence[str]) -> Iterator[pa.StructArray]:
+def action_batches(file: BoundedParquet, action: str, members: Sequence[str]) -> Iterator[pa.StructArray]:
     """Members of the actions of one kind, some at a time."""
-    columns = [f"{action}.{name}" for name in members]
-    for batch in file.iter_batches(BATCH_ROWS, columns=columns):
-        rows = plain(batch.column(0))
+    for batch in file.batches([f"{action}.{name}" for name in members]):
+        rows = batch[action]
         yield rows.drop_null() if rows.null_count else rows
 
 
-def has_texts(file: pq.ParquetFile) -> bool:
+def has_texts(file: BoundedParquet) -> bool:
     """Whether some file of the checkpoint has its statistics as text; else they are in columns, or there are none."""
-    member = _member(file.schema_arrow.field(AddFile.key).type, ("stats",))
-    if member is None or _member(file.schema_arrow.field(AddFile.key).type, ("stats_parsed",)) is None:
+    member = _member(file.schema.field(AddFile.key).type, ("stats",))
+    if member is None or _member(file.schema.field(AddFile.key).type, ("stats_parsed",)) is None:
         return member is not None
     return any(len(rows) > rows.field(0).null_count for rows in action_batches(file, AddFile.key, ["stats"]))
 
 
-def _opened(part: pa.Buffer) -> pq.ParquetFile:
-    return opened(pa.BufferReader(part))
+def _opened(part: pa.Buffer) -> BoundedParquet:
+    return BoundedParquet(pa.BufferReader(part))
 
 
-def _texts(file: pq.ParquetFile) -> Iterator[pa.Array]:
+def _texts(file: BoundedParquet) -> Iterator[pa.Array]:
     if has_texts(file):
         for rows in action_batches(file, AddFile.key, ["stats"]):
             texts = rows.field(0).cast(pa.string())
             texts.validate(full=True)
             yield texts
-    elif _member(file.schema_arrow.field(AddFile.key).type, ("stats_parsed",)) is not None:
+    elif _member(file.schema.field(AddFile.key).type, ("stats_parsed",)) is not None:
         yield from (stats_texts(rows.field(0)) for rows in action_batches(file, AddFile.key, ["stats_parsed"]))
     else:
         yield from (pa.nulls(len(rows), pa.string()) for rows in action_batches(file, AddFile.key, ["path"]))
 
 
-def _is_typed(file: pq.ParquetFile, statistic: Statistic, order: ValueOrder | None) -> bool:
+def _is_typed(file: BoundedParquet, statistic: Statistic, order: ValueOrder | None) -> bool:
     """Whether the file has the statistic as a column of a type whose values mean what their text would."""
-    kind = _member(file.schema_arrow.field(AddFile.key).type, ("stats_parsed", *statistic))
+    kind = _member(file.schema.field(AddFile.key).type, ("stats_parsed", *statistic))
     if kind is None or order is None:
         return kind is not None and pt.is_integer(kind)
     if isinstance(order, Timestamps):
@@ -154,7 +147,7 @@ def _member(kind: pa.DataType, path: Sequence[str]) -> pa.DataType | None:
     return kind
 
 
-def _typed(file: pq.ParquetFile, wanted: Mapping[Statistic, ValueOrder | None]) -> Iterator[Found]:
+def _typed(file: BoundedParquet, wanted: Mapping[Statistic, ValueOrder | None]) -> Iterator[Found]:
     for rows in action_batches(file, AddFile.key, [".".join(("stats_parsed", *name)) for name in wanted]):
         yield {
             name: _json_form(pc.struct_field(rows, ["stats_parsed", *name]), order) for name, order in wanted.items()

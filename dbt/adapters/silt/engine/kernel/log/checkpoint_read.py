@@ -14,12 +14,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import CorruptCheckpointError
-from dbt.adapters.silt.engine.kernel.files.kept_statistics import KeptStatistics, action_batches, opened
-from dbt.adapters.silt.engine.kernel.files.plain_types import nulls, plain
+from dbt.adapters.silt.engine.kernel.files.bounded_parquet import MOST_DECODED, BoundedParquet, opened
+from dbt.adapters.silt.engine.kernel.files.kept_statistics import KeptStatistics, action_batches
+from dbt.adapters.silt.engine.kernel.files.plain_types import nulls
 from dbt.adapters.silt.engine.kernel.files.stats_parsed_read import stats_texts
 from dbt.adapters.silt.engine.kernel.files.table_files import EARLY, ROW, WITHOUT_STATISTICS, TableFiles
 from dbt.adapters.silt.engine.kernel.log.log_segment import CheckpointFiles
@@ -170,10 +170,16 @@ def _json_lines(store: Store, path: str) -> Iterator[tuple[str, Any]]:
 
 def _parquet_header(store: Store, path: str) -> Iterator[tuple[str, Any]]:
     with _parquet(store, path) as file:
-        present = [name for name in _HEADER_COLUMNS if name in file.schema_arrow.names]
-        rows = file.read(columns=present) if present else pa.table({})
+        present = [name for name in _HEADER_COLUMNS if name in file.schema.names]
+        rows = [row for batch in (file.batches(present) if present else ()) for row in _header_rows(batch)]
+    # In the order of the columns, as they are read one after the other.
     for name in present:
-        for body in plain(rows[name]).drop_null().to_pylist():
+        yield from (row for row in rows if row[0] == name)
+
+
+def _header_rows(batch: Mapping[str, pa.Array]) -> Iterator[tuple[str, Any]]:
+    for name, values in batch.items():
+        for body in values.drop_null().to_pylist():
             yield name, {key: value for key, value in body.items() if value is not None}
 
 
@@ -189,13 +195,13 @@ def _of_many_rows(store: Store, path: str) -> pa.Buffer | None:
     if _is_json(path):
         return None
     with _parquet(store, path) as file:
-        is_large = AddFile.key in file.schema_arrow.names and file.metadata.num_rows > _FEW_ROWS
+        is_large = AddFile.key in file.schema.names and file.metadata.num_rows > _FEW_ROWS
     return pa.py_buffer(store.read(path)) if is_large else None
 
 
 def _without_statistics(data: pa.Buffer, first_row: int) -> pa.Table:
     """The files of schema `EARLY`, numbered from `first_row`."""
-    found = _checked(_rows(opened(pa.BufferReader(data)), AddFile.key, WITHOUT_STATISTICS), ("path", "size"))
+    found = _checked(_rows(BoundedParquet(pa.BufferReader(data)), AddFile.key, WITHOUT_STATISTICS), ("path", "size"))
     return found.append_column(EARLY.field(ROW), pa.array(range(first_row, first_row + found.num_rows), pa.int32()))
 
 
@@ -224,21 +230,24 @@ def _checked(rows: pa.Table, required: Sequence[str]) -> pa.Table:
     for name in required:
         if rows[name].null_count:
             raise ValueError(f"{rows[name].null_count} files have no {name}")
+    least, greatest = (each.as_py() for each in pc.min_max(rows["size"]).values())
+    if "size" in required and rows.num_rows and not 0 <= least <= greatest < 1 << 53:
+        raise ValueError(f"a file has {least if least < 0 else greatest} bytes, which no file has")
     return rows
 
 
 @contextlib.contextmanager
-def _parquet(store: Store, path: str) -> Iterator[pq.ParquetFile]:
+def _parquet(store: Store, path: str) -> Iterator[BoundedParquet]:
     with store.open_input(path) as source, opened(source) as file:
         yield file
 
 
-def _rows(file: pq.ParquetFile, action: str, schema: pa.Schema) -> pa.Table:
+def _rows(file: BoundedParquet, action: str, schema: pa.Schema) -> pa.Table:
     """The rows of one file action, its fields cast to `schema`; fields that the file lacks are null."""
-    names = file.schema_arrow.names
+    names = file.schema.names
     if action not in names:
         return schema.empty_table()
-    present = {member.name for member in file.schema_arrow.field(action).type}
+    present = {member.name for member in file.schema.field(action).type}
     wanted = [camel(name) for name in schema.names if camel(name) in present]
     table = _read(file, action, wanted, schema)
     if "stats" in schema.names and "stats_parsed" in present and table["stats"].null_count == table.num_rows:
@@ -246,8 +255,13 @@ def _rows(file: pq.ParquetFile, action: str, schema: pa.Schema) -> pa.Table:
     return table
 
 
-def _read(file: pq.ParquetFile, action: str, members: Sequence[str], schema: pa.Schema) -> pa.Table:
-    batches = [_converted(rows, schema) for rows in action_batches(file, action, members)]
+def _read(file: BoundedParquet, action: str, members: Sequence[str], schema: pa.Schema) -> pa.Table:
+    batches, size = [], 0
+    for rows in action_batches(file, action, members):
+        batches.append(_converted(rows, schema))
+        size += batches[-1].nbytes
+        if size > MOST_DECODED:
+            raise ValueError(f"its files take more than {size} bytes of memory: it is damaged or hostile")
     return pa.Table.from_batches([batch for batch in batches if batch.num_rows], schema=schema)
 
 

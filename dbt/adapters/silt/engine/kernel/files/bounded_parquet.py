@@ -1,0 +1,156 @@
+"""Reads columns of a checkpoint's Parquet file, and refuses those that would take far more memory than they can need.
+
+A text that a file holds once may be the value of every row: a file of some kilobytes can take gigabytes when its rows
+are decoded. So texts are read with their dictionaries where that may happen, measured, and only then decoded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pyarrow.types as pt
+
+from dbt.adapters.silt.engine.kernel.files.plain_types import BATCH_ROWS, plain
+from dbt.adapters.silt.engine.kernel.files.stats_parsed_read import INT96_UNIT
+
+MOST_DECODED: Final = 2 << 30
+"""Bytes of the decoded rows of one batch, and of all that is kept of one file."""
+
+_MOST_OF_A_COLUMN: Final = 512 << 20
+"""Bytes that a column may take for certain, before it is measured row by row."""
+_FEW_ROWS: Final = 8_192
+"""Of so many rows it costs nothing to read all texts with their dictionaries."""
+
+
+class BoundedParquet:
+    """A Parquet file that somebody else may have written. Closing it does not close its source.
+
+    Args:
+        source: what Arrow reads it from.
+
+    Raises:
+        pa.ArrowException, OSError: it is no Parquet file.
+    """
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+        self._file = self._opened()
+        self.metadata = self._file.metadata
+        self.schema: pa.Schema = self._file.schema_arrow
+
+    def batches(self, columns: Sequence[str]) -> Iterator[dict[str, pa.Array]]:
+        """The rows of columns, by the outermost names, some at a time, in types that Arrow can compute with.
+
+        Args:
+            columns: with dots between a struct and its member.
+
+        Raises:
+            ValueError: the rows take far more memory than a checkpoint's can.
+            pa.ArrowException, OSError: they cannot be read.
+        """
+        wanted, total = list(columns), 0
+        with self._opened(self._kept_texts(wanted)) as file:
+            # A batch that has the dictionaries of two row groups cannot be made.
+            for group in range(self.metadata.num_row_groups):
+                for batch in file.iter_batches(BATCH_ROWS, row_groups=[group], columns=wanted):
+                    total += (size := sum(map(_decoded_bytes, batch.columns)))
+                    self._check(size, total if self.metadata.num_rows <= BATCH_ROWS else size)
+                    yield {name: plain(batch.column(name)) for name in batch.schema.names}
+
+    def _check(self, *sizes: int) -> None:
+        if (size := max(sizes)) > MOST_DECODED:
+            raise ValueError(
+                f"its {self.metadata.num_rows} rows take at least {size} bytes of memory: it is damaged or hostile"
+            )
+
+    def _kept_texts(self, columns: Sequence[str]) -> list[str]:
+        """The columns of texts whose decoded size has to be measured."""
+        texts = [path for path in self._texts() if any(path == each or path.startswith(f"{each}.") for each in columns)]
+        if not texts or self.metadata.num_rows <= _FEW_ROWS:
+            return texts
+        longest = dict.fromkeys(texts, 0)
+        with self._opened(texts) as file:
+            for group in range(self.metadata.num_row_groups):
+                for path in texts:
+                    first = next(file.iter_batches(1, row_groups=[group], columns=[path]), None)
+                    found = [] if first is None else map(_longest, _dictionaries(first.column(0)))
+                    longest[path] = max(longest[path], *found, 0)
+        return [path for path in texts if longest[path] * self.metadata.num_rows > _MOST_OF_A_COLUMN]
+
+    def _texts(self) -> list[str]:
+        """The columns of texts that have a dictionary in some row group."""
+        groups = [self.metadata.row_group(number) for number in range(self.metadata.num_row_groups)]
+        chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
+        texts = [each for each in chunks if each.physical_type == "BYTE_ARRAY" and each.has_dictionary_page]
+        views = tuple(f"{path}." for member in self.schema for path in _list_views(member.type, member.name))
+        # Arrow reads no dictionaries in list views: of texts in them only the footer tells.
+        self._check(0, *(each.num_values * each.total_uncompressed_size for each in texts if _is_below(each, views)))
+        return sorted({each.path_in_schema for each in texts if not _is_below(each, views)})
+
+    def _opened(self, with_dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
+        """The file, whose damage is noticed."""
+        return pq.ParquetFile(
+            self._source,
+            coerce_int96_timestamp_unit=INT96_UNIT,
+            page_checksum_verification=True,
+            read_dictionary=list(with_dictionaries) or None,
+        )
+
+
+@contextlib.contextmanager
+def opened(source: Any) -> Iterator[BoundedParquet]:
+    """Opens a checkpoint's file; raises as `BoundedParquet`."""
+    yield BoundedParquet(source)
+
+
+def _is_below(chunk: Any, paths: tuple[str, ...]) -> bool:
+    return bool(chunk.path_in_schema.startswith(paths))
+
+
+def _list_views(kind: pa.DataType, path: str) -> Iterator[str]:
+    """The paths of the list views in a column."""
+    if pt.is_list_view(kind) or pt.is_large_list_view(kind):
+        yield path
+    elif pt.is_struct(kind):
+        for member in kind:
+            yield from _list_views(member.type, f"{path}.{member.name}")
+
+
+def _dictionaries(values: pa.Array) -> Iterator[pa.DictionaryArray]:
+    """The arrays within that have a dictionary, each as long as its own values."""
+    if pt.is_dictionary(values.type):
+        yield values
+    elif pt.is_struct(values.type):
+        for number in range(values.type.num_fields):
+            yield from _dictionaries(values.field(number))
+    elif pt.is_map(values.type):
+        yield from _dictionaries(values.keys)
+        yield from _dictionaries(values.items)
+    elif pt.is_list(values.type) or pt.is_large_list(values.type):
+        yield from _dictionaries(values.values)
+
+
+def _decoded_bytes(values: pa.Array) -> int:
+    """The bytes that the values take without dictionaries."""
+    texts = sum(_text_bytes(each) for each in _dictionaries(values) if _is_text(each.type.value_type))
+    return int(values.nbytes) + texts
+
+
+def _text_bytes(values: pa.DictionaryArray) -> int:
+    if not len(values.dictionary):
+        return 0
+    lengths = pc.binary_length(values.dictionary).cast(pa.int64())
+    return int(pc.sum(lengths.take(values.indices.cast(pa.int64()))).as_py() or 0)
+
+
+def _longest(values: pa.DictionaryArray) -> int:
+    return int(pc.max(pc.binary_length(values.dictionary)).as_py() or 0) if _is_text(values.type.value_type) else 0
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pt.is_string(kind) or pt.is_binary(kind) or pt.is_large_string(kind) or pt.is_large_binary(kind))

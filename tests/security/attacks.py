@@ -1,0 +1,112 @@
+"""What the attacks share: a warehouse with tables of somebody else, its doors without Spark, and a limit of time."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import signal
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from dbt.adapters.silt.cli.main import main
+from tests.unit.cli.house import House, rows
+
+SECONDS = 20
+"""More than any door needs, on a busy machine too."""
+
+DOORS = (
+    ("runs",),
+    ("check",),
+    ("show", "main.hostile"),
+    ("history", "main.hostile"),
+    ("show", "main.hostile", "--rows"),
+    ("sql", "select count(*) from main.hostile"),
+)
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def all(self) -> str:
+        return self.out + self.err
+
+
+@contextlib.contextmanager
+def limited(seconds: int = SECONDS) -> Iterator[None]:
+    """Ends what takes longer, which is a failure: whatever somebody wrote, a command ends."""
+
+    def end(signal_number: int, frame: FrameType | None) -> None:
+        raise AssertionError(f"it takes longer than {seconds} seconds")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def silt(house: House, *arguments: str) -> Said:
+    """Runs a command on the warehouse, in this process: a raw exception comes out of it."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), limited():
+        code = main([*arguments, "--warehouse", str(house.folder)])
+    return Said(code, out.getvalue(), err.getvalue())
+
+
+def report(house: House, to: Path) -> Said:
+    """Writes the report."""
+    return silt(house, "report", "--output", str(to))
+
+
+def with_two_tables(folder: Path) -> House:
+    """A warehouse with the tables `good` and `hostile`, of two versions each."""
+    house = House(folder)
+    folder.mkdir(exist_ok=True)
+    for name in ("main.good", "main.hostile"):
+        log = house.create(name, rows(0, 3))
+        house.append(log, rows(3, 3))
+    house.catalog = House(folder).catalog
+    return house
+
+
+def log_folder(house: House) -> Path:
+    """The folder of the hostile table's log."""
+    return house.folder / "main" / "hostile" / "_delta_log"
+
+
+def put_commit(house: House, version: int, *actions: Mapping[str, Any]) -> None:
+    """Writes a commit of the hostile table."""
+    text = "".join(f"{json.dumps(action)}\n" for action in actions)
+    (log_folder(house) / f"{version:020d}.json").write_text(text, encoding="utf-8")
+
+
+def actions_of(house: House, version: int) -> list[dict[str, Any]]:
+    """The actions of a commit of the hostile table."""
+    lines = (log_folder(house) / f"{version:020d}.json").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def changed(house: House, version: int, kind: str, **fields: Any) -> None:
+    """Changes fields of the actions of one kind in a commit of the hostile table."""
+    found = [
+        {name: {**body, **fields} if name == kind else body for name, body in action.items()}
+        for action in actions_of(house, version)
+    ]
+    put_commit(house, version, *found)
+
+
+def nested(depth: int = 100_000) -> str:
+    """JSON that is nested so deep."""
+    return "[" * depth + "]" * depth

@@ -1,0 +1,54 @@
+"""Small files that would take gigabytes when they are read are refused, with their sizes."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.security.attacks import actions_of, log_folder, put_commit, silt, with_two_tables
+
+_HEADER = ("protocol", "metaData")
+MEGABYTES = 400
+"""How much more memory a refusal may take."""
+
+
+@pytest.mark.parametrize("rows", [20_000, 200])
+@pytest.mark.parametrize("member", ["path", "stats", "clusteringProvider"])
+def test_a_text_that_a_checkpoint_repeats_is_measured_before_it_is_decoded(
+    rows: int, member: str, tmp_path: Path
+) -> None:
+    house = with_two_tables(tmp_path / "house")
+    text = "x" * (1 << 20 if rows > 8_192 else 20 << 20)
+    members = {"path": ["f"] * rows, "size": [1] * rows}
+    repeated = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array([text]))
+    given = {**{name: pa.array(values) for name, values in members.items()}, member: repeated}
+    adds = pa.StructArray.from_arrays(list(given.values()), names=list(given))
+    bodies = {name: body for action in actions_of(house, 0) for name, body in action.items() if name in _HEADER}
+    plain = {name: {key: of for key, of in body.items() if not isinstance(of, dict)} for name, body in bodies.items()}
+    columns = {name: pa.array([body, *[None] * (rows - 1)]) for name, body in plain.items()}
+    path = log_folder(house) / f"{1:020d}.checkpoint.parquet"
+    pq.write_table(pa.table({"add": adds, **columns}), path, compression="zstd")
+    for version in (0, 1):
+        (log_folder(house) / f"{version:020d}.json").unlink()
+    put_commit(house, 2, {"txn": {"appId": "a", "version": 1}})
+    assert path.stat().st_size < 100_000
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    said = silt(house, "show", "main.hostile")
+    assert said.code == 1
+    assert "bytes of memory: it is damaged or hostile" in said.err
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MEGABYTES << 10
+
+
+def test_a_sparse_commit_of_a_terabyte_is_refused_unread(tmp_path: Path) -> None:
+    house = with_two_tables(tmp_path / "house")
+    for name in (f"{2:020d}.json", f"{1:020d}.crc", "_last_checkpoint"):
+        with open(log_folder(house) / name, "wb") as file:
+            file.truncate(1 << 40)
+    said = silt(house, "show", "main.hostile")
+    assert said.code == 1
+    assert "1099511627776 bytes" in said.err
+    assert silt(house, "runs").code in (0, 1)
