@@ -13,13 +13,14 @@ from dbt.adapters.silt.cli.options import Subparsers, subcommand
 from dbt.adapters.silt.cli.rendering import show
 from dbt.adapters.silt.cli.warehouses import open_warehouse, table_of
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.kernel.errors import NotATableError, SiltError, TableDamagedError, UnsupportedFeatureError
+from dbt.adapters.silt.engine.kernel.errors import NotATableError, TableDamagedError, UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance.file_check import check_files
 from dbt.adapters.silt.engine.kernel.maintenance.log_check import check_log
 from dbt.adapters.silt.engine.kernel.maintenance.problems import Problem, ProblemKind
 from dbt.adapters.silt.lazy import lazy_module
+from dbt.adapters.silt.records.table_problems import problem_of
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.cli import progress
@@ -116,9 +117,10 @@ def _all(catalog: Catalog, bars: Any, data: bool) -> Iterator[Checked]:
     for name in bars.over(list(catalog.all_tables())):
         try:
             yield check(catalog.table(name), bars.of_table(str(name)), data)
-        except SiltError as error:
+        except Exception as error:
             if catalog.find(name) is not None:
-                yield Checked(str(name), (Problem(ProblemKind.LOG_UNREADABLE, error.problem),))
+                problem = problem_of(error, str(name)).problem
+                yield Checked(str(name), (Problem(ProblemKind.LOG_UNREADABLE, problem),))
 
 
 def _check_once(log: DeltaLog, report: Progress, data: bool) -> Checked:

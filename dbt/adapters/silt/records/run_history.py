@@ -22,6 +22,7 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.operation_metrics import RowsChanged
 from dbt.adapters.silt.engine.kernel.transaction import lineage
 from dbt.adapters.silt.records.commit_facts import CommitFacts
+from dbt.adapters.silt.records.table_problems import problem_of
 
 _READERS: Final = 8
 
@@ -179,9 +180,9 @@ def _history(catalog: Catalog, table: RelationName) -> TableHistory | None:
         return TableHistory(table, tuple(log_history(catalog.table(table))))
     except (RelationNotFoundError, SchemaNotFoundError):
         return None
-    except SiltError as error:
+    except Exception as error:
         gone = isinstance(error, NotATableError) and catalog.find(table) is None
-        return None if gone else TableHistory(table, problem=error)
+        return None if gone else TableHistory(table, problem=problem_of(error, str(table)))
 
 
 def _commit(log: DeltaLog, head: CommitHead) -> LoggedCommit:

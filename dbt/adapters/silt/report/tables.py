@@ -21,8 +21,9 @@ from typing import Any, Final
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.kernel.errors import NotATableError, RelationNotFoundError, SchemaNotFoundError, SiltError
+from dbt.adapters.silt.engine.kernel.errors import NotATableError, RelationNotFoundError, SchemaNotFoundError
 from dbt.adapters.silt.records.commit_facts import CommitFacts
+from dbt.adapters.silt.records.table_problems import problem_of
 from dbt.adapters.silt.report.log_reading import History
 from dbt.adapters.silt.report.table_content import content_of
 from dbt.adapters.silt.report.table_json import table_json
@@ -81,12 +82,13 @@ def read_table(catalog: Catalog, keys: Keys, name: RelationName) -> TableRead | 
     """Reads one table; None where it is dropped meanwhile."""
     try:
         content = content_of(catalog.table(name), keys.get(str(name), ()))
+        return TableRead(str(name), to_json(table_json(str(name), content)), _runs(content.history))
     except (RelationNotFoundError, SchemaNotFoundError):
         return None
-    except SiltError as error:
+    except Exception as error:
         gone = isinstance(error, NotATableError) and catalog.find(name) is None
-        return None if gone else TableRead(str(name), to_json({"n": str(name), "problem": str(error)}), is_damaged=True)
-    return TableRead(str(name), to_json(table_json(str(name), content)), _runs(content.history))
+        problem = str(problem_of(error, str(name)))
+        return None if gone else TableRead(str(name), to_json({"n": str(name), "problem": problem}), is_damaged=True)
 
 
 def to_json(value: Any) -> str:

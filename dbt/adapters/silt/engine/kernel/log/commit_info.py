@@ -9,10 +9,12 @@ from typing import Final
 
 from dbt.adapters.silt.engine.kernel.log.commit_file import corrupt_commit
 from dbt.adapters.silt.engine.kernel.log.log_segment import missing_version
-from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, FileStatus, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, parse
 
 _PIECE: Final = 64 << 10
+_DOUBLED: Final = 6
+"""How often the size of a piece is doubled."""
 
 
 def read_info(store: Store, version: int, file: FileStatus, table: str) -> CommitInfo:
@@ -39,8 +41,10 @@ def read_info(store: Store, version: int, file: FileStatus, table: str) -> Commi
 def _first_line(store: Store, file: FileStatus) -> bytes:
     if file.size <= _PIECE:
         return store.read(file.path).partition(b"\n")[0]
-    data = b""
+    pieces: list[bytes] = []
     with store.open_input(file.path) as source:
-        while b"\n" not in data and (piece := source.read(_PIECE)):
-            data += piece
-    return data.partition(b"\n")[0]
+        while not (pieces and b"\n" in pieces[-1]) and (piece := source.read(_PIECE << min(len(pieces), _DOUBLED))):
+            pieces.append(piece)
+            if sum(map(len, pieces)) > DOCUMENT_BYTES:
+                raise ValueError(f"its first line has more than {DOCUMENT_BYTES} bytes")
+    return b"".join(pieces).partition(b"\n")[0]

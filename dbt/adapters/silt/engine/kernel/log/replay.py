@@ -161,11 +161,15 @@ class _Changes:
         if protocol is None or metadata is None:
             raise corrupt_commit(0, "the first commit must have protocol and metaData", table)
         files = TableFiles(active_files.FILES.empty_table()) if state is None else state.files
+        try:
+            added = active_files.files_table(adds)
+        except (ValueError, OverflowError) as error:  # such as a path with half of a character
+            raise CorruptLogError(f"its files cannot be read ({error})", table=table) from error
         domains = {**(state.domains if state else {}), **self.domains}
         return TableState(
             protocol,
             metadata,
-            files.changed(self.files.keys(), active_files.files_table(adds)),
+            files.changed(self.files.keys(), added),
             {**(state.transactions if state else {}), **self.transactions},
             {name: domain for name, domain in domains.items() if not domain.removed},
         )

@@ -179,7 +179,7 @@ class AddFile:
         return cls(
             path=_text(body, "path"),
             partition_values=text_map(body, "partitionValues") or {},
-            size=_long(body, "size"),
+            size=_size(body),
             modification_time=long(body, "modificationTime") or 0,
             data_change=boolean(body, "dataChange") is not False,
             stats=text(body, "stats"),
@@ -387,6 +387,8 @@ class CommitInfo:
         )
 
 
+_SIZES = range(1 << 53)
+
 # Old versions of delta-rs leave out the schema of an empty table.
 _NO_COLUMNS = '{"type":"struct","fields":[]}'
 
@@ -467,6 +469,13 @@ def _text(body: Mapping[str, Json], key: str) -> str:
 
 def _long(body: Mapping[str, Json], key: str) -> int:
     return required(long(body, key), key)
+
+
+def _size(body: Mapping[str, Json]) -> int:
+    size = _long(body, "size")
+    if size not in _SIZES:
+        raise ValueError(f"`size` is {size}, which no file has")
+    return size
 
 
 def _is_of(kind: type | None, value: Json) -> bool:

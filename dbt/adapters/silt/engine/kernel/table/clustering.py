@@ -31,7 +31,10 @@ def clustering_columns(domains: Mapping[str, DomainMetadata]) -> tuple[Path, ...
     try:
         columns = foreign_json.loads(domain.configuration)["clusteringColumns"]
         # delta-spark writes a path as a list of names; the specification's own example has plain names.
-        return tuple((column,) if isinstance(column, str) else tuple(map(str, column)) for column in columns)
+        paths = tuple((column,) if isinstance(column, str) else tuple(map(str, column)) for column in columns)
+        if not all(paths):
+            raise ValueError("a column has no name")
+        return paths
     except (ValueError, KeyError, TypeError) as error:
         raise CorruptLogError(f"the domain {CLUSTERING_DOMAIN} cannot be read ({error!r})") from error
 
