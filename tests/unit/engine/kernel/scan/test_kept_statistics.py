@@ -53,7 +53,7 @@ ODD = [None, "", "no json", "{}", '{"numRecords":1}', '{"numRecords":2,"minValue
 def small_batches() -> Iterator[None]:
     """Several batches and sidecars of few files each."""
     with (
-        mock.patch(f"{KEPT}.BATCH_ROWS", 4),
+        mock.patch("dbt.adapters.silt.engine.kernel.files.bounded_parquet.BATCH_ROWS", 4),
         mock.patch.object(checkpoint, "PART_ACTIONS", 5),
     ):
         yield
@@ -170,7 +170,7 @@ def test_a_checkpoint_of_such_a_table_is_that_of_any_other(form: str) -> None:
 def test_a_column_is_read_from_the_checkpoint_once() -> None:
     snapshot = opened(store_of(LONG, long_files(range(9)), {}), -1).snapshot()
     assert skipping.prune(snapshot, equals(3)).num_rows == 1
-    with mock.patch(f"{KEPT}.opened", side_effect=AssertionError):
+    with mock.patch(f"{KEPT}.BoundedParquet", side_effect=AssertionError):
         early = snapshot.active.early_statistics({("minValues", "c"): None})
     assert early[("minValues", "c")].to_pylist() == list(range(9))
 
