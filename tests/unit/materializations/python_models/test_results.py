@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 from dbt.adapters.silt.materializations.python_models.results import register, to_frame
 
 ARROW = pa.table({"id": pa.array([1, 2], pa.int64()), "name": ["a", None]})
+OPAQUE = pa.ExtensionArray.from_storage(pa.opaque(pa.int64(), "kind", "vendor"), pa.array([1]))
 DECIMAL = decimal.Decimal("1.10")
 NOON = datetime.datetime(2026, 3, 1, 12)
 UTC = datetime.timezone.utc
@@ -34,6 +35,20 @@ def stored(spark: SparkSession, rows: Any, expected: str | None = None) -> tuple
         for each in frame.schema.fields
     ]
     return frame.schema.simpleString(), sorted(map(tuple, frame.selectExpr(*texts).collect()), key=repr)
+
+
+ENCODED = {
+    "categories": (pl.Series(["a", None], dtype=pl.Categorical), "string", ["a", None]),
+    "enumeration": (pl.Series(["a", None], dtype=pl.Enum(["a"])), "string", ["a", None]),
+    "lists": (pl.Series([["a"]], dtype=pl.List(pl.Categorical)), "array<string>", [["a"]]),
+    "structs": (pl.Series([{"x": "a"}], dtype=pl.Struct({"x": pl.Enum(["a"])})), "struct<x:string>", [("a",)]),
+}
+
+
+@pytest.mark.parametrize("case", ENCODED)
+def test_categories_of_polars_are_text(spark: SparkSession, case: str) -> None:
+    column, kind, values = ENCODED[case]
+    assert stored(spark, pl.DataFrame({"a": column})) == (f"struct<a:{kind}>", sorted([(v,) for v in values], key=repr))
 
 
 @pytest.mark.parametrize(
@@ -174,8 +189,15 @@ def test_few_rows_are_one_partition(spark: SparkSession) -> None:
         (pd.DataFrame({"a": [datetime.timedelta(1)]}), "column `a` .* cannot hold"),
         (pa.table({"a": pa.array([datetime.time(1)])}), "column `a` .* cannot hold"),
         (pa.table({"a": pa.array([[datetime.time(1)]])}), "column `a` .* cannot hold"),
-        (pa.table({"a": pa.array([[1]], pa.list_view(pa.int64()))}), "column `a` .* cannot hold"),
-        (pa.table({"a": pa.array([b"1" * 16], pa.uuid())}), "column `a` .* cannot hold"),
+        (pa.table({"a": pa.array([[1]], pa.list_(pa.time32("s")))}), "column `a` .* time32.* cannot hold"),
+        (pa.table({"a": pa.array([1], pa.duration("s")).dictionary_encode()}), "column `a` .* cannot hold"),
+        (pa.table({"a": pa.array([(1, 2, 3)], pa.month_day_nano_interval())}), "column `a` .* cannot hold"),
+        (pa.table({"a": pa.array([DECIMAL], pa.decimal256(40, 2))}), "column `a` .* decimal256.* cannot hold"),
+        (duckdb.sql("select 170141183460469231731687303715884105727::hugeint as a").to_arrow_table(), "column `a` "),
+        (pl.DataFrame({"a": pl.Series([object()], dtype=pl.Object)}), "column `a` .* Object, .* cannot hold"),
+        (pl.DataFrame({"a": pl.Series([2**100], dtype=pl.Int128)}), "column `a` .* Int128, .* cannot hold"),
+        (pl.DataFrame({"a": pl.Series([[2**100]], dtype=pl.List(pl.Int128))}), "column `a` .* cannot hold"),
+        (pa.table({"a": OPAQUE}), "column `a` .* cannot hold"),
         (pa.table({"a": pa.array([DECIMAL], pa.decimal256(50, 2))}), "column `a` .* cannot hold"),
         (pd.DataFrame([[1, 2]], columns=["a", "A"]), "`a`, `A`"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "`a`, `a`"),

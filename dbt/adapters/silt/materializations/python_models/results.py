@@ -19,6 +19,7 @@ from pyspark.sql import types as T
 
 from dbt.adapters.silt.engine.commands.spark import arrow_rows
 from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.materializations.python_models.plain_arrays import plain
 
 logger = AdapterLogger("Silt")
 
@@ -73,8 +74,9 @@ def _arrow_table(rows: Any) -> pa.Table:
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(rows, pandas.DataFrame):
         return _of_pandas(rows)
-    if _is_of(rows, "polars") and hasattr(rows, "collect"):
-        rows = rows.collect()
+    if _is_of(rows, "polars"):
+        rows = rows.collect() if hasattr(rows, "collect") else rows
+        _check_polars(rows)
     if isinstance(rows, pa.RecordBatch):
         return _named(pa.Table.from_batches([rows]))
     if not hasattr(rows, "__arrow_c_stream__"):
@@ -83,6 +85,13 @@ def _arrow_table(rows: Any) -> pa.Table:
         return _named(pa.RecordBatchReader.from_stream(rows).read_all())
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:  # a single column exports a stream, too
         raise _no_rows(rows) from error
+
+
+def _check_polars(rows: Any) -> None:
+    """Passes if Arrow has the type of each column; of objects, polars gives it the addresses."""
+    for name, kind in getattr(rows, "schema", {}).items():
+        if any(word in str(kind) for word in ("Object", "Int128")):
+            raise _not_stored(kind, name)
 
 
 def _no_rows(rows: Any) -> DbtRuntimeError:
@@ -179,15 +188,37 @@ def _storable(table: pa.Table, session: SparkSession) -> pa.Table:
 
 
 def _stored(column: pa.ChunkedArray, field: pa.Field, session: SparkSession) -> pa.ChunkedArray:
-    wanted = _stored_type(field.type, field.name)
+    _refuse_unknown_extension(field)
+    column = _plain(column, field)
+    wanted = _stored_type(column.type, field.name)
     with _of_column(field.name):
+        column.validate(full=True)  # such as a decimal with more digits than its type has
         # Only nanoseconds can be lost: no type is cast to a narrower one.
-        stored = column if wanted == field.type else pc.cast(column, wanted, safe=not _has_nanoseconds(field.type))
+        stored = column if wanted == column.type else pc.cast(column, wanted, safe=not _has_nanoseconds(column.type))
         if not pa.types.is_timestamp(wanted) or wanted.tz is not None:
             return stored
         zone = session.conf.get("spark.sql.session.timeZone")
         # As Spark SQL reads a local time that occurs twice; its own conversion of Arrow refuses it.
         return pc.assume_timezone(stored, zone, ambiguous="earliest", nonexistent="latest")
+
+
+def _plain(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    with _of_column(field.name):
+        chunks = [plain(chunk) for chunk in column.chunks] or [plain(pa.nulls(0, field.type))]
+        return pa.chunked_array(chunks)
+
+
+def _refuse_unknown_extension(field: pa.Field) -> None:
+    """Passes if the field's values are those that its type shows.
+
+    Raises:
+        DbtRuntimeError: they are the storage of a type that Arrow does not know, such as objects of Python.
+    """
+    name = (field.metadata or {}).get(b"ARROW:extension:name")
+    if name is not None:
+        raise _not_stored(name.decode(), field.name)
+    for at in range(field.type.num_fields):
+        _refuse_unknown_extension(field.type.field(at))
 
 
 _SAME_IN_SPARK: dict[pa.DataType, pa.DataType] = {
@@ -196,8 +227,6 @@ _SAME_IN_SPARK: dict[pa.DataType, pa.DataType] = {
     pa.uint32(): pa.int64(),
     pa.uint64(): pa.decimal128(20, 0),
     pa.float16(): pa.float32(),
-    pa.string_view(): pa.large_string(),
-    pa.binary_view(): pa.large_binary(),
     pa.date64(): pa.date32(),
 }
 
@@ -211,8 +240,6 @@ def _stored_type(kind: pa.DataType, name: str) -> pa.DataType:
     types = pa.types
     if kind in _SAME_IN_SPARK:
         return _SAME_IN_SPARK[kind]
-    if types.is_dictionary(kind):
-        return _stored_type(kind.value_type, name)
     if types.is_timestamp(kind):
         return pa.timestamp("us", kind.tz)
     if types.is_decimal(kind):
@@ -249,7 +276,7 @@ def _has_nanoseconds(kind: pa.DataType) -> bool:
     return any(_has_nanoseconds(kind.field(at).type) for at in range(kind.num_fields))
 
 
-def _not_stored(kind: pa.DataType, name: str) -> DbtRuntimeError:
+def _not_stored(kind: object, name: str) -> DbtRuntimeError:
     return DbtRuntimeError(
         f"The column `{name}` that the model returned has the type {kind}, which a table cannot hold: "
         "convert it, to text for example"
