@@ -54,7 +54,8 @@ class SiltCredentials(Credentials):
         max_commit_attempts: how often a commit is tried against other writers' commits.
         statement_attempts: how often a statement that lost a conflict is run on a fresh snapshot; 1 is once only.
         python_functions: whether functions in Python, whose code is kept in the warehouse, may be made and called.
-        target_type: what `target.type` is to projects and packages, such as `spark`; by default `silt`.
+        target_type: what `target.type` is to projects and packages, such as `spark`; by default `silt`. With
+            `databricks`, their macros for Databricks are taken before those for Spark.
         resume: for how long ("2 hours") the same command continues its last run, if that did not finish; by default a
             killed run on a terminal for 12 hours, and nothing else; `off` is never.
         external_paths: whether tables may name files that are neither in their own folders nor in the warehouse.

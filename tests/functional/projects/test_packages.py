@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt
+from dbt.tests.util import run_dbt, run_dbt_and_capture
 
 from tests.files import write_files
 
@@ -139,3 +139,60 @@ class TestTargetType:
         config = json.loads(line)["config"]
         assert config["tags"] == ["spark"]
         assert config["meta"] == {"macro": "'silt'", "adapter": "silt", "shown": "spark"}
+
+
+OF_DATABRICKS = """
+{% macro which() %}{{ return(adapter.dispatch('which', 'test')()) }}{% endmacro %}
+{% macro default__which() %}default{% endmacro %}
+{% macro spark__which() %}spark{% endmacro %}
+{% macro databricks__which() %}databricks{% endmacro %}
+{% macro own() %}{{ return(adapter.dispatch('own', 'test')()) }}{% endmacro %}
+{% macro default__own() %}default{% endmacro %}
+{% macro databricks__own() %}databricks{% endmacro %}
+{% macro silt__own() %}silt{% endmacro %}
+{% macro old() %}{{ return(adapter.dispatch('old', 'test')()) }}{% endmacro %}
+{% macro default__old() %}default{% endmacro %}
+{% macro spark__old() %}spark{% endmacro %}
+"""
+CLUSTERED = """
+{{ config(materialized='table', liquid_clustered_by=['n'], tblproperties={'delta.appendOnly': 'true'}) }}
+-- {{ liquid_clustered_cols() }}
+select 1 as n
+"""
+
+
+class TestMacrosForDatabricks:
+    """What packages that are written for dbt-databricks find, and what they do not."""
+
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self, silt_target: dict[str, Any]) -> dict[str, Any]:
+        return {**silt_target, "target_type": "databricks"}
+
+    @pytest.fixture(scope="class")
+    def macros(self) -> dict[str, str]:
+        return {"own.sql": OF_DATABRICKS}
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "which.sql": "select '{{ which() }}' as a, '{{ own() }}' as b, '{{ old() }}' as c, "
+            "'{{ adapter.type() }}' as d",
+            "clustered.sql": CLUSTERED,
+            "optimized.sql": "{{ config(materialized='table', post_hook='{{ optimize(this) }}') }} select 1 as n",
+            "copied.sql": "{{ config(materialized='table', post_hook=\"copy into {{ this }} from '/x' "
+            'fileformat = csv") }} select 1 as n',
+        }
+
+    def test_they_are_found_behind_this_adapters_own_and_before_those_for_spark(self, project: Any) -> None:
+        run_dbt(["run", "--exclude", "copied"])
+        found = project.run_sql(f"select * from {project.test_schema}.which", fetch="one")
+        assert found == ("databricks", "silt", "spark", "silt")
+
+    def test_what_is_not_here_is_refused_by_name(self, project: Any) -> None:
+        [result] = run_dbt(["run", "--select", "copied"], expect_pass=False)
+        assert "COPY INTO is a statement of Databricks" in result.message
+        _, output = run_dbt_and_capture(
+            ["run-operation", "databricks_copy_into", "--args", "{target_table: t, source: /x, file_format: csv}"],
+            expect_pass=False,
+        )
+        assert "`databricks_copy_into` loads files by COPY INTO" in output

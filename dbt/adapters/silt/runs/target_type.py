@@ -1,23 +1,38 @@
-"""Shows packages and projects another `target.type` than the adapter's: the one that the profile names."""
+"""Shows packages and projects another adapter than `silt`: the one that the profile names."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from dbt.adapters.factory import AdapterContainer
 from dbt.config.profile import Profile
 
-_of_dbt = Profile.to_target_dict
+_SILT = "silt"
+_DIALECTS_OF_SPARK = ("databricks",)
+"""Adapters whose macros are SQL for Spark, other than dbt-spark, which dispatch knows anyway."""
+
+_target_of_dbt = Profile.to_target_dict
+_names_of_dbt = AdapterContainer.get_adapter_type_names
 
 
 def show_target_type() -> None:
-    """Lets `target.type` be the field `target_type` of the profile's credentials, where they have it.
+    """Lets `target.type` and dispatch follow the field `target_type` of the profile's credentials, if they have it.
 
     To be called when dbt has read the profile: it renders `dbt_project.yml` next. dbt takes `target.type` from where it
     also finds the adapter and its macros, so a profile alone cannot have two.
     """
     Profile.to_target_dict = _to_target_dict  # type: ignore[method-assign, assignment]
+    AdapterContainer.get_adapter_type_names = _adapter_type_names  # type: ignore[method-assign, assignment]
 
 
 def _to_target_dict(profile: Profile) -> dict[str, Any]:
     shown = getattr(profile.credentials, "target_type", None)
-    return {**_of_dbt(profile), **({"type": shown} if shown else {})}
+    return {**_target_of_dbt(profile), **({"type": shown} if shown else {})}
+
+
+def _adapter_type_names(container: AdapterContainer, name: str | None) -> list[str]:
+    """Returns the prefixes of macros, in the order in which dispatch looks for them."""
+    names = _names_of_dbt(container, name)
+    adapter = container.adapters.get(_SILT) if name == _SILT else None
+    shown = None if adapter is None else adapter.config.credentials.target_type  # type: ignore[attr-defined]
+    return [_SILT, shown, *names[1:]] if shown in _DIALECTS_OF_SPARK else names

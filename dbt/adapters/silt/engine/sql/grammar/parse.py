@@ -102,6 +102,20 @@ def _explain(cursor: Cursor) -> Statement:
     return Explain(text=cursor.statement, statement=inner, mode=None if mode is None else mode.lower())
 
 
+def _copy(cursor: Cursor) -> Statement:
+    """Refuses COPY INTO, of which Spark has none: which files it has loaded is kept by Databricks.
+
+    Raises:
+        UnsupportedStatementError: always.
+    """
+    cursor.expect("COPY")
+    cursor.expect("INTO")
+    raise UnsupportedStatementError(
+        "COPY INTO is a statement of Databricks, and does not exist here",
+        remedy="Write `insert into ... select ... from read_files(...)`",
+    )
+
+
 def _unrecognised(cursor: Cursor) -> Statement:
     """A statement of which we know only which names it mentions.
 
@@ -145,6 +159,7 @@ _FAMILIES: Mapping[str, Callable[[Cursor], Statement | None]] = {
     "REPLACE": create,
     "DROP": drop,
     "COMMENT": comment_on,
+    "COPY": _copy,
     "ALTER": alter,
     **_CHANGES,
     "TRUNCATE": truncate,

@@ -1,0 +1,19 @@
+{#-- What packages and projects for dbt-databricks call by name, without dispatch. --#}
+
+{#-- Liquid clustering orders no files here; the config itself says so in a warning. --#}
+{% macro liquid_clustered_cols() %}{% endmacro %}
+
+
+{#-- In a hook, as `silt_optimize`; the config `zorder` names the columns, as with dbt-databricks. --#}
+{% macro optimize(relation) %}
+  {{ return(silt_optimize(relation, zorder_by=config.get('zorder'))) }}
+{% endmacro %}
+
+
+{% macro databricks_copy_into(target_table) %}
+  {%- set others = [varargs, kwargs] -%}
+  {%- do exceptions.raise_compiler_error(
+    "`databricks_copy_into` loads files by COPY INTO, which only Databricks has: fill " ~ target_table
+    ~ " by a model that selects from `read_files(...)`"
+  ) -%}
+{% endmacro %}
