@@ -1,7 +1,7 @@
 """Reads columns of a checkpoint's Parquet file, and refuses those that would take far more memory than they can need.
 
 A text that a file holds once may be the value of every row: a file of some kilobytes can take gigabytes when its rows
-are decoded. So texts are read with their dictionaries where that may happen, measured, and only then decoded.
+are decoded. So texts are first read with their dictionaries if that may happen, and measured.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ _MOST_OF_A_COLUMN: Final = 512 << 20
 """Bytes that a column may take for certain, before it is measured row by row."""
 _FEW_ROWS: Final = 8_192
 """Of so many rows it costs nothing to read all texts with their dictionaries."""
+_VIEW_ROWS: Final = 256
+"""Rows that are read at a time if some columns are list views, whose texts are not measured."""
 
 
 class BoundedParquet:
@@ -42,6 +44,7 @@ class BoundedParquet:
         self._file = self._opened()
         self.metadata = self._file.metadata
         self.schema: pa.Schema = self._file.schema_arrow
+        self._list_views = [path for member in self.schema for path in _list_views(member.type, member.name)]
 
     def batches(self, columns: Sequence[str]) -> Iterator[dict[str, pa.Array]]:
         """The rows of columns, by the outermost names, some at a time, in types that Arrow can compute with.
@@ -54,13 +57,25 @@ class BoundedParquet:
             pa.ArrowException, OSError: they cannot be read.
         """
         wanted, total = list(columns), 0
-        with self._opened(self._kept_texts(wanted)) as file:
-            # A batch that has the dictionaries of two row groups cannot be made.
+        self._measure(wanted)
+        rows = _VIEW_ROWS if self._list_views else BATCH_ROWS
+        # A batch across two row groups would have to be put together from both.
+        for group in range(self.metadata.num_row_groups):
+            for batch in self._file.iter_batches(rows, row_groups=[group], columns=wanted):
+                total += batch.nbytes
+                self._check(batch.nbytes, total if self.metadata.num_rows <= BATCH_ROWS else 0)
+                yield {name: plain(batch.column(name)) for name in batch.schema.names}
+
+    def _measure(self, columns: Sequence[str]) -> None:
+        """Reads texts with their dictionaries, without decoding them, and checks how much memory they will take."""
+        texts, total = self._unbounded_texts(columns), 0
+        if not texts:
+            return
+        with self._opened(texts) as file:
             for group in range(self.metadata.num_row_groups):
-                for batch in file.iter_batches(BATCH_ROWS, row_groups=[group], columns=wanted):
+                for batch in file.iter_batches(BATCH_ROWS, row_groups=[group], columns=texts):
                     total += (size := sum(map(_decoded_bytes, batch.columns)))
-                    self._check(size, total if self.metadata.num_rows <= BATCH_ROWS else size)
-                    yield {name: plain(batch.column(name)) for name in batch.schema.names}
+                    self._check(size, total if self.metadata.num_rows <= BATCH_ROWS else 0)
 
     def _check(self, *sizes: int) -> None:
         if (size := max(sizes)) > MOST_DECODED:
@@ -68,7 +83,7 @@ class BoundedParquet:
                 f"its {self.metadata.num_rows} rows take at least {size} bytes of memory: it is damaged or hostile"
             )
 
-    def _kept_texts(self, columns: Sequence[str]) -> list[str]:
+    def _unbounded_texts(self, columns: Sequence[str]) -> list[str]:
         """The columns of texts whose decoded size has to be measured."""
         texts = [path for path in self._texts() if any(path == each or path.startswith(f"{each}.") for each in columns)]
         if not texts or self.metadata.num_rows <= _FEW_ROWS:
@@ -83,14 +98,15 @@ class BoundedParquet:
         return [path for path in texts if longest[path] * self.metadata.num_rows > _MOST_OF_A_COLUMN]
 
     def _texts(self) -> list[str]:
-        """The columns of texts that have a dictionary in some row group."""
-        groups = [self.metadata.row_group(number) for number in range(self.metadata.num_row_groups)]
-        chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
-        texts = [each for each in chunks if each.physical_type == "BYTE_ARRAY" and each.has_dictionary_page]
-        views = tuple(f"{path}." for member in self.schema for path in _list_views(member.type, member.name))
-        # Arrow reads no dictionaries in list views: of texts in them only the footer tells.
-        self._check(0, *(each.num_values * each.total_uncompressed_size for each in texts if _is_below(each, views)))
-        return sorted({each.path_in_schema for each in texts if not _is_below(each, views)})
+        """The columns of texts, but for those in list views, of which Arrow reads no dictionaries.
+
+        The schema names them: Arrow ends the process if the footer's statistics of a column's chunk are damaged.
+        """
+        schema = self._file.schema
+        found = (schema.column(number) for number in range(len(schema.names)))
+        paths = (each.path for each in found if each.physical_type == "BYTE_ARRAY")
+        views = tuple(f"{path}." for path in self._list_views)
+        return [path for path in paths if not path.startswith(views)]
 
     def _opened(self, with_dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
         """The file, whose damage is noticed."""
@@ -106,10 +122,6 @@ class BoundedParquet:
 def opened(source: Any) -> Iterator[BoundedParquet]:
     """Opens a checkpoint's file; raises as `BoundedParquet`."""
     yield BoundedParquet(source)
-
-
-def _is_below(chunk: Any, paths: tuple[str, ...]) -> bool:
-    return bool(chunk.path_in_schema.startswith(paths))
 
 
 def _list_views(kind: pa.DataType, path: str) -> Iterator[str]:
