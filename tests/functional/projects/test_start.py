@@ -55,10 +55,12 @@ OF_THE_ENGINE = frozenset(
         "commands.spark.file_formats",
         "commands.spark.shown_settings",
         "kernel.errors",
+        "kernel.foreign_json",
         "kernel.identifiers",
         "kernel.storage.settings",
         "kernel.storage.urls",
         "kernel.table.property_values",
+        "kernel.table.schema",
         "sql.tokens",
     )
 )

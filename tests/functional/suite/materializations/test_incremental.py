@@ -14,6 +14,7 @@ from dbt.tests.adapter.incremental.test_incremental_predicates import (
     TestPredicatesDeleteInsert as BasePredicatesDeleteInsert,
 )
 from dbt.tests.adapter.incremental.test_incremental_unique_id import BaseIncrementalUniqueKey
+from dbt.tests.util import run_dbt
 
 
 @pytest.mark.stays
@@ -47,4 +48,15 @@ class TestPredicatesDeleteInsert(BasePredicatesDeleteInsert):
 
 @pytest.mark.stays
 class TestIncrementalUniqueKey(BaseIncrementalUniqueKey):
-    pass
+    """dbt's own tests, but for keys that name nothing: they are refused, because every run would append silently."""
+
+    def test__empty_unique_key_list(self, project):
+        self._is_refused("empty_unique_key_list")
+
+    def test__empty_str_unique_key(self, project):
+        self._is_refused("empty_str_unique_key")
+
+    def _is_refused(self, model):
+        run_dbt(["seed"])
+        (result,) = run_dbt(["run", "--select", model], expect_pass=False)
+        assert "`unique_key` must be" in result.message

@@ -63,7 +63,7 @@ def put_in_place(written: Path, target: ExternalTarget) -> None:
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Locks the folder, so that no other run of any process replaces anything in it."""
-    with exclusive(LocalStore(str(folder)), "", SystemClock()):
+    with exclusive(LocalStore(str(folder)), "", SystemClock(), keep_file=False):
         yield
 
 

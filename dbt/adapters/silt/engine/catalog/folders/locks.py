@@ -34,14 +34,17 @@ _held_changed = threading.Condition()
 
 
 @contextmanager
-def exclusive(store: Store, folder: str, clock: Clock) -> Iterator[None]:
+def exclusive(store: Store, folder: str, clock: Clock, keep_file: bool = True) -> Iterator[None]:
     """Locks a folder of the store against every other thread and process.
+
+    Args:
+        keep_file: whether the lock's file stays in the folder; deleting it costs those who wait another try.
 
     Raises:
         ObjectMissing: there is no such folder.
         StorageError: another process held it for longer than TIMEOUT_MS.
     """
-    with _among_threads(store.root, folder), _among_processes(store.local_path(folder), clock):
+    with _among_threads(store.root, folder), _among_processes(store.local_path(folder), clock, keep_file):
         yield
 
 
@@ -60,7 +63,7 @@ def _among_threads(root: str, folder: str) -> Iterator[None]:
 
 
 @contextmanager
-def _among_processes(path: str | None, clock: Clock) -> Iterator[None]:
+def _among_processes(path: str | None, clock: Clock, keep_file: bool) -> Iterator[None]:
     if path is None or "://" in path:
         yield
         return
@@ -68,6 +71,9 @@ def _among_processes(path: str | None, clock: Clock) -> Iterator[None]:
     try:
         yield
     finally:
+        if not keep_file:
+            with contextlib.suppress(OSError):  # the folder was moved or deleted
+                os.unlink(os.path.join(path, LOCK_FILE))
         os.close(descriptor)
 
 
