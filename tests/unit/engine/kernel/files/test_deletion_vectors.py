@@ -22,10 +22,9 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SiltError,
     UnsupportedFeatureError,
 )
-from dbt.adapters.silt.engine.kernel.files import deletion_vectors
+from dbt.adapters.silt.engine.kernel.files import deletion_vectors, z85
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
-from dbt.adapters.silt.engine.kernel.table import z85
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DeletionVector
 from dbt.adapters.silt.engine.kernel.table.active_files import files_table
 

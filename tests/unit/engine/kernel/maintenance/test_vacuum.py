@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
-from dbt.adapters.silt.engine.kernel.files import deletion_vectors
+from dbt.adapters.silt.engine.kernel.files import deletion_vectors, z85
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.maintenance import vacuum
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
-from dbt.adapters.silt.engine.kernel.table import z85
 from dbt.adapters.silt.engine.kernel.table.actions import (
     Action,
     AddCDCFile,

@@ -31,7 +31,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     TypeMismatchError,
     ValueNotCastableError,
 )
-from dbt.adapters.silt.engine.kernel.files import statistics
+from dbt.adapters.silt.engine.kernel.files import parquet_schema, statistics
 from dbt.adapters.silt.engine.kernel.files.statistics import FileStatistics
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -39,7 +39,6 @@ from dbt.adapters.silt.engine.kernel.progress import Progress, counted
 from dbt.adapters.silt.engine.kernel.storage.beneath import link_error
 from dbt.adapters.silt.engine.kernel.storage.few_requests import Tree, at_once, tree
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store, joined
-from dbt.adapters.silt.engine.kernel.table import parquet_schema
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
 from dbt.adapters.silt.engine.kernel.table.features import protocol_for
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, log_path

@@ -11,14 +11,13 @@ from typing import Final
 
 from dbt.adapters.silt.engine.commands.commit import discarded_on_error
 from dbt.adapters.silt.engine.commands.writing.files import Written
-from dbt.adapters.silt.engine.kernel.files import data_files, file_guard
+from dbt.adapters.silt.engine.kernel.files import data_files, file_guard, z85
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import IN_FILE, IN_FILE_OF_ABSOLUTE_PATH, file_name
 from dbt.adapters.silt.engine.kernel.files.file_guard import Expected
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.progress import Progress, counted, silent
 from dbt.adapters.silt.engine.kernel.storage.store import Store
-from dbt.adapters.silt.engine.kernel.table import z85
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DeletionVector
 from dbt.adapters.silt.engine.kernel.table.paths import absolute_name, decode_path, log_path
 

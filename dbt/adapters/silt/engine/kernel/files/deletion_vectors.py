@@ -27,11 +27,10 @@ from pyroaring import BitMap64
 
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import CorruptDeletionVectorError, DataFileMissingError, TableDamagedError
-from dbt.adapters.silt.engine.kernel.files import stats_json
+from dbt.adapters.silt.engine.kernel.files import stats_json, z85
 from dbt.adapters.silt.engine.kernel.files.data_files import located
 from dbt.adapters.silt.engine.kernel.storage import few_requests
 from dbt.adapters.silt.engine.kernel.storage.store import MOST_BYTES, ObjectMissing, Store
-from dbt.adapters.silt.engine.kernel.table import z85
 from dbt.adapters.silt.engine.kernel.table.actions import DeletionVector
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbt.adapters.silt.engine.kernel.errors import TypeMismatchError
-from dbt.adapters.silt.engine.kernel.table.parquet_schema import merged, of_footer
+from dbt.adapters.silt.engine.kernel.files.parquet_schema import merged, of_footer
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DecimalType, PrimitiveType, StructField, StructType
 
 
