@@ -87,6 +87,26 @@ def test_nested_values_are_fetched_as_json() -> None:
     assert list(to_agate(table).rows[0].values()) == ["[1, 2]", '{"x": "\\u00e9"}', '{"k": 1}']
 
 
+def test_a_map_is_an_object_even_if_it_is_empty() -> None:
+    kinds = {
+        "empty": (pa.map_(pa.string(), pa.int64()), []),
+        "inside": (pa.list_(pa.map_(pa.string(), pa.int64())), [[], None]),
+        "by_number": (pa.map_(pa.int64(), pa.bool_()), [(1, True)]),
+        "by_day": (pa.map_(pa.date32(), pa.string()), [(DAY, None)]),
+        "by_struct": (pa.map_(pa.struct([("x", pa.string())]), pa.int64()), [({"x": "a"}, 1)]),
+        "no_map": (pa.list_(pa.int64()), []),
+    }
+    table = pa.table({name: pa.array([value], kind) for name, (kind, value) in kinds.items()})
+    assert list(to_agate(table).rows[0].values()) == [
+        "{}",
+        "[{}, null]",
+        '{"1": true}',
+        '{"2026-03-01": null}',
+        '{"{\\"x\\": \\"a\\"}": 1}',
+        "[]",
+    ]
+
+
 def test_decimals_inside_of_other_values_keep_their_digits() -> None:
     kind = pa.struct([("n", pa.decimal128(38, 12)), ("by_key", pa.map_(pa.string(), pa.list_(pa.decimal128(38, 0))))])
     value = {"n": Decimal("12345678901234567890123456.123456789012"), "by_key": [("k", [Decimal("1" * 38), None])]}

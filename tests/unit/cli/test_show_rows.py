@@ -8,9 +8,11 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from dbt.adapters.silt.cli.main import main
+from dbt.adapters.silt.cli.tables.rows import ShownRows
 from dbt.adapters.silt.engine.catalog.documents import View
 from tests.unit.cli.house import House, rows
 
@@ -53,6 +55,14 @@ def test_columns_and_versions_are_chosen(orders: House, as_json: AsJson) -> None
 
 def test_no_row_is_said(orders: House, silt: Callable[..., str]) -> None:
     assert silt("show", "main.orders", "--where", "id < 0") == "no rows\n"
+
+
+def test_a_map_is_an_object_even_if_it_is_empty() -> None:
+    kind = pa.map_(pa.int64(), pa.map_(pa.string(), pa.decimal128(3, 1)))
+    values = [[], None, [(1, []), (2, [("a", Decimal("1.5"))])]]
+    shown = ShownRows.of(pa.table({"m": pa.array(values, kind), "a": [[], None, [1]]}))
+    assert shown.rows == (({}, []), (None, None), ({"1": {}, "2": {"a": "1.5"}}, [1]))
+    assert shown.cells()[0] == ["{}", "[]"]
 
 
 def test_what_needs_spark_is_refused(orders: House, capsys: pytest.CaptureFixture[str]) -> None:

@@ -43,8 +43,9 @@ def to_agate(table: pa.Table) -> agate.Table:
     days or times of which some are outside the years 1 to 9999, which Python has none of.
     """
     rows = rows_of(table)
-    kinds = [_column_type(each.type, [row[at] for row in rows]) for at, each in enumerate(table.schema)]
-    values = [[_agate_value(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in rows]
+    types = table.schema.types
+    kinds = [_column_type(each, [row[at] for row in rows]) for at, each in enumerate(types)]
+    values = [[_agate_value(*each) for each in zip(row, kinds, types, strict=True)] for row in rows]
     return agate.Table(values, unique_names(table.column_names), kinds)
 
 
@@ -124,7 +125,7 @@ def _agate_type(kind: pa.DataType) -> agate.data_types.DataType:
     return agate.Text(null_values=(), cast_nulls=False)
 
 
-def _agate_value(value: Any, kind: agate.data_types.DataType) -> Any:
+def _agate_value(value: Any, kind: agate.data_types.DataType, arrow: pa.DataType) -> Any:
     if value is None or not isinstance(kind, agate.Text):
         return Decimal(repr(value)) if isinstance(value, float) else value
     if isinstance(value, str):
@@ -133,20 +134,27 @@ def _agate_value(value: Any, kind: agate.data_types.DataType) -> Any:
         return value.hex()
     if isinstance(value, datetime.time):
         return value.isoformat()
-    return _json(value)
+    return _json(value, arrow)
 
 
-def _json(value: Any) -> str:
-    """A value as JSON, with all digits of its decimals."""
-    if isinstance(value, Decimal):
-        return format(value, "f")
-    if isinstance(value, list) and value and all(isinstance(each, tuple) for each in value):
-        value = {str(key): entry for key, entry in value}  # pyarrow gives a map as pairs
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key)}: {_json(entry)}" for key, entry in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_json, value)) + "]"
-    return json.dumps(value, cls=ForgivingJSONEncoder)
+def _json(value: Any, kind: pa.DataType) -> str:
+    """A value of an Arrow type as JSON, with all digits of its decimals; a map is an object."""
+    if value is None or not pa.types.is_nested(kind):
+        return format(value, "f") if isinstance(value, Decimal) else json.dumps(value, cls=ForgivingJSONEncoder)
+    if pa.types.is_map(kind):
+        return _object((_key(key, kind.key_type), _json(entry, kind.item_type)) for key, entry in value)
+    if pa.types.is_struct(kind):
+        return _object((each.name, _json(value[each.name], each.type)) for each in kind)
+    return "[" + ", ".join(_json(each, kind.value_type) for each in value) + "]"
+
+
+def _object(members: Iterable[tuple[str, str]]) -> str:
+    return "{" + ", ".join(f"{json.dumps(name)}: {text}" for name, text in members) + "}"
+
+
+def _key(key: Any, kind: pa.DataType) -> str:
+    """A key of a map as the name of a member; one that is no text as its JSON, without quotes."""
+    return key if isinstance(key, str) else _json(key, kind).strip('"')
 
 
 def _arrow_array(kind: agate.data_types.DataType, values: Sequence[Any]) -> pa.Array:

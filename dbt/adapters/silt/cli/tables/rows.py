@@ -72,8 +72,9 @@ def _plain_values(column: pa.ChunkedArray) -> list[Any]:
     """The values as JSON has them; days and times as texts, of any year."""
     if pa.types.is_float32(column.type):
         # As a number of twice the digits 0.1 would be 0.10000000149011612.
-        return [_plain(None if text is None else float(text)) for text in column.cast(pa.string()).to_pylist()]
-    return [_plain(value) for value in column.cast(_with_texts(column.type)).to_pylist()]
+        return [_plain_scalar(None if text is None else float(text)) for text in column.cast(pa.string()).to_pylist()]
+    found = column.cast(_with_texts(column.type))
+    return [_plain(value, found.type) for value in found.to_pylist()]
 
 
 def _with_texts(kind: pa.DataType) -> pa.DataType:
@@ -87,14 +88,19 @@ def _with_texts(kind: pa.DataType) -> pa.DataType:
     return pa.list_(_with_texts(kind.value_type)) if pa.types.is_list(kind) else kind
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, kind: pa.DataType) -> Any:
+    """A value of an Arrow type as JSON has it; a map is an object."""
+    if value is None or not pa.types.is_nested(kind):
+        return _plain_scalar(value)
+    if pa.types.is_map(kind):
+        return {_key(_plain(key, kind.key_type)): _plain(each, kind.item_type) for key, each in value}
+    if pa.types.is_struct(kind):
+        return {member.name: _plain(value[member.name], member.type) for member in kind}
+    return [_plain(each, kind.value_type) for each in value]
+
+
+def _plain_scalar(value: Any) -> Any:
     match value:
-        case dict():
-            return {name: _plain(each) for name, each in value.items()}
-        case list():
-            return [_plain(each) for each in value]
-        case tuple():
-            return [_plain(each) for each in value]
         case bytes():
             return value.hex()
         case Decimal():
@@ -102,6 +108,11 @@ def _plain(value: Any) -> Any:
         case float() if not math.isfinite(value):
             return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")
     return value
+
+
+def _key(value: Any) -> str:
+    """A key of a map as the name of a member."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def cell(value: Any) -> str:
