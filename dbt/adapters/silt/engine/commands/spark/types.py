@@ -14,19 +14,23 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import types as spark_types
 
-from dbt.adapters.silt.engine.kernel.errors import (
-    StatementSyntaxError,
-)
+from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError
+from dbt.adapters.silt.engine.kernel.table import collations
+from dbt.adapters.silt.engine.kernel.table.collations import COLLATIONS_KEY, collation_of
 from dbt.adapters.silt.engine.kernel.table.schema import (
     CHAR_VARCHAR_KEY,
     DataType,
     StructField,
     StructType,
+    all_fields,
     map_fields,
     nullable_schema,
 )
 
 _LENGTH = re.compile(r"(char|varchar)\(([0-9]+)\)")
+# Spark drops the collation of such a type without a word.
+_COLLATED_LENGTH = re.compile(r"char\s*\(\s*[0-9]+\s*\)\s*collate\s+(?!utf8_binary\b)", re.IGNORECASE)
+_INHERITED = ("comment", CHAR_VARCHAR_KEY, COLLATIONS_KEY)
 
 
 def spark_schema(schema: StructType) -> spark_types.StructType:
@@ -46,7 +50,7 @@ def kernel_schema(schema: spark_types.StructType) -> StructType:
 
 
 def query_schema(df: DataFrame) -> StructType:
-    """A query's columns as those of a new table: nullable, with their comments and lengths, and nothing else."""
+    """A query's columns as those of a new table: nullable, with their comments, lengths and collations."""
     return map_fields(nullable_schema(kernel_schema(df.schema)), _inherited)
 
 
@@ -55,12 +59,16 @@ def column_type(text: str, table: str | None = None) -> StructField:
 
     Raises:
         StatementSyntaxError: the text is no type.
+        UnsupportedFeatureError: the type has a collation.
     """
     try:
         parsed = spark_types.DataType.fromDDL(text)
     except PySparkException as error:
         raise StatementSyntaxError(f"`{text}` is not a column type", table=table) from error
-    return kernel_schema(spark_types.StructType([spark_types.StructField("", parsed)])).fields[0]
+    typed = kernel_schema(spark_types.StructType([spark_types.StructField("", parsed)])).fields[0]
+    if _COLLATED_LENGTH.search(text) or any(map(collation_of, all_fields(StructType((typed,))))):
+        raise collations.refused(f"the type `{text}` has a collation", table)
+    return typed
 
 
 def declared_type(member: StructField) -> DataType:
@@ -76,7 +84,7 @@ def text_length(member: StructField) -> tuple[str, int] | None:
 
 
 def _inherited(field: StructField) -> StructField:
-    kept = {key: value for key, value in field.metadata.items() if key in ("comment", CHAR_VARCHAR_KEY)}
+    kept = {key: value for key, value in field.metadata.items() if key in _INHERITED}
     return replace(field, metadata=kept)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, UnsupportedFeatureError
-from dbt.adapters.silt.engine.kernel.table import identity, type_widening
+from dbt.adapters.silt.engine.kernel.table import collations, identity, type_widening
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.table.properties import FEATURE_PREFIX, TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import (
@@ -93,6 +93,7 @@ def check_readable(protocol: Protocol, table: str, metadata: Metadata | None = N
     if metadata is not None:
         schema = StructType.from_json(metadata.schema_string)
         _check_types(schema, table)
+        collations.check_collations(schema, table, collations.OF_A_TABLE)
         type_widening.check_known(schema, table)
 
 

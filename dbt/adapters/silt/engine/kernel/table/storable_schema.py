@@ -10,6 +10,7 @@ from typing import Final
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, TypeMismatchError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import listed
+from dbt.adapters.silt.engine.kernel.table.collations import check_collations
 from dbt.adapters.silt.engine.kernel.table.features import PRIMITIVE_TYPES
 from dbt.adapters.silt.engine.kernel.table.schema import (
     ArrayType,
@@ -38,7 +39,9 @@ def check_storable(schema: StructType, table: str | None = None, old: StructType
         InvalidNameError: two columns, or two members of a struct, have names that differ in case only; or a new name
             holds a character without a shape.
         TypeMismatchError: a column has a type that the format does not hold, or none at all.
+        UnsupportedFeatureError: a column has a collation.
     """
+    check_collations(schema, table)
     known = {name for struct in _structs(old) for name in struct.names}
     for struct in _structs(schema):
         _check_names(struct, table)
