@@ -141,7 +141,6 @@ def test_columns_are_found_by_their_names_and_widened_and_those_left_out_are_nul
     [
         ("(id bigint, twice bigint generated always as (id * 2))", "generated columns"),
         ("(id bigint, n bigint generated always as identity)", "identity columns"),
-        ("(id bigint, label varchar(5))", "char or varchar"),
         ("(id bigint, s struct<a: int not null>)", "NOT NULL inside of a column"),
         ("(id bigint, constraint positive check (id > 0))", "CHECK constraints"),
     ],
@@ -170,6 +169,27 @@ def test_rules_that_need_no_expression_are_kept(tables: Tables) -> None:
     assert data_files(tables, "t") == paths(tables, "t")
     adds = tables.house.log("t").snapshot().add_files()
     assert sorted(add.base_row_id for add in adds if add.base_row_id is not None)[0] == 0
+
+
+def test_texts_have_the_lengths_of_their_columns(tables: Tables) -> None:
+    tables.house.sql(
+        "create table main.t (c char(3), v varchar(2), a array<char(2)>, m map<varchar(2), struct<x: char(2)>>)"
+        " partitioned by (c)"
+    )
+    nested = "array('a', null) as a, map('k ', named_struct('x', 'a')) as m"
+    tables.write(tables.query(f"select 'a' as c, 'v   ' as v, {nested}"), "t")
+    tables.write(
+        tables.query(f"select 'a ' as c, cast(null as string) as v, {nested}"),
+        "t",
+        "overwrite",
+        partitionOverwriteMode="dynamic",
+    )
+    found = tables.read("t").where("c = 'a'").collect()
+    assert [tuple(row) for row in found] == [("a  ", None, ["a ", None], {"k ": ("a ",)})]
+    for column, place in (("v", "v"), ("a", "a.element")):
+        value = "'long' as v" if column == "v" else "array('abc') as a"
+        with raises("SILT_VALUE_NOT_CASTABLE", f"`{place}`"):
+            tables.write(tables.query(f"select 'a' as c, {value}"), "t")
 
 
 def test_a_text_that_no_partition_can_have_is_refused(tables: Tables) -> None:

@@ -19,11 +19,13 @@ from dbt.adapters.silt.engine.arrow.open_file import open_parquet, problems
 from dbt.adapters.silt.engine.arrow.partition_values import partition_column
 from dbt.adapters.silt.engine.arrow.row_groups import RowGroups
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan, ScanColumn
+from dbt.adapters.silt.engine.arrow.text_lengths import fitted
 from dbt.adapters.silt.engine.arrow.types import arrow_type
 from dbt.adapters.silt.engine.kernel.errors import TableDamagedError
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, columns
+from dbt.adapters.silt.engine.kernel.table.text_lengths import has_char, padded_type
 
 BATCH_ROWS: Final = 1 << 16
 """Rows of a batch, at most."""
@@ -147,6 +149,10 @@ class _FileRead:
         return pa.RecordBatch.from_arrays(arrays, names=[column.field.name for column in self.scan.read_columns])
 
     def _column(self, column: ScanColumn, place: int | None, found: pa.RecordBatch) -> pa.Array:
+        stored = self._as_stored(column, place, found)
+        return fitted(stored, padded_type(column.field)) if has_char(column.field) else stored
+
+    def _as_stored(self, column: ScanColumn, place: int | None, found: pa.RecordBatch) -> pa.Array:
         if column.is_partition:
             text = self.file.partition_values.get(column.field.physical_name)
             return partition_column(text, column.field, found.num_rows)

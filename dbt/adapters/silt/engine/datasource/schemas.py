@@ -8,11 +8,17 @@ from pyspark.sql import types as spark_types
 
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema, spark_schema
 from dbt.adapters.silt.engine.kernel.errors import TypeMismatchError
-from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType, map_fields, nullable_schema
+from dbt.adapters.silt.engine.kernel.table.schema import (
+    CHAR_VARCHAR_KEY,
+    StructField,
+    StructType,
+    map_fields,
+    nullable_schema,
+)
 
 
 def shown(schema: StructType) -> spark_types.StructType:
-    """The columns as a DataFrame has them: nullable, with their comments."""
+    """The columns as a DataFrame has them: nullable, with their comments and the lengths of their texts."""
     return spark_schema(_plain(schema))
 
 
@@ -50,5 +56,5 @@ def _plain(schema: StructType) -> StructType:
 
 
 def _with_comment(field: StructField) -> StructField:
-    kept = {key: value for key, value in field.metadata.items() if key == "comment"}
+    kept = {key: value for key, value in field.metadata.items() if key in ("comment", CHAR_VARCHAR_KEY)}
     return StructField(field.name, field.type, field.nullable, kept)

@@ -40,7 +40,6 @@ def test_a_length_becomes_metadata_of_a_string() -> None:
     assert (first.type, first.metadata) == (PrimitiveType("string"), {CHAR_VARCHAR_KEY: "varchar(5)"})
     assert second.type == ArrayType(PrimitiveType("string"))
     assert second.metadata == {"comment": "x", CHAR_VARCHAR_KEY: "array<char(2)>"}
-    assert (types.text_length(first), types.text_length(second)) == (("varchar", 5), None)
 
 
 def test_a_column_type_is_read_from_sql(spark: object) -> None:

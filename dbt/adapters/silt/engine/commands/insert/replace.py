@@ -18,6 +18,7 @@ from dbt.adapters.silt.engine.commands.insert import insertion
 from dbt.adapters.silt.engine.commands.insert.insertion import Replacement
 from dbt.adapters.silt.engine.commands.insert.placement import Placed, Placement, place
 from dbt.adapters.silt.engine.commands.insert.replaced_rows import split
+from dbt.adapters.silt.engine.commands.merge import char_keys
 from dbt.adapters.silt.engine.commands.merge import source as merge_source
 from dbt.adapters.silt.engine.commands.merge.plan import KeyEquality, MergePlan
 from dbt.adapters.silt.engine.commands.merge.source import StableSource
@@ -128,6 +129,7 @@ def replace_on(
         placed = place(query, target, placement).with_numbers()
         return _replace_files(target, placed, replacement, settings, null_safe)
     place(query, target, placement)  # refused before the query is run
+    plan = char_keys.as_stored(plan, query, target.snapshot.schema)
     source = _source(target, query, plan)
     placed = place(source.frame, target, placement).with_numbers()
     return _replace_rows(target, placed, source, plan, replacement, settings)
@@ -228,7 +230,7 @@ def _replace_rows(
     """Replaces single rows: those for which the plan's condition is true with some row of the source."""
     predicate = And((plan.target_predicate, source.predicate))
     candidates = skipping.prune(target.snapshot, predicate)
-    matches = F.expr(plan.condition)
+    matches = F.expr(plan.pairing)
     parts = split(
         source.frame.sparkSession,
         target,

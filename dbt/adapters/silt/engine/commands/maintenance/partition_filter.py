@@ -12,9 +12,11 @@ from dbt.adapters.silt.engine.commands.maintenance import bins
 from dbt.adapters.silt.engine.commands.reading import partition_match
 from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.commands.spark.partitions import typed
+from dbt.adapters.silt.engine.commands.writing.conversion import fitted
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.schema import StructField
+from dbt.adapters.silt.engine.kernel.table.text_lengths import padded_type
 
 _GROUP = "__silt_group"
 
@@ -65,4 +67,5 @@ def _values(spark: SparkSession, groups: Sequence[pa.Table], fields: Sequence[St
 
 
 def _value(text: str, field: StructField) -> Column:
-    return typed(F.col(text), field.type).alias(field.name)
+    value = fitted(typed(F.col(text), field.type), padded_type(field))
+    return value.alias(field.name, metadata=dict(field.metadata))

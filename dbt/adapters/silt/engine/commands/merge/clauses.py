@@ -16,12 +16,14 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
 from dbt.adapters.silt.engine.commands.writing import checks, generated, row_ids, set_clause
 from dbt.adapters.silt.engine.commands.writing.checks import Check
+from dbt.adapters.silt.engine.commands.writing.conversion import fitted
 from dbt.adapters.silt.engine.commands.writing.set_clause import AssignedColumn, CastAssignment
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, InvalidStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.identity import identities
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
-from dbt.adapters.silt.engine.kernel.table.schema import DataType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.schema import CURRENT_DEFAULT, DataType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.text_lengths import declared_type, has_lengths
 from dbt.adapters.silt.engine.sql.ast import (
     Assignment,
     InsertValues,
@@ -259,7 +261,9 @@ def _column(
     unnamed = f"cast(({for_any_session(member.default)}\n) as {member.type.sql_name})"
     before = clauses.old.field(member.name)
     old = null if before is None else f"{quote(clauses.plan.target_alias)}.{quote(before.name)}"
-    texts = [set_clause.as_text(settings) if settings else unnamed for _, settings in takes]
+    is_fitted = has_lengths(member) and CURRENT_DEFAULT in member.metadata
+    default = None if is_fitted else unnamed
+    texts = [set_clause.as_text(settings) if settings else default for _, settings in takes]
     if all(text is not None for text in texts) and (before is None or before.type == member.type):
         # One text is one call to Spark, where a column built by functions is one for each of them.
         whens = (f"when {clause.number} then {text}" for (clause, _), text in zip(takes, texts, strict=True))
@@ -268,6 +272,6 @@ def _column(
     kept = F.expr(old) if before is None else set_clause.widened(F.expr(old), before.type, member.type)
     column = F.when(F.lit(False), kept)
     for clause, settings in takes:
-        start = F.expr(unnamed) if clause.clause.action.verb is RowVerb.INSERT else kept
+        start = fitted(F.expr(unnamed), declared_type(member)) if clause.clause.action.verb is RowVerb.INSERT else kept
         column = column.when(F.expr(f"{ACTION} = {clause.number}"), set_clause.with_assignments(start, settings))
     return column.otherwise(kept).alias(member.name)

@@ -89,7 +89,7 @@ class Sides:
 
     def on(self) -> str:
         # The line break ends a comment at the condition's end.
-        return f"({self.plan.condition}\n)"
+        return f"({self.plan.pairing}\n)"
 
 
 def joined(sides: Sides, limits: Limits, once: bool = False) -> DataFrame:

@@ -19,8 +19,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from dbt.adapters.silt.engine.commands.merge import char_keys, join
 from dbt.adapters.silt.engine.commands.merge import clauses as merge_clauses
-from dbt.adapters.silt.engine.commands.merge import join
 from dbt.adapters.silt.engine.commands.merge import marking as merge_marking
 from dbt.adapters.silt.engine.commands.merge import matched as merge_matched
 from dbt.adapters.silt.engine.commands.merge import plan as merge_plan
@@ -87,6 +87,7 @@ def merge(
         DataFileMissingError, TableDamagedError: a data file cannot be read.
     """
     started = target.log.clock.now_ms()
+    plan = char_keys.as_stored(plan, source, target.snapshot.schema)
     metadata, clauses = _checked(target, plan, query_schema(source))
     bounds = limits or Limits()
     found = _find(Sides(spark, target, clauses, _as_it_is(source, plan, bounds), target.snapshot.files), source, bounds)

@@ -34,11 +34,13 @@ class KeyEquality:
         column: the target's column.
         source: the text of an expression over the source alone.
         null_safe: whether the text says `<=>`.
+        start: where the source's text begins in ON.
     """
 
     column: Column
     source: str
     null_safe: bool = False
+    start: int = 0
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class MergePlan:
         target_predicate: what ON demands of the target's columns alone.
         source_bytes: at most so much data lies behind the source; None where that is not known.
         keys_only: whether ON demands nothing but the keys.
+        padded: ON with those keys' texts padded that are compared with a `char`; None if no key is.
     """
 
     target_alias: str
@@ -65,6 +68,12 @@ class MergePlan:
     target_predicate: Expression = TRUE
     source_bytes: int | None = None
     keys_only: bool = False
+    padded: str | None = None
+
+    @property
+    def pairing(self) -> str:
+        """The text of the condition by which rows are paired."""
+        return self.padded or self.condition
 
     def of(self, kind: MatchKind) -> tuple[MergeClause, ...]:
         """The clauses about such pairs, in order."""

@@ -23,6 +23,7 @@ from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.expressions import FALSE, TRUE, And, Comparison, Expression, In, IsNull, Or
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, StructType
+from dbt.adapters.silt.engine.sql.conditions.predicates import compares_otherwise
 
 _MOST_VALUES: Final = 1000
 """Up to so many different values of a key are looked at one by one."""
@@ -109,7 +110,11 @@ def _usable_keys(source: DataFrame, keys: Sequence[KeyEquality], schema: StructT
         return ()
     selected = source.selectExpr(*(f"({key.source}\n) as k{position}" for position, key in enumerate(keys)))
     types = [member.type for member in kernel_schema(selected.schema)]
-    return tuple(key for key, given in zip(keys, types, strict=True) if _comparable(given, _column_type(key, schema)))
+    return tuple(
+        key
+        for key, given in zip(keys, types, strict=True)
+        if _comparable(given, _column_type(key, schema)) and not compares_otherwise(schema, key.column.parts)
+    )
 
 
 def _column_type(key: KeyEquality, schema: StructType) -> DataType | None:

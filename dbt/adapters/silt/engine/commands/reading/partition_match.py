@@ -1,6 +1,6 @@
 """Finds the files of a table that are in the partitions of new files.
 
-Partition values are compared as values, not as texts: writers spell one timestamp in more than one way.
+Partition values are compared as values, not as texts: writers spell one timestamp, or one `char`, in more than one way.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.active_files import files_table
 from dbt.adapters.silt.engine.kernel.table.expressions import UNKNOWN, And, Column, Comparison, Expression, IsNull, Or
 from dbt.adapters.silt.engine.kernel.table.schema import StructField
+from dbt.adapters.silt.engine.kernel.table.text_lengths import has_char, text_form
 from dbt.adapters.silt.engine.kernel.table.value_order import value_order_of
 
 _MOST_PARTITIONS: Final = 500
@@ -57,7 +58,7 @@ def as_strings(files: pa.Table, field: StructField) -> list[str | None]:
 
 
 def _forms(files: pa.Table, field: StructField) -> list[Any]:
-    found = as_strings(files, field)
+    found = [text if text is None else text_form(text, field) for text in as_strings(files, field)]
     order = value_order_of(field.type)
     forms = [None] * len(found) if order is None else order.from_texts(pa.array(found, pa.string())).to_pylist()
     # What has no form, such as NaN, is compared by its text.
@@ -87,6 +88,8 @@ def _equal(field: StructField, form: Any) -> Expression:
 def _value(field: StructField, form: Any) -> Any:
     """The value of the column's type for a form of `kernel.table.value_order`; None where the form is but a text."""
     name = getattr(field.type, "name", "")
+    if has_char(field):
+        return None  # a file of another writer may have it with other blanks at its end
     if name == "string" or not isinstance(form, str):
         match name:
             case "boolean":

@@ -28,6 +28,7 @@ from dbt.adapters.silt.engine.commands.reading.scan_vectors import WORDS, RowFil
 from dbt.adapters.silt.engine.commands.spark import errors, partitions, stored_columns
 from dbt.adapters.silt.engine.commands.spark.storage.locations import spark_path
 from dbt.adapters.silt.engine.commands.spark.types import spark_schema
+from dbt.adapters.silt.engine.commands.writing.conversion import fitted
 from dbt.adapters.silt.engine.commands.writing.row_ids import ROW_ID, ROW_VERSION
 from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError, DataFileMissingError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
@@ -39,8 +40,16 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan.uncertain_floats import uncertain_floats
 from dbt.adapters.silt.engine.kernel.table import column_mapping, type_widening
 from dbt.adapters.silt.engine.kernel.table.paths import absolute_name, decode_path, is_absolute
-from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType, nullable_schema
+from dbt.adapters.silt.engine.kernel.table.schema import (
+    CHAR_VARCHAR_KEY,
+    PrimitiveType,
+    StructField,
+    StructType,
+    map_fields,
+    nullable_schema,
+)
 from dbt.adapters.silt.engine.kernel.table.storable_schema import is_void
+from dbt.adapters.silt.engine.kernel.table.text_lengths import has_char, padded_type
 from dbt.adapters.silt.engine.kernel.transaction.row_tracking import keeps_row_ids, materialized_columns
 
 _MOST_LITERAL_GROUPS = 16
@@ -209,7 +218,9 @@ def _stored(snapshot: Snapshot) -> StructType:
     if readable != snapshot.schema:
         metadata = replace(metadata, schema_string=readable.to_json())
     by_id = snapshot.properties.column_mapping_mode == "id"
-    return nullable_schema(type_widening.without_changes(column_mapping.stored_schema(metadata, with_ids=by_id)))
+    stored = nullable_schema(type_widening.without_changes(column_mapping.stored_schema(metadata, with_ids=by_id)))
+    # Spark would pad what it knows to be a `char`, where its session says so.
+    return map_fields(stored, lambda each: each.with_metadata(**{CHAR_VARCHAR_KEY: None}) if has_char(each) else each)
 
 
 def _empty(scan: _Scan) -> DataFrame:
@@ -281,7 +292,8 @@ def _read_alike(scan: _Scan, files: _Files) -> DataFrame:
     """Files whose missing columns have the same value in all of them."""
     frame = _open(scan, files)
     values = dict(zip(files.columns, files.values[0], strict=True)) if files.values else {}
-    is_as_stored = scan.stored.sql_name == scan.schema.sql_name and not _voids(scan.schema) and not values
+    is_same = scan.stored.sql_name == scan.schema.sql_name and not any(map(has_char, scan.schema))
+    is_as_stored = is_same and not _voids(scan.schema) and not values
     if is_as_stored and not (files.rows or scan.with_position):
         return frame
     if files.rows is not None or scan.with_position:
@@ -341,8 +353,8 @@ def _table_columns(scan: _Scan, given: Mapping[str, Column]) -> list[Column]:
         elif is_void(member.type):
             column = F.lit(None)
         else:
-            columns.append(stored_columns.to_table_column(member, stored))
-            continue
+            column = stored_columns.to_table_column(member, stored)
+        column = fitted(column, padded_type(member))
         columns.append(column.alias(member.name, metadata=dict(member.metadata)))
     return columns
 

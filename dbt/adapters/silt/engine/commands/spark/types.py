@@ -23,11 +23,11 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     StructField,
     StructType,
     all_fields,
+    data_type_from_json,
     map_fields,
     nullable_schema,
 )
 
-_LENGTH = re.compile(r"(char|varchar)\(([0-9]+)\)")
 # Spark drops the collation of such a type without a word.
 _COLLATED_LENGTH = re.compile(r"char\s*\(\s*[0-9]+\s*\)\s*collate\s+(?!utf8_binary\b)", re.IGNORECASE)
 _INHERITED = ("comment", CHAR_VARCHAR_KEY, COLLATIONS_KEY)
@@ -71,18 +71,6 @@ def column_type(text: str, table: str | None = None) -> StructField:
     return typed
 
 
-def declared_type(member: StructField) -> DataType:
-    """The column's type as it was declared: a `char` or a `varchar` in it is a type of that name."""
-    parsed = spark_types.StructType([spark_types.StructField("", spark_types.DataType.fromDDL(member.sql_type))])
-    return StructType.from_json(parsed.json()).fields[0].type
-
-
-def text_length(member: StructField) -> tuple[str, int] | None:
-    """`char` or `varchar`, and how many characters it has room for; None for a column without such a limit."""
-    match = _LENGTH.fullmatch(str(member.metadata.get(CHAR_VARCHAR_KEY, "")))
-    return None if match is None else (match[1], int(match[2]))
-
-
 def _inherited(field: StructField) -> StructField:
     kept = {key: value for key, value in field.metadata.items() if key in _INHERITED}
     return replace(field, metadata=kept)
@@ -92,7 +80,9 @@ def _without_lengths(member: spark_types.StructField) -> spark_types.StructField
     plain = _plain(member.dataType)
     if plain == member.dataType:
         return member
-    metadata = {**(member.metadata or {}), CHAR_VARCHAR_KEY: member.dataType.simpleString()}
+    # Spark's own text of a struct leaves out the quotes of its members' names.
+    written = data_type_from_json(member.dataType.jsonValue()).sql_name
+    metadata = {**(member.metadata or {}), CHAR_VARCHAR_KEY: written}
     return spark_types.StructField(member.name, plain, member.nullable, metadata)
 
 

@@ -5,7 +5,7 @@ The type of an element, a key or a value is a part of its column's: what changes
 
 from __future__ import annotations
 
-from dbt.adapters.silt.engine.commands.spark.types import column_type, text_length
+from dbt.adapters.silt.engine.commands.spark.types import column_type
 from dbt.adapters.silt.engine.commands.tables import schema_edits
 from dbt.adapters.silt.engine.commands.tables.schema_edits import spelled
 from dbt.adapters.silt.engine.commands.target import Target
@@ -14,6 +14,7 @@ from dbt.adapters.silt.engine.kernel.table import type_widening
 from dbt.adapters.silt.engine.kernel.table.identity import identity_of
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.kernel.table.storable_schema import is_void
+from dbt.adapters.silt.engine.kernel.table.text_lengths import distributed, has_lengths
 from dbt.adapters.silt.engine.sql.ast import ColumnChange, Name
 
 
@@ -26,7 +27,7 @@ def with_type(schema: StructType, path: Name, text: str, target: Target) -> Stru
         InvalidStatementError: it is an identity column, which is a bigint.
     """
     path, typed = schema_edits.with_type(schema, path, column_type(text, target.name), target.name)
-    field = schema_edits.require(schema, path, target.name)
+    field = schema_edits.require(distributed(schema), path, target.name)
     if schema_edits.is_same_type(field, typed):
         return schema
     if identity_of(field) is not None:
@@ -43,14 +44,14 @@ def needs_rewrite(change: ColumnChange, target: Target) -> bool:
         return False
     schema, typed = target.snapshot.schema, column_type(change.type, target.name)
     path, typed = schema_edits.with_type(schema, change.path, typed, target.name)
-    field = schema_edits.require(schema, path, target.name)
+    field = schema_edits.require(distributed(schema), path, target.name)
     stays = schema_edits.is_same_type(field, typed) or schema_edits.has_room_for(field, typed)
     return not stays and not is_void(field.type) and _widened(path, field, typed, target) is None
 
 
 def _widened(path: Name, field: StructField, typed: StructField, target: Target) -> StructField | None:
     """The column with its wider type, where the table allows that and its files may stay as they are."""
-    if not target.snapshot.properties.enable_type_widening or text_length(field) or text_length(typed):
+    if not target.snapshot.properties.enable_type_widening or has_lengths(field) or has_lengths(typed):
         return None
     # The log has the digits of the float, which are those of another double.
     if field.type == PrimitiveType("float") and _is_partition_column(path, target):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from dbt.adapters.silt.engine.commands.spark.types import column_type, declared_type, text_length
+from dbt.adapters.silt.engine.commands.spark.types import column_type
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, InvalidStatementError
 from dbt.adapters.silt.engine.kernel.table.schema import (
     CHAR_VARCHAR_KEY,
@@ -20,6 +20,13 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     MapType,
     StructField,
     StructType,
+)
+from dbt.adapters.silt.engine.kernel.table.text_lengths import (
+    as_stored,
+    declared_type,
+    distributed,
+    gathered,
+    length_limit,
 )
 from dbt.adapters.silt.engine.kernel.table.type_widening import TYPE_CHANGES
 from dbt.adapters.silt.engine.sql.ast import ColumnChange, Name, NewColumn, Position
@@ -152,12 +159,12 @@ def changed(schema: StructType, path: Name, change: Callable[[StructField], Stru
     Raises:
         ColumnNotFoundError: there is no such column.
     """
-    field = require(schema, path, table)
+    field = require(distributed(schema), path, table)
 
     def edit(level: DataType) -> DataType:
         return _with_part(level, field.name, change(field))
 
-    return _as_struct(_edited(schema, path[:-1], path, edit, table))
+    return gathered(_as_struct(_edited(distributed(schema), path[:-1], path, edit, table)))
 
 
 def with_type(schema: StructType, path: Name, typed: StructField, table: str) -> tuple[Name, StructField]:
@@ -177,13 +184,9 @@ def with_type(schema: StructType, path: Name, typed: StructField, table: str) ->
         length -= 1
     if length == len(path):
         return path, typed
-    holder, inside = require(schema, path[:length], table), path[length:]
-    whole = StructField("", _edited(holder.type, inside, path, lambda _: typed.type, table))
-    if CHAR_VARCHAR_KEY in {*holder.metadata, *typed.metadata}:
-        declared = _edited(declared_type(holder), inside, path, lambda _: declared_type(typed), table)
-        lengths = column_type(declared.sql_name, table).metadata.get(CHAR_VARCHAR_KEY)
-        whole = whole.with_metadata(**{CHAR_VARCHAR_KEY: lengths})
-    return path[:length], whole
+    holder, inside = require(distributed(schema), path[:length], table), path[length:]
+    declared = _edited(declared_type(holder), inside, path, lambda _: declared_type(typed), table)
+    return path[:length], as_stored(StructField("", declared))
 
 
 def moved(schema: StructType, path: Name, position: Position, table: str) -> StructType:
@@ -198,14 +201,12 @@ def moved(schema: StructType, path: Name, position: Position, table: str) -> Str
 
 def is_same_type(field: StructField, typed: StructField) -> bool:
     """Whether a column of a newly given type is what the column is already."""
-    return _without_inner_details(field.type) == _without_inner_details(typed.type) and (
-        field.metadata.get(CHAR_VARCHAR_KEY) == typed.metadata.get(CHAR_VARCHAR_KEY)
-    )
+    return _without_inner_details(declared_type(field)) == _without_inner_details(declared_type(typed))
 
 
 def has_room_for(field: StructField, typed: StructField) -> bool:
     """Whether a text column's new type has room for every text of the old: `varchar(5)` to `varchar(9)` or `string`."""
-    old, new = text_length(field), text_length(typed)
+    old, new = length_limit(declared_type(field)), length_limit(declared_type(typed))
     if field.type != typed.type or old is None:
         return False
     return new is None or (old[0] == new[0] == "varchar" and old[1] <= new[1])
@@ -234,14 +235,14 @@ def _type_at(schema: StructType, path: Name, table: str) -> DataType:
 
 
 def _within(schema: StructType, path: Name, edit: Callable[[StructType], StructType], table: str) -> StructType:
-    """The schema with the struct at a path edited."""
+    """The schema with the struct at a path edited; the lengths of texts go with their columns."""
 
     def edit_struct(data_type: DataType) -> DataType:
         if not isinstance(data_type, StructType):
             raise _no_struct(path, table)
         return edit(data_type)
 
-    return _as_struct(_edited(schema, path, path, edit_struct, table))
+    return gathered(_as_struct(_edited(distributed(schema), path, path, edit_struct, table)))
 
 
 def _as_struct(data_type: DataType) -> StructType:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands.spark.types import text_length
+from dbt.adapters.silt.engine.commands.writing.conversion import fitted
 from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import (
     CheckViolationError,
@@ -30,7 +31,9 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     StructType,
     all_fields,
     nullable,
+    primitive_types,
 )
+from dbt.adapters.silt.engine.kernel.table.text_lengths import declared_type, has_lengths, length_limit
 from dbt.adapters.silt.engine.sql.query.quotes import for_any_session
 
 Test = Callable[[Column], Column]
@@ -90,8 +93,8 @@ def constraint_checks(schema: StructType, properties: TableProperties, table: st
 
 
 def example_row(schema: StructType) -> Column:
-    """A row's first simple columns, as JSON."""
-    shown = [F.col(quote(member.name)).cast("string").alias(member.name) for member in schema if _is_simple(member)]
+    """A row's first columns, as JSON: those inside of others are whole, binary values and variants are left out."""
+    shown = [_shown(member) for member in schema if _can_show(member.type)]
     return F.to_json(F.struct(*shown[:_SHOWN_COLUMNS]), {"ignoreNullFields": "false"}) if shown else F.lit("")
 
 
@@ -109,11 +112,33 @@ def shown(example: str | None) -> str:
 
 
 def _length_checks(schema: StructType, table: str) -> Iterator[Check]:
-    for member in schema:
-        limit = text_length(member)
-        if limit is not None:
-            column = F.col(quote(member.name))
-            yield Check(F.char_length(column) > limit[1], column, _length_error(member.name, limit, table))
+    for member in filter(has_lengths, schema):
+        column = F.col(quote(member.name))
+        for place, limit, is_too_long in _limits(declared_type(member), member.name):
+            yield Check(is_too_long(column), column.cast("string"), _length_error(place, limit, table))
+
+
+def _limits(data_type: DataType, name: str) -> Iterator[tuple[str, tuple[str, int], Test]]:
+    """Each place in a column whose texts have a length: its name, the limit, and whether a text in it is longer."""
+    limit = length_limit(data_type)
+    if limit is not None:
+        most = limit[1]
+        yield name, limit, lambda value: F.char_length(value) > most
+    for inner, place, inside in _parts(data_type, name):
+        for found, inner_limit, is_too_long in _limits(inner, place):
+            yield found, inner_limit, inside(is_too_long)
+
+
+def _parts(data_type: DataType, name: str) -> Iterator[tuple[DataType, str, Callable[[Test], Test]]]:
+    """The types inside of a type: each with its name, and what makes a test of its values one of the whole."""
+    if isinstance(data_type, StructType):
+        for member in data_type:
+            yield member.type, f"{name}.{member.name}", partial(_of_member, member.name)
+    elif isinstance(data_type, ArrayType):
+        yield data_type.element_type, f"{name}.element", partial(_of_any, lambda value: value)
+    elif isinstance(data_type, MapType):
+        yield data_type.key_type, f"{name}.key", partial(_of_any, F.map_keys)
+        yield data_type.value_type, f"{name}.value", partial(_of_any, F.map_values)
 
 
 def _invariant_checks(schema: StructType, table: str) -> Iterator[Check]:
@@ -162,9 +187,12 @@ def _inner_nulls(data_type: DataType, name: str) -> Iterator[tuple[str, Test]]:
 def _generation_checks(schema: StructType, table: str) -> Iterator[Check]:
     for member in schema:
         if member.generation_expression is not None:
-            condition = f"{quote(member.name)} <=> ({member.generation_expression}\n)"
+            rule = member.generation_expression
             what = f"the rule of the generated column `{member.name}`"
-            yield Check(_not_true(condition), example_row(schema), _check_error(what, condition, table))
+            error = _check_error(what, f"{quote(member.name)} <=> ({rule.strip()})", table)
+            # A text is compared in the form in which it is stored.
+            computed = fitted(F.expr(f"({for_any_session(rule)}\n)"), declared_type(member))
+            yield Check(~F.col(quote(member.name)).eqNullSafe(computed), example_row(schema), error)
 
 
 def _where_present(test: Test) -> Test:
@@ -213,9 +241,11 @@ def _check_error(what: str, condition: str, table: str) -> Callable[[int, str | 
     return error
 
 
-def _is_simple(member: StructField) -> bool:
-    return not isinstance(member.type, ArrayType | MapType | StructType) and member.type.name not in (
-        "binary",
-        "variant",
-        "void",
-    )
+def _shown(member: StructField) -> Column:
+    column = F.col(quote(member.name))
+    is_nested = isinstance(member.type, ArrayType | MapType | StructType)
+    return (column if is_nested else column.cast("string")).alias(member.name)
+
+
+def _can_show(data_type: DataType) -> bool:
+    return not any(each.name in ("binary", "variant", "void") for each in primitive_types(data_type))

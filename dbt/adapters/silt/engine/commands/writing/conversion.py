@@ -1,7 +1,8 @@
 """Converts values of one type to another by the rules of store assignment.
 
 Numbers go into numbers, dates and times into dates and times, every simple type into text, text into every simple type;
-arrays, maps and structs go by their parts. Nothing else is stored.
+arrays, maps and structs go by their parts. Nothing else is stored. A `char` is padded with blanks, and blanks beyond
+the length of a `char` or a `varchar` are cut off.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.spark.types import spark_type
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, DecimalType, MapType, StructType, nullable
+from dbt.adapters.silt.engine.kernel.table.text_lengths import length_limit, plain_type
 
 _INTEGERS: Final = ("byte", "short", "integer", "long")
 _NUMBERS: Final = frozenset((*_INTEGERS, "float", "double", "decimal"))
@@ -47,6 +49,8 @@ def conversion(source: DataType, target: DataType, by_name: bool) -> Conversion 
     """The way from one type to another; None where there is none.
 
     Args:
+        target: with its `char` and `varchar`, as `declared_type` gives it. A text that is too long for one stays as it
+            is: the table's checks find it (`checks.table_checks`).
         by_name: whether members of structs are matched by name, missing ones being null; else by position.
     """
     if nullable(source) == nullable(target):
@@ -60,7 +64,28 @@ def conversion(source: DataType, target: DataType, by_name: bool) -> Conversion 
     return _simple(source, target)
 
 
+def fitted(column: Column, wanted: DataType) -> Column:
+    """Texts of a column with the lengths of a type in which only these differ from the column's own."""
+    plain = plain_type(wanted)
+    found = None if plain == wanted else conversion(plain, wanted, by_name=True)
+    return column if found is None else found.convert(column)
+
+
+def _fit(column: Column, limit: tuple[str, int]) -> Column:
+    """A text of a `char` or a `varchar`, as Spark's own tables store it."""
+    kind, most = limit
+    length = F.char_length(column)
+    fits = F.when((length > most) & (F.char_length(F.rtrim(column)) <= most), F.substring(column, 1, most))
+    if kind == "char":
+        fits = fits.when(length < most, F.rpad(column, most, " "))
+    return fits.otherwise(column)
+
+
 def _simple(source: DataType, target: DataType) -> Conversion | None:
+    limit = length_limit(target)
+    if limit is not None:
+        text = conversion(source, plain_type(target), by_name=True)
+        return None if text is None else Conversion(lambda column: _fit(text.convert(column), limit))
     wanted = spark_type(target)
     kind, target_kind = _kind(source), _kind(target)
     if kind == "void":
@@ -171,4 +196,4 @@ def _within(name: str, change: Change) -> Change:
 
 
 def _nothing(data_type: DataType) -> Change:
-    return lambda _: F.lit(None).cast(spark_type(data_type))
+    return lambda _: F.lit(None).cast(spark_type(plain_type(data_type)))

@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema, spark_schema
+from dbt.adapters.silt.engine.commands.writing.conversion import fitted
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, SiltError, TypeMismatchError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import (
@@ -26,6 +27,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     nullable,
     nullable_schema,
 )
+from dbt.adapters.silt.engine.kernel.table.text_lengths import declared_type
 from dbt.adapters.silt.engine.sql.query.quotes import for_any_session, without_quoted
 
 T = TypeVar("T")
@@ -48,7 +50,8 @@ def generated_columns(schema: StructType) -> tuple[StructField, ...]:
 def value(member: StructField) -> Column:
     """The value of a generated column, over the table's columns."""
     # The line break ends a comment at the expression's end.
-    return F.expr(f"cast(({for_any_session(str(member.generation_expression))}\n) as {member.type.sql_name})")
+    given = F.expr(f"cast(({for_any_session(str(member.generation_expression))}\n) as {member.type.sql_name})")
+    return fitted(given, declared_type(member))
 
 
 def computed(rows: DataFrame, schema: StructType, when: Mapping[str, Column | None]) -> DataFrame:

@@ -25,6 +25,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, StructField, StructType, nullable
+from dbt.adapters.silt.engine.kernel.table.text_lengths import declared_type
 from dbt.adapters.silt.engine.sql.ast import Assignment, Name
 from dbt.adapters.silt.engine.sql.query.quotes import for_any_session
 
@@ -50,6 +51,15 @@ class AssignedColumn:
     @property
     def place(self) -> StructField:
         return self.path[-1]
+
+    @property
+    def type(self) -> DataType:
+        """The type of the place as it was declared, with its `char` and `varchar`."""
+        found = declared_type(self.column)
+        for member in self.path[1:]:
+            assert isinstance(found, StructType)
+            found = found.require(member.name).type
+        return found
 
     @property
     def name(self) -> str:
@@ -216,7 +226,7 @@ def _path(name: Name, schema: StructType, alias: str, table: str) -> tuple[Struc
 
 
 def _setting(assignment: AssignedColumn, given: DataType, table: str) -> CastAssignment:
-    wanted = assignment.place.type
+    wanted = assignment.type
     found = conversion(given, wanted, by_name=True)
     if found is None:
         raise TypeMismatchError(
@@ -235,7 +245,7 @@ def _lost_error(setting: CastAssignment, table: str) -> Callable[[int, str | Non
         rows = counted(count, "would get", "would get")
         return ValueNotCastableError(
             f"{rows} a value of type {setting.given.sql_name} that the column `{assignment.name}` of type "
-            f"{assignment.place.type.sql_name} cannot hold{shown(example)}",
+            f"{assignment.type.sql_name} cannot hold{shown(example)}",
             table=table,
             details={"column": assignment.name, "rows": count},
         )

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands.spark.types import kernel_schema, text_length
+from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.commands.writing import generated
 from dbt.adapters.silt.engine.commands.writing.checks import Check, counted, shown
-from dbt.adapters.silt.engine.commands.writing.conversion import Conversion, conversion
+from dbt.adapters.silt.engine.commands.writing.conversion import Conversion, conversion, fitted
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
     SiltError,
@@ -25,6 +25,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.identifiers import listed
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, StructField, StructType, nullable
+from dbt.adapters.silt.engine.kernel.table.text_lengths import declared_type, distributed, gathered, has_lengths
 from dbt.adapters.silt.engine.sql.query.quotes import for_any_session
 
 _LOST = "__silt_lost_"
@@ -82,13 +83,7 @@ def assign(
 
 def evolve(schema: StructType, source: StructType) -> StructType:
     """The table's schema with the columns that only the source has, at the end, nullable; within structs too."""
-    fields = [_evolved_field(member, source.field(member.name)) for member in schema]
-    new = [
-        StructField(member.name, nullable(member.type), True, member.metadata)
-        for member in source
-        if member.name not in schema
-    ]
-    return StructType((*fields, *new))
+    return gathered(_evolved_struct(distributed(schema), distributed(source)))
 
 
 @dataclass(frozen=True)
@@ -145,7 +140,7 @@ def _pairs(source: StructType, schema: StructType, positions: Mapping[str, int])
 
 def _already_fits(pairs: Sequence[_Pair], source: StructType, schema: StructType) -> bool:
     """Whether the query's columns are the table's, by name, order and type."""
-    if any((text_length(member) or ("", 0))[0] == "char" for member in schema):
+    if any(map(has_lengths, schema)):
         return False
     return source.names == schema.names and all(
         pair.position == place and pair.source is not None and nullable(pair.source.type) == nullable(pair.target.type)
@@ -159,7 +154,7 @@ def _converted(renamed: DataFrame, pairs: Sequence[_Pair], table: str, by_name: 
     checks: list[Check] = []
     for pair in pairs:
         column, conv = _column(pair, table, by_name)
-        columns.append(_padded(column, pair.target).alias(pair.target.name, metadata=dict(pair.target.metadata)))
+        columns.append(column.alias(pair.target.name, metadata=dict(pair.target.metadata)))
         if conv is not None and conv.loses is not None and pair.source is not None:
             name = f"{_LOST}{len(lost)}"
             given = F.col(f"{_SOURCE}{pair.position}")
@@ -170,24 +165,18 @@ def _converted(renamed: DataFrame, pairs: Sequence[_Pair], table: str, by_name: 
 
 def _column(pair: _Pair, table: str, by_name: bool) -> tuple[Column, Conversion | None]:
     if pair.source is None:
-        return F.expr(f"cast(({for_any_session(pair.target.default)}\n) as {pair.target.type.sql_name})"), None
-    found = conversion(pair.source.type, pair.target.type, by_name)
+        given = F.expr(f"cast(({for_any_session(pair.target.default)}\n) as {pair.target.type.sql_name})")
+        return fitted(given, declared_type(pair.target)), None
+    wanted = declared_type(pair.target)
+    found = conversion(pair.source.type, wanted, by_name)
     if found is None:
         raise TypeMismatchError(
             f"the column `{pair.source.name}` has the type {pair.source.type.sql_name}, which cannot be stored in "
-            f"`{pair.target.name}` of type {pair.target.type.sql_name}",
+            f"`{pair.target.name}` of type {wanted.sql_name}",
             table=table,
             details={"column": pair.target.name},
         )
     return found.convert(F.col(f"{_SOURCE}{pair.position}")), found
-
-
-def _padded(column: Column, target: StructField) -> Column:
-    """A `char` has all its characters, blanks at its end; a longer text is left for its check to find."""
-    limit = text_length(target)
-    if limit is None or limit[0] == "varchar":
-        return column
-    return F.when(F.char_length(column) < limit[1], F.rpad(column, limit[1], " ")).otherwise(column)
 
 
 def _lost_check(name: str, source: StructField, target: StructField, table: str) -> Check:
@@ -203,6 +192,16 @@ def _lost_check(name: str, source: StructField, target: StructField, table: str)
     return Check(F.col(name).isNotNull(), F.col(name), error)
 
 
+def _evolved_struct(schema: StructType, source: StructType) -> StructType:
+    fields = [_evolved_field(member, source.field(member.name)) for member in schema]
+    new = [
+        StructField(member.name, nullable(member.type), True, member.metadata)
+        for member in source
+        if member.name not in schema
+    ]
+    return StructType((*fields, *new))
+
+
 def _evolved_field(member: StructField, source: StructField | None) -> StructField:
     if source is None:
         return member
@@ -211,7 +210,7 @@ def _evolved_field(member: StructField, source: StructField | None) -> StructFie
 
 def _evolved(data_type: DataType, source: DataType) -> DataType:
     if isinstance(data_type, StructType) and isinstance(source, StructType):
-        return evolve(data_type, source)
+        return _evolved_struct(data_type, source)
     if isinstance(data_type, ArrayType) and isinstance(source, ArrayType):
         return ArrayType(_evolved(data_type.element_type, source.element_type), data_type.contains_null)
     if isinstance(data_type, MapType) and isinstance(source, MapType):

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.arrow.casts import FileTraits, to_table
 from dbt.adapters.silt.engine.arrow.filters import outcomes
+from dbt.adapters.silt.engine.arrow.text_lengths import fitted, too_long
 from dbt.adapters.silt.engine.arrow.types import arrow_type
 from dbt.adapters.silt.engine.datasource.writing.partition_texts import partition_text
 from dbt.adapters.silt.engine.datasource.writing.write_plan import WritePlan
@@ -18,6 +19,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     NotNullViolationError,
     PartitionValueError,
     ReplaceWhereMismatchError,
+    ValueNotCastableError,
 )
 from dbt.adapters.silt.engine.kernel.table.column_mapping import PARQUET_FIELD_ID, stored_schema
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE
@@ -29,6 +31,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     StructType,
 )
 from dbt.adapters.silt.engine.kernel.table.storable_schema import is_void
+from dbt.adapters.silt.engine.kernel.table.text_lengths import declared_type
 
 PartitionKey = tuple[str | None, ...]
 """The partition values of a file, as the log spells them, in the order of the partition columns."""
@@ -47,6 +50,7 @@ class StoredRows:
 
         Raises:
             NotNullViolationError: a NOT NULL column has a null.
+            ValueNotCastableError: a text is longer than its column's `char` or `varchar`.
             ReplaceWhereMismatchError: a row is outside of what is replaced.
             PartitionValueError: the log cannot hold the value of a partition column.
         """
@@ -85,7 +89,7 @@ class StoredRows:
         arrays = [
             pa.nulls(batch.num_rows, arrow_type(column.type))
             if (at := places.get(column.name.lower())) is None
-            else to_table(batch.column(at), column.type, column.type, _AS_THEY_ARE)
+            else fitted(to_table(batch.column(at), column.type, column.type, _AS_THEY_ARE), declared_type(column))
             for column, _ in self._columns
         ]
         return pa.RecordBatch.from_arrays(arrays, names=[column.name for column, _ in self._columns])
@@ -102,6 +106,10 @@ class StoredRows:
             if not column.nullable and rows.column(at).null_count:
                 raise NotNullViolationError(
                     f"a row has a null in the NOT NULL column `{column.name}`", table=self.plan.table
+                )
+            for place, kind in too_long(rows.column(at), declared_type(column), column.name):
+                raise ValueNotCastableError(
+                    f"a row has a text in `{place}` that is longer than {kind}", table=self.plan.table
                 )
         predicate = self.plan.predicate
         if predicate != TRUE and not pc.all(pc.fill_null(outcomes(predicate, rows), False), min_count=0).as_py():

@@ -17,7 +17,6 @@ from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression
 from dbt.adapters.silt.engine.kernel.table.identity import identities
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import (
-    CHAR_VARCHAR_KEY,
     CURRENT_DEFAULT,
     GENERATION_EXPRESSION,
     DataType,
@@ -34,8 +33,6 @@ _REMEDY = "Write the rows with `Warehouse.write` or by SQL"
 _OF_COLUMNS = {
     GENERATION_EXPRESSION: "generated columns",
     "delta.invariants": "invariants",
-    CHAR_VARCHAR_KEY: "columns of type char or varchar",
-    "__COLLATIONS": "columns with a collation",
 }
 
 

@@ -50,6 +50,7 @@ from dbt.adapters.silt.engine.kernel.table.paths import (
 )
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.text_lengths import text_form
 from dbt.adapters.silt.engine.kernel.table.value_order import value_order_of
 
 _NAMED = 3
@@ -247,6 +248,7 @@ def _same_partition(held: Any, replayed: Any, fields: Mapping[str, StructField])
 
 def _same_value(texts: list[str | None], field: StructField | None) -> bool:
     order = None if field is None else value_order_of(field.type)
+    texts = [text if text is None or field is None else text_form(text, field) for text in texts]
     first, second = (None, None) if order is None else order.from_texts(pa.array(texts, pa.string())).to_pylist()
     return first is not None and bool(first == second)
 

@@ -18,7 +18,6 @@ import pyarrow as pa
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.relations import RelationEntry, RelationKind
-from dbt.adapters.silt.engine.commands.spark.types import text_length
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, RelationNotFoundError, TableDamagedError
 from dbt.adapters.silt.engine.kernel.files.row_counts import row_count
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression, may_be_true
@@ -29,6 +28,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     StructField,
     StructType,
 )
+from dbt.adapters.silt.engine.kernel.table.text_lengths import declared_type, length_limit
 from dbt.adapters.silt.engine.sql.ast import Name
 from dbt.adapters.silt.engine.sql.spans import Tokens
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
@@ -176,7 +176,7 @@ def _parts(name: RelationName) -> tuple[str, str, str]:
 
 def _facts(member: StructField) -> _Row:
     default = member.default if CURRENT_DEFAULT in member.metadata else None
-    limit = text_length(member)
+    limit = length_limit(declared_type(member))
     number = member.type if isinstance(member.type, DecimalType) else None
     digits = (number.precision, number.scale) if number else _DIGITS.get(member.type.sql_name)
     return (

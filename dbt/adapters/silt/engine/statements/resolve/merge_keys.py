@@ -104,8 +104,8 @@ class _Reader:
             parts = column_path(self.tokens, mine)
             path = None if parts is None else resolve(parts)
             if path is not None and self._is_of_source(other):
-                text = self.text[self.tokens[other.first].start : self.tokens[other.after - 1].end]
-                yield KeyEquality(Column(path), text, null_safe=condition.operator == "<=>")
+                start, end = self.tokens[other.first].start, self.tokens[other.after - 1].end
+                yield KeyEquality(Column(path), self.text[start:end], condition.operator == "<=>", start)
                 return
 
     def _is_of_source(self, operand: Operand) -> bool:

@@ -1,0 +1,70 @@
+"""Gives texts the form that their column's `char` and `varchar` have, and finds those that are too long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, StructType
+from dbt.adapters.silt.engine.kernel.table.text_lengths import length_limit, plain_type
+
+
+def fitted(array: pa.Array, wanted: DataType) -> pa.Array:
+    """The values with each `char` padded with blanks, and without the blanks beyond a length.
+
+    Args:
+        array: of the type that `arrow_type` gives for the column.
+        wanted: the column's type with its lengths.
+    """
+    if plain_type(wanted) == wanted:
+        return array
+    match wanted:
+        case StructType():
+            members = [fitted(array.field(at), member.type) for at, member in enumerate(wanted)]
+            fields = [array.type.field(at) for at in range(array.type.num_fields)]
+            return pa.StructArray.from_arrays(members, fields=fields, mask=array.is_null())
+        case ArrayType():
+            return _over(array, fitted(array.values, wanted.element_type))
+        case MapType():
+            parts = [fitted(array.keys, wanted.key_type), fitted(array.items, wanted.value_type)]
+            kind = array.type
+            fields = [pa.field("key", kind.key_type, nullable=False), pa.field("value", kind.item_type)]
+            return _over(array, pa.StructArray.from_arrays(parts, fields=fields))
+    limit = length_limit(wanted)
+    return array if limit is None else _fit(array, *limit)
+
+
+def too_long(array: pa.Array, wanted: DataType, name: str) -> Iterator[tuple[str, str]]:
+    """Each place in a column that holds a text longer than its length, and the type of the place.
+
+    Args:
+        array: of one batch, with no values but its own (not sliced).
+    """
+    match wanted:
+        case StructType():
+            for at, member in enumerate(wanted):
+                yield from too_long(array.field(at), member.type, f"{name}.{member.name}")
+        case ArrayType():
+            yield from too_long(array.flatten(), wanted.element_type, f"{name}.element")
+        case MapType():
+            yield from too_long(array.keys, wanted.key_type, f"{name}.key")
+            yield from too_long(array.items, wanted.value_type, f"{name}.value")
+        case _:
+            limit = length_limit(wanted)
+            if limit is not None and pc.any(pc.greater(pc.utf8_length(array), limit[1])).as_py():
+                yield name, wanted.sql_name
+
+
+def _over(array: pa.Array, values: pa.Array) -> pa.Array:
+    """A list or a map with the same places, over other values."""
+    return pa.Array.from_buffers(array.type, len(array), array.buffers()[:2], offset=array.offset, children=[values])
+
+
+def _fit(array: pa.Array, kind: str, most: int) -> pa.Array:
+    if kind == "char":
+        array = pc.utf8_rpad(array, most, " ")
+    bare = pc.utf8_rtrim(array, " ")
+    is_padded = pc.and_(pc.greater(pc.utf8_length(array), most), pc.less_equal(pc.utf8_length(bare), most))
+    return pc.if_else(is_padded, pc.utf8_slice_codeunits(array, 0, most), array)

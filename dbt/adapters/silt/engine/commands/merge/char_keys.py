@@ -1,0 +1,50 @@
+"""Pads the texts of a source that ON demands to be equal to a `char` of the target.
+
+Spark compares a `char` with a text of a query by all its characters: 'ab' would not find the row that it was stored
+as, 'ab  ', and a MERGE would add it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+
+from dbt.adapters.silt.engine.commands.merge.plan import KeyEquality, MergePlan
+from dbt.adapters.silt.engine.commands.spark import errors
+from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
+from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructType
+from dbt.adapters.silt.engine.kernel.table.text_lengths import char_length
+
+
+def as_stored(plan: MergePlan, source: DataFrame, schema: StructType) -> MergePlan:
+    """The plan with the source's texts in the form that the target's `char` columns store.
+
+    Only the keys are changed, and not in what the log says of the statement.
+
+    Args:
+        schema: the target's.
+    """
+    lengths = {key: length for key in plan.keys if (length := char_length(schema, key.column.parts)) is not None}
+    if not lengths:
+        return plan
+    on = plan.condition
+    # From the last one on: what comes before it stays in its place.
+    for key in sorted(_of_texts(list(lengths), source, plan.source_alias), key=lambda each: each.start, reverse=True):
+        on = on[: key.start] + _padded(key.source, lengths[key]) + on[key.start + len(key.source) :]
+    return replace(plan, padded=on)
+
+
+def _of_texts(keys: Sequence[KeyEquality], source: DataFrame, alias: str) -> list[KeyEquality]:
+    """Those keys whose values in the source are texts."""
+    with errors.mapped():
+        values = source.alias(alias).selectExpr(*(f"({key.source}\n) as k{at}" for at, key in enumerate(keys)))
+        found = kernel_schema(values.schema)
+    return [key for key, member in zip(keys, found, strict=True) if member.type == PrimitiveType("string")]
+
+
+def _padded(text: str, length: int) -> str:
+    # The line break ends a comment at the text's end.
+    bare = f"rtrim({text}\n)"
+    return f"rpad({bare}, greatest({length}, char_length({bare})), ' ')"
