@@ -104,6 +104,15 @@ TYPES: list[tuple[str, DataType, pa.DataType, list[Any], Any, Any]] = [
         *["1960-01-01T00:00:00.123"] * 2,
     ),
     ("string", STRING, pa.string(), ["\uffff", "\U0001f680", ""], "", "\U0001f680"),
+    ("string in a view", STRING, pa.string_view(), ["b", "a"], "a", "b"),
+    ("unsigned byte", PrimitiveType("short"), pa.uint8(), [200, 1], 1, 200),
+    ("unsigned short", PrimitiveType("integer"), pa.uint16(), [60_000, 1], 1, 60_000),
+    ("unsigned integer", LONG, pa.uint32(), [3_000_000_000, 1], 1, 3_000_000_000),
+    ("unsigned long", DecimalType(20, 0), pa.uint64(), [2**64 - 1, 1], "1", str(2**64 - 1)),
+    ("half float", PrimitiveType("float"), pa.float16(), [-2.5, float("nan")], -2.5, None),
+    ("32-bit decimal", DecimalType(9, 2), pa.decimal32(9, 2), [Decimal("1.10"), Decimal("-2.00")], "-2.00", "1.10"),
+    ("64-bit decimal", DecimalType(18, 1), pa.decimal64(18, 1), [Decimal("1.1"), Decimal("-2.0")], "-2.0", "1.1"),
+    ("256-bit decimal", DecimalType(38, 1), pa.decimal256(38, 1), [Decimal("1.1"), Decimal("-2.0")], "-2.0", "1.1"),
 ]
 
 
@@ -118,9 +127,21 @@ def test_each_type_has_its_bounds(
         expected = [json.dumps(low, ensure_ascii=False), json.dumps(high, ensure_ascii=False)]
         if isinstance(kind, DecimalType):
             expected = [low, high]
-        assert f'"minValues":{{"c":{expected[0]}}},"maxValues":{{"c":{expected[1]}}}' in text
+        greatest = "" if high is None else f',"maxValues":{{"c":{expected[1]}}}'
+        assert f'"minValues":{{"c":{expected[0]}}}{greatest},"nullCount"' in text
         assert json.loads(text)["nullCount"] == {"c": 1}
         assert json.loads(text)["numRecords"] == len(values) + 1
+
+
+def test_bounds_of_a_dictionary_are_those_of_its_values() -> None:
+    found = document(pa.table({"c": pa.array(["b", "a"]).dictionary_encode()}), struct(c=STRING))
+    assert (found["minValues"], found["maxValues"]) == ({"c": "a"}, {"c": "b"})
+
+
+def test_an_unsigned_member_of_a_struct_has_its_bounds_over_row_groups() -> None:
+    values = pa.array([{"u": 3_000_000_000}, {"u": 7}, {"u": 4_000_000_000}], pa.struct([("u", pa.uint32())]))
+    found = document(pa.table({"s": values}), struct(s=struct(u=LONG)), row_group_size=1)
+    assert (found["minValues"], found["maxValues"]) == ({"s": {"u": 7}}, {"s": {"u": 4_000_000_000}})
 
 
 def test_bounds_span_row_groups_and_all_null_ones_add_nothing() -> None:

@@ -7,6 +7,7 @@ through Python's dates or decimals can round or overflow.
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dbt.adapters.silt.engine.kernel.files import stats_literals
+from dbt.adapters.silt.engine.kernel.files.plain_types import plain_type
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType
 
 Path: TypeAlias = tuple[str, ...]
@@ -29,9 +31,10 @@ class ColumnChunks:
     """The statistics of one column over all row groups of a file.
 
     Attributes:
-        arrow_type: the type of the file's column, as Arrow names it.
-        minimum: the lowest value, raw, a decimal as its unscaled int; None where all are null or a chunk lacks it.
-        maximum: the greatest value, likewise.
+        arrow_type: the type of the file's column, as Arrow names it, without views, dictionaries and extension types.
+        minimum: no value is below it: raw, a decimal as its unscaled int; None if all are null or a chunk lacks it. The
+            writer may have shortened a string or bytes, so such a bound need not be a value of the column.
+        maximum: no value is above it, likewise.
         null_count: None where a chunk lacks it. An array or a map has that of its leaf with the fewest nulls.
         complete: every chunk has all statistics of its type.
     """
@@ -55,7 +58,7 @@ class ColumnChunks:
         if value is None:
             return None
         if isinstance(column_type, DecimalType):
-            return stats_literals.decimal_literal(value, kind.scale) if pa.types.is_decimal(kind) else None
+            return _decimal_literal(value, kind, column_type)
         name = getattr(column_type, "name", None)
         if name == "string" and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
             return _string_literal(value, truncate)
@@ -105,7 +108,7 @@ def _leaves(fields: Any, above: Path, counter: Iterator[int]) -> Iterator[tuple[
         if pa.types.is_struct(field.type):
             yield from _leaves(field.type, path, counter)
         else:
-            yield path, (field.type, [next(counter) for _ in range(_leaf_count(field.type))])
+            yield path, (plain_type(field.type), [next(counter) for _ in range(_leaf_count(field.type))])
 
 
 def _leaf_count(arrow_type: pa.DataType) -> int:
@@ -122,9 +125,10 @@ def _combined(groups: Sequence[pq.RowGroupMetaData], leaf: int, arrow_type: pa.D
         if stats is None or not stats.has_null_count:
             return ColumnChunks(arrow_type, None, None, None, complete=group.num_rows == 0)
         null_count += stats.null_count
-        if stats.has_min_max and chunk.physical_type != "INT96":
-            minima.append(_unscaled(stats.min_raw, arrow_type))
-            maxima.append(_unscaled(stats.max_raw, arrow_type))
+        bounds = _bounds(stats, arrow_type) if stats.has_min_max and chunk.physical_type != "INT96" else None
+        if bounds is not None:
+            minima.append(bounds[0])
+            maxima.append(bounds[1])
         elif stats.null_count < chunk.num_values:
             complete = False
     if not complete or not minima:
@@ -132,10 +136,30 @@ def _combined(groups: Sequence[pq.RowGroupMetaData], leaf: int, arrow_type: pa.D
     return ColumnChunks(arrow_type, min(minima, key=_nan_last), max(maxima, key=_nan_last), null_count, complete)
 
 
-def _unscaled(raw: Any, arrow_type: pa.DataType) -> Any:
+def _bounds(stats: pq.Statistics, arrow_type: pa.DataType) -> tuple[Any, Any] | None:
+    """The bounds of one chunk; None if they are out of order, as those that compare unsigned numbers as signed are."""
+    minimum, maximum = (_interpreted(raw, arrow_type) for raw in (stats.min_raw, stats.max_raw))
+    return None if _nan_last(minimum) > _nan_last(maximum) else (minimum, maximum)
+
+
+def _interpreted(raw: Any, arrow_type: pa.DataType) -> Any:
+    """The value whose bytes a footer holds, which the physical type alone does not tell."""
+    if pa.types.is_unsigned_integer(arrow_type):
+        return raw & ((1 << arrow_type.bit_width) - 1)
     if pa.types.is_decimal(arrow_type) and isinstance(raw, bytes):
         return int.from_bytes(raw, "big", signed=True)
+    if pa.types.is_float16(arrow_type) and isinstance(raw, bytes):
+        return struct.unpack("<e", raw)[0]
     return raw
+
+
+def _decimal_literal(value: int, kind: pa.DataType, column_type: DecimalType) -> str | None:
+    """The literal of a decimal, or of an integer in a column without digits after the point (an unsigned one)."""
+    if pa.types.is_decimal(kind):
+        return stats_literals.decimal_literal(value, kind.scale)
+    if pa.types.is_integer(kind) and column_type.scale == 0:
+        return stats_literals.integer_literal(value)
+    return None
 
 
 def _nan_last(value: Any) -> tuple[bool, Any]:

@@ -19,7 +19,7 @@ _PLAIN_TYPES: Mapping[pa.DataType, pa.DataType] = {pa.string_view(): pa.string()
 
 def plain(values: ArrowValues) -> ArrowValues:
     """The values in such types."""
-    kind = _plain_type(values.type)
+    kind = plain_type(values.type)
     return values if kind == values.type else values.cast(kind)
 
 
@@ -33,13 +33,16 @@ def _nulls(kind: pa.DataType) -> pa.Array:
     return pa.nulls(BATCH_ROWS, kind)
 
 
-def _plain_type(kind: pa.DataType) -> pa.DataType:
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """The type of the values without views, dictionaries and extension types."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return plain_type(kind.storage_type)
     if pt.is_struct(kind):
-        return pa.struct([member.with_type(_plain_type(member.type)) for member in kind])
+        return pa.struct([member.with_type(plain_type(member.type)) for member in kind])
     if pt.is_map(kind):
-        return pa.map_(_plain_type(kind.key_type), _plain_type(kind.item_type))
+        return pa.map_(plain_type(kind.key_type), plain_type(kind.item_type))
     if pt.is_list(kind) or pt.is_large_list(kind) or pt.is_list_view(kind) or pt.is_large_list_view(kind):
-        return pa.list_(_plain_type(kind.value_type))
+        return pa.list_(plain_type(kind.value_type))
     if pt.is_dictionary(kind):
-        return _plain_type(kind.value_type)
+        return plain_type(kind.value_type)
     return _PLAIN_TYPES.get(kind, kind)
