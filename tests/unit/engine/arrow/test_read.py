@@ -301,6 +301,39 @@ def written(house: House, name: str, data: pa.Table, **options: Any) -> None:
 
 
 @pytest.mark.in_folders("files of another writer")
+def test_files_of_other_writers_are_filtered_by_their_own_values(house: House) -> None:
+    """Unsigned numbers above the signed ones, and strings that Polars shortens in the footer."""
+    house.sql("create table t as select 1 as id")
+    unsigned = {"u8": polars.UInt8, "u16": polars.UInt16, "u32": polars.UInt32, "u64": polars.UInt64}
+    most = {name: 2 ** int(name[1:]) - 1 for name in unsigned}
+    frame = polars.DataFrame(
+        {
+            "id": [1, 2],
+            **{name: polars.Series([1, most[name]], dtype=kind) for name, kind in unsigned.items()},
+            "s": polars.Series([{"u": 1}, {"u": 3_000_000_000}], dtype=polars.Struct({"u": polars.UInt32})),
+            "text": ["a", "日" * 22],
+        }
+    )
+    folder = Path(house.location("t")).parent / "foreign-files"
+    folder.mkdir()
+    frame.write_parquet(folder / "a.parquet")
+    house.sql(f"convert to delta parquet.`{folder}`")
+    house.sql(f"create table shallow shallow clone delta.`{folder}`")
+    house.sql(f"create table deep clone delta.`{folder}`")
+    for table in ("shallow", "deep"):
+        for column in (*unsigned, "s.u"):
+            assert house.rows(f"select id from {table} where {column} > 5") == [(2,)]
+            assert read(house, table, where=f"{column} > 5")["id"].to_pylist() == [2]
+        for name, value in most.items():
+            assert house.rows(f"select min({name}), max({name}) from {table}") == [(1, value)]
+        assert house.rows(f"select max(text), min(text) from {table}") == [("日" * 22, "a")]
+        newest = f"select id from {table} where text >= (select max(text) from {table})"
+        assert house.rows(newest) == [(2,)]
+        house.sql(f"delete from {table} where u32 > 5")
+        assert house.rows(f"select id from {table}") == [(1,)]
+
+
+@pytest.mark.in_folders("files of another writer")
 def test_int96_and_other_units_of_time_are_read(house: House) -> None:
     house.sql("create table t as select 1 as id")
     moment = datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=timezone.utc)

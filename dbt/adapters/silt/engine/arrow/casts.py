@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from dbt.adapters.silt.engine.arrow.calendars import check_calendar
 from dbt.adapters.silt.engine.arrow.types import arrow_type
 from dbt.adapters.silt.engine.kernel.errors import TableDamagedError
+from dbt.adapters.silt.engine.kernel.files.plain_types import plain
 from dbt.adapters.silt.engine.kernel.table.column_mapping import PARQUET_FIELD_ID
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, StructField, StructType
 
@@ -70,6 +71,8 @@ def to_table(array: pa.Array, wanted: DataType, stored: DataType, traits: FileTr
     """
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
+    if pa.types.is_list_view(array.type) or pa.types.is_large_list_view(array.type):
+        array = plain(array)
     if _kind_of(wanted) != _kind_in_file(array.type):
         raise pa.ArrowTypeError("one of them has values inside that the other lacks")
     match wanted, stored:

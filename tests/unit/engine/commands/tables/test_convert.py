@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any, cast
 
 import deltalake
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -18,6 +20,7 @@ from dbt.adapters.silt.engine.commands.tables.table_location import TableLocatio
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, NotATableError, TypeMismatchError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.scan.min_max import extreme
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
@@ -68,6 +71,34 @@ def test_the_statistics_come_from_the_footers_unless_none_are_wanted(tmp_path: P
     assert add.stats == expected
     (add,) = converted(tmp_path / "without", with_statistics=False)[0].snapshot().add_files()
     assert add.stats is None
+
+
+def test_statistics_of_files_that_others_wrote_are_not_taken_for_values(tmp_path: Path) -> None:
+    pl.DataFrame({"s": ["日" * 22, "z" * 70, "語" * 22]}).write_parquet(tmp_path / "1.parquet")
+    log, _ = converted(tmp_path)
+    snapshot = log.snapshot()
+    (add,) = snapshot.add_files()
+    assert not add.tags
+    values = json.loads(add.stats or "")
+    assert values["minValues"]["s"].encode() <= b"z" * 70
+    assert values["maxValues"]["s"].encode() >= ("語" * 22).encode()
+    assert extreme(log.store, snapshot, snapshot.files, "s", "max") is None
+    assert extreme(log.store, snapshot, snapshot.files, "s", "min") is None
+
+
+def test_a_type_that_arrow_cannot_read_is_refused_with_its_file(tmp_path: Path) -> None:
+    pl.DataFrame({"i": pl.Series([1], dtype=pl.Int128)}).write_parquet(tmp_path / "1.parquet")
+    with pytest.raises(TypeMismatchError, match=r"1\.parquet has a type that no column of a table has"):
+        converted(tmp_path)
+    assert not (tmp_path / LOG_FOLDER).exists()
+
+
+@pytest.mark.parametrize("name", ["a:b.parquet", "a:b/1.parquet"])
+def test_a_path_that_begins_like_a_uri_is_refused_before_there_is_a_log(tmp_path: Path, name: str) -> None:
+    put(tmp_path, name, id=[1])
+    with pytest.raises(InvalidStatementError, match=rf"the path {name} begins like the URI .* Rename the file"):
+        converted(tmp_path)
+    assert not (tmp_path / LOG_FOLDER).exists()
 
 
 def test_the_history_says_what_was_converted(tmp_path: Path) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -52,6 +54,11 @@ def type_of(kind: pa.DataType, **options: Any) -> str:
         (pa.timestamp("ms", "UTC"), "timestamp"),
         (pa.timestamp("us"), "timestamp_ntz"),
         (pa.dictionary(pa.int32(), pa.string()), "string"),
+        (pa.string_view(), "string"),
+        (pa.binary_view(), "binary"),
+        (pa.json_(), "string"),
+        (pa.decimal32(9, 2), "decimal(9,2)"),
+        (pa.decimal256(38, 2), "decimal(38,2)"),
     ],
     ids=str,
 )
@@ -71,7 +78,19 @@ def test_nested_types_are_read_and_their_leaves_told_apart() -> None:
     assert found.fields[2].type.value_type.name == "timestamp"  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("kind", [pa.time64("us"), pa.timestamp("ns"), pa.decimal256(50, 2)], ids=str)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.time32("ms"),
+        pa.time64("us"),
+        pa.timestamp("ns"),
+        pa.duration("us"),
+        pa.decimal256(50, 2),
+        pa.float16(),
+        pa.null(),
+    ],
+    ids=str,
+)
 def test_a_type_that_no_column_has_is_named_with_its_column(kind: pa.DataType) -> None:
     with pytest.raises(TypeMismatchError, match=r"the column `s\.c` is of the Parquet type"):
         of_footer(footer(pa.schema([("s", pa.struct([("c", kind)]))])))
@@ -136,3 +155,22 @@ def test_merging_keeps_every_column_and_groups_as_it_likes(a: StructType, b: Str
 
 def _struct(name: str) -> StructType:
     return StructType((StructField(name, PrimitiveType("string")),))
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind"),
+    [
+        ("interval '1 month'", "INTERVAL"),
+        ("uuid()", "UUID"),
+        ("time '10:00:00'", "TIME"),
+        ("timetz '10:00:00+01'", "TIME"),
+        ("timestamp_ns '2020-01-01 00:00:00.000000001'", r"timestamp\[ns\]"),
+    ],
+)
+@pytest.mark.parametrize("nested", ["{sql}", "[{sql}]", "{{'x': {sql}}}", "map {{'k': {sql}}}"])
+def test_a_type_of_duckdb_that_no_column_has_is_named_at_every_level(
+    tmp_path: Path, sql: str, kind: str, nested: str
+) -> None:
+    duckdb.sql(f"copy (select {nested.format(sql=sql)} as c) to '{tmp_path}/f.parquet' (format parquet)")
+    with pytest.raises(TypeMismatchError, match=rf"the column `c[.a-z]*` is of the Parquet type {kind}"):
+        of_footer(pq.read_metadata(tmp_path / "f.parquet"))

@@ -41,7 +41,7 @@ from dbt.adapters.silt.engine.kernel.storage.few_requests import Tree, at_once, 
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store, joined
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
 from dbt.adapters.silt.engine.kernel.table.features import protocol_for
-from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, log_path
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, is_absolute, log_path
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.kernel.table.storable_schema import check_storable
@@ -75,7 +75,8 @@ def convert(
 
     Raises:
         NotATableError: there is no such folder, or no Parquet file in it.
-        InvalidStatementError: the folders and the statement do not name the same partition columns.
+        InvalidStatementError: the folders and the statement do not name the same partition columns, or a file's path
+            begins like a URI.
         TypeMismatchError: the columns of two files are of different types; names both files.
         ValueNotCastableError: a folder's value is not of its column's type.
         TableDamagedError: a file is not a Parquet file.
@@ -85,6 +86,7 @@ def convert(
     if log.exists():
         return Outcome(OPERATION, log.name, log.snapshot().version, attempts=0)
     found = _data_files(log)
+    _check_paths(found, log.name)
     _check_partitioning(found, partitioning, log.name)
     schema = _schema(log, found, partitioning, settings.progress)
     check_storable(schema, log.name)
@@ -142,6 +144,17 @@ def _listed(store: Store, folders: Tree, folder: str, values: tuple[tuple[str, s
             yield from _listed(store, folders, below, (*values, (unquote(column), text)))
         elif not name.startswith(_HIDDEN):
             yield from _listed(store, folders, below, values)
+
+
+def _check_paths(found: Sequence[_Found], table: str) -> None:
+    """Refuses paths in which readers of a log see a scheme (`a:b.parquet`)."""
+    for file in found:
+        if is_absolute(file.status.path):
+            raise InvalidStatementError(
+                f"the path {file.status.path} begins like the URI of another storage, up to its colon",
+                remedy="Rename the file or the folder, without the colon",
+                table=table,
+            )
 
 
 def _check_partitioning(found: Sequence[_Found], partitioning: Sequence[StructField], table: str) -> None:
@@ -203,6 +216,11 @@ def _file_schema(store: Store, path: str) -> StructType:
         raise TableDamagedError(
             f"{path} is not a Parquet file ({error})", remedy="Move it out of the folder, or name it with a leading `_`"
         ) from error
+    except pa.ArrowNotImplementedError as error:
+        raise TypeMismatchError(
+            f"{path} has a type that no column of a table has ({error})",
+            remedy="Write the file again with another type",
+        ) from error
     except TypeMismatchError as error:
         raise TypeMismatchError(f"{path}: {error.problem}", remedy=error.action) from error
 
@@ -237,7 +255,6 @@ def _adds(
                 size=file.status.size,
                 modification_time=file.status.modified_ms,
                 stats=None if gathered is None else gathered[path].json,
-                tags=None if gathered is None else {statistics.TRUSTED_TAG: "true"},
             )
         )
     return tuple(adds)

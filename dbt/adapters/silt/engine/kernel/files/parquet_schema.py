@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, TypeMismatchError, UnsupportedFeatureError
+from dbt.adapters.silt.engine.kernel.files.plain_types import plain_type
 from dbt.adapters.silt.engine.kernel.table.schema import (
     ArrayType,
     DataType,
@@ -29,6 +30,9 @@ _SPARK_SCHEMA: Final = b"org.apache.spark.sql.parquet.row.metadata"
 _SPARK_VERSION: Final = b"org.apache.spark.version"
 _MOST_DIGITS: Final = 38
 _INTEGERS: Final = ("byte", "short", "integer")
+# Spark reads no column of these types: without their meaning, their bytes are values that nobody can use.
+_REFUSED: Final = frozenset(("INTERVAL", "UUID", "TIME", "FLOAT16", "GEOMETRY", "GEOGRAPHY", "NULL", "UNKNOWN"))
+_TEXTS: Final = frozenset(("STRING", "JSON", "ENUM"))
 _PRIMITIVES: Final = {
     pa.bool_(): "boolean",
     pa.int8(): "byte",
@@ -107,18 +111,25 @@ def _type(kind: pa.DataType, name: str, footer: pq.FileMetaData, leaves: Iterato
                 for each in members
             )
         )
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+    if _is_list(kind):
         return ArrayType(_type(kind.value_type, f"{name}.element", footer, leaves), True)
     if pa.types.is_map(kind):
         key = _type(kind.key_type, f"{name}.key", footer, leaves)
         return MapType(key, _type(kind.item_type, f"{name}.value", footer, leaves), True)
-    leaf = footer.schema.column(next(leaves))
-    return _primitive(kind, leaf.physical_type, name)
+    return _primitive(plain_type(kind), footer.schema.column(next(leaves)), name)
 
 
-def _primitive(kind: pa.DataType, physical_type: str, name: str) -> DataType:
-    if pa.types.is_dictionary(kind):
-        return _primitive(kind.value_type, physical_type, name)
+def _is_list(kind: pa.DataType) -> bool:
+    is_view = pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind)
+    return bool(is_view or pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def _primitive(kind: pa.DataType, leaf: pq.ColumnSchema, name: str) -> DataType:
+    physical_type, logical_type = leaf.physical_type, _logical_type(leaf)
+    if logical_type in _REFUSED:
+        raise _refused(f"{logical_type} ({physical_type})", name)
+    if logical_type in _TEXTS:
+        return PrimitiveType("string")
     if pa.types.is_decimal(kind) and kind.precision <= _MOST_DIGITS:
         return DecimalType(kind.precision, kind.scale)
     if kind == pa.uint64():
@@ -132,11 +143,20 @@ def _primitive(kind: pa.DataType, physical_type: str, name: str) -> DataType:
         return PrimitiveType("binary")
     found = _PRIMITIVES.get(kind)
     if found is None:
-        raise TypeMismatchError(
-            f"the column `{name}` is of the Parquet type {kind} ({physical_type}), which no column of a table has",
-            remedy="Write the files again with another type",
-        )
+        raise _refused(f"{kind} ({physical_type})", name)
     return PrimitiveType(found)
+
+
+def _logical_type(leaf: pq.ColumnSchema) -> str:
+    """The name in the specification; the name in `logical_type.type` is UNKNOWN for INTERVAL and for NULL alike."""
+    return str(leaf.logical_type).partition("(")[0].upper()
+
+
+def _refused(kind: str, name: str) -> TypeMismatchError:
+    return TypeMismatchError(
+        f"the column `{name}` is of the Parquet type {kind}, which no column of a table has",
+        remedy="Write the files again with another type",
+    )
 
 
 def _merged_type(first: DataType, second: DataType, name: str) -> DataType:

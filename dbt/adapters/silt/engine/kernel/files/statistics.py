@@ -33,7 +33,10 @@ from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, PrimitiveType, StructType
 
 TRUSTED_TAG: Final = "SILT_STATISTICS"
-"""The tag of an added file whose statistics are from this module: floating-point maxima include NaN."""
+"""The tag of a file that this engine wrote: floating-point maxima include NaN, and other bounds are values of rows.
+
+A string's bound may still be shortened to the table's prefix length.
+"""
 
 
 @dataclass(frozen=True)
