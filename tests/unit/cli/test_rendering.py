@@ -9,7 +9,7 @@ import pytest
 
 from dbt.adapters.silt.cli.answers import UNKNOWN, UTC, Answer, Facts, Rows, iso, size, utc
 from dbt.adapters.silt.cli.rendering import show
-from dbt.adapters.silt.cli.tables.texts import line
+from dbt.adapters.silt.engine.kernel.printable import line
 
 ROWS = Rows(
     ("name", "#rows", f"seen {UTC}", "note"),

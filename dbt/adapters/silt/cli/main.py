@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 from dbt.adapters.silt.__version__ import version
+from dbt.adapters.silt.cli.rendering import complain
 from dbt.adapters.silt.command_server import client
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, SiltError, TableDamagedError
 
@@ -47,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _subcommand(arguments.subcommand).run(arguments)
     except SiltError as error:
-        print(f"silt: {error}", file=sys.stderr)
+        complain(error)
         is_damage = isinstance(error, TableDamagedError) and not isinstance(error, NotATableError)
         return PROBLEMS_FOUND if is_damage else BAD_INPUT
     except KeyboardInterrupt:

@@ -6,14 +6,13 @@ between its cells, never cut.
 
 from __future__ import annotations
 
-import json
-import re
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from dbt.adapters.silt.cli.answers import Answer, Block, Facts, heading, is_number
-from dbt.adapters.silt.cli.tables.texts import line, padded, width
+from dbt.adapters.silt.cli.tables.texts import padded, width
+from dbt.adapters.silt.engine.kernel.printable import json_text, line, lines
 from dbt.adapters.silt.lazy import lazy_module
 
 if TYPE_CHECKING:
@@ -22,16 +21,13 @@ else:
     terminal = lazy_module("dbt.adapters.silt.cli.terminal")
 
 _GAP = "  "
-_SURROGATE = re.compile("[\ud800-\udfff]")
-"""Half of a character, as JSON and names of files may hold it: no encoding can write it."""
 
 
 def show(answer: Answer, as_json: bool, out: TextIO | None = None) -> int:
     """Prints an answer; returns its exit code."""
     out = out or sys.stdout
     if as_json:
-        text = json.dumps(answer.document, ensure_ascii=False, indent=2, default=str)
-        out.write(_SURROGATE.sub(lambda half: json.dumps(half[0])[1:-1], text) + "\n")
+        out.write(json_text(answer.document) + "\n")
     elif out.isatty():
         terminal.draw(answer.blocks, out)
     else:
@@ -40,15 +36,20 @@ def show(answer: Answer, as_json: bool, out: TextIO | None = None) -> int:
     return answer.exit_code
 
 
+def complain(problem: object) -> None:
+    """Prints a problem for the person who gave the command."""
+    print(f"silt: {lines(str(problem))}", file=sys.stderr)
+
+
 def _plain(block: Block) -> str:
     if isinstance(block, str):
-        return f"{block}\n"
-    title = f"{block.title}\n" if block.title else ""
+        return f"{lines(block)}\n"
+    title = f"{line(block.title)}\n" if block.title else ""
     if isinstance(block, Facts):
-        return title + _aligned([[name, line(value)] for name, value in block.facts.items()], ())
+        return title + _aligned([[line(name), line(value)] for name, value in block.facts.items()], ())
     if not block.rows:
-        return f"{title}{block.empty}\n" if title or block.empty else ""
-    names = [heading(column) for column in block.columns]
+        return f"{title}{line(block.empty)}\n" if title or block.empty else ""
+    names = [line(heading(column)) for column in block.columns]
     right = [index for index, column in enumerate(block.columns) if is_number(column)]
     return title + _aligned([names, *([line(cell) for cell in row] for row in block.rows)], right)
 

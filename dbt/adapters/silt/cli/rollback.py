@@ -9,7 +9,7 @@ from typing import Any
 
 from dbt.adapters.silt.cli.answers import UNKNOWN, Answer, Block, Rows, count, iso
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
-from dbt.adapters.silt.cli.rendering import show
+from dbt.adapters.silt.cli.rendering import complain, show
 from dbt.adapters.silt.cli.warehouses import OpenWarehouse, open_warehouse
 from dbt.adapters.silt.engine.catalog.names import names_text
 from dbt.adapters.silt.engine.catalog.rollback import PutBack, Rollback
@@ -58,11 +58,11 @@ def run(arguments: Namespace) -> int:
     records = ProjectRecords.of(warehouse.target_path)
     try:
         if _asks(arguments) and not _confirmed(warehouse, request, records):
-            print("silt: nothing was changed", file=sys.stderr)
+            complain("nothing was changed")
             return 1
         found = roll_back_run(warehouse.catalog, request, records)
     except RollbackRefusedError as error:
-        print(f"silt: {error}", file=sys.stderr)
+        complain(error)
         return show(Answer(_refused_json(request, error), (), 1), arguments.json)
     return show(answer(request, found), arguments.json)
 

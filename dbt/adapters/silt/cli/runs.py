@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from dbt.adapters.silt.cli.answers import UNKNOWN, UTC, Answer, Rows, count, duration, iso, utc
 from dbt.adapters.silt.cli.commits import counts, rows_json
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
-from dbt.adapters.silt.cli.rendering import show
+from dbt.adapters.silt.cli.rendering import complain, show
 from dbt.adapters.silt.cli.warehouses import open_warehouse
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import Run, TableHistory, histories, runs
@@ -59,7 +58,7 @@ def report_problems(found: Sequence[TableHistory]) -> int:
     """Prints which tables could not be read; returns the exit code for that."""
     problems = [history.problem for history in found if history.problem is not None]
     for problem in problems:
-        print(f"silt: {problem}", file=sys.stderr)
+        complain(problem)
     return 1 if problems else 0
 
 

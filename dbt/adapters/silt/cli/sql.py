@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.silt.cli.options import Subparsers, subcommand
+from dbt.adapters.silt.cli.rendering import complain
 from dbt.adapters.silt.cli.warehouses import OpenWarehouse, open_warehouse
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
 from dbt.adapters.silt.lazy import lazy_module
@@ -58,7 +59,7 @@ def run(arguments: Namespace) -> int:
             return 0
         return _run_all(texts, opened, arguments)
     except results.StatementFailedError as error:
-        print(f"silt: {error}", file=sys.stderr)
+        complain(error)
         return _DAMAGE if error.is_damage else _FAILED
     except results.CancelledError:
         return _CANCELLED

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dbt.adapters.silt.cli.answers import UNKNOWN, UTC, Block, Facts, Rows, heading, is_number
-from dbt.adapters.silt.cli.tables.texts import line
+from dbt.adapters.silt.engine.kernel.printable import line, lines
 
 
 def draw(blocks: Sequence[Block], out: TextIO) -> None:
@@ -25,9 +25,9 @@ def draw(blocks: Sequence[Block], out: TextIO) -> None:
 
 def _drawn(block: Block) -> RenderableType:
     if isinstance(block, str):
-        return Text(block)
+        return Text(lines(block))
     if isinstance(block, Rows):
-        return _rows(block) if block.rows else Text(block.empty)
+        return _rows(block) if block.rows else Text(line(block.empty))
     return _facts(block)
 
 
@@ -39,7 +39,9 @@ def _rows(block: Rows) -> Table:
     for index in known:
         column = block.columns[index]
         right, whole = is_number(column), is_number(column) or column.endswith(UTC)
-        table.add_column(Text(heading(column)), justify="right" if right else "left", overflow="fold", no_wrap=whole)
+        table.add_column(
+            Text(line(heading(column))), justify="right" if right else "left", overflow="fold", no_wrap=whole
+        )
     for row in block.rows:
         table.add_row(*(Text(line(row[index])) for index in known))
     return table
@@ -51,10 +53,10 @@ def _facts(block: Facts) -> Table:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in block.facts.items():
-        table.add_row(Text(name), Text(line(value)))
+        table.add_row(Text(line(name)), Text(line(value)))
     return table
 
 
 def _table(title: str) -> Table:
-    heading_line = Text(title, style="bold") if title else None
+    heading_line = Text(line(title), style="bold") if title else None
     return Table(title=heading_line, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)

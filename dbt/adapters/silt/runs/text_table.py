@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dbt.adapters.silt.engine.kernel.printable import line, lines
+
 _LEAST_WIDTH = 120
 
 
@@ -21,20 +23,20 @@ def text_table(rows: agate.Table) -> str:
     """The rows below their columns' names; a single row as names and values below each other, structs taken apart."""
     if len(rows.rows) == 1:
         names = ["", ""]
-        lines = [
+        shown = [
             pair for name, value in zip(rows.column_names, rows.rows[0], strict=True) for pair in _pairs(name, value)
         ]
     else:
         names = list(rows.column_names)
-        lines = [[_text(value) for value in row] for row in rows.rows]
-    return _rendered(names, lines)
+        shown = [[_text(value) for value in row] for row in rows.rows]
+    return _rendered(names, shown)
 
 
 def _pairs(name: str, value: Any) -> Iterator[list[str]]:
     """The names and values of a value's fields; itself where it has none."""
     fields = _fields(value)
     if fields is None:
-        yield [name, _text(value)]
+        yield [line(name), _text(value)]
         return
     for field, inner in fields.items():
         yield from _pairs(f"{name}.{field}", inner)
@@ -51,15 +53,15 @@ def _fields(value: Any) -> dict[str, Any] | None:
 
 
 def _text(value: Any) -> str:
-    return "" if value is None else str(value)
+    return "" if value is None else lines(str(value))
 
 
-def _rendered(names: list[str], lines: list[list[str]]) -> str:
+def _rendered(names: list[str], rows: list[list[str]]) -> str:
     table = Table(box=box.SIMPLE, show_header=any(names), show_edge=False, pad_edge=False)
     for name in names:
-        table.add_column(Text(name), overflow="fold")
-    for line in lines:
-        table.add_row(*map(Text, line))
+        table.add_column(Text(line(name)), overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
     width = max(_LEAST_WIDTH, shutil.get_terminal_size().columns)
     printed = io.StringIO()
     Console(file=printed, width=width, color_system=None).print(table)

@@ -10,6 +10,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.commands.spark.errors import of_spark, without_java_stack
 from dbt.adapters.silt.engine.kernel.errors import SiltError, TableDamagedError
+from dbt.adapters.silt.engine.kernel.printable import lines
 from dbt.adapters.silt.engine.statements import damaged_tables
 
 
@@ -33,7 +34,7 @@ def known_error(error: Exception, catalog: Callable[[], Catalog]) -> SiltError |
 
 def shown(error: SiltError | PySparkException) -> str:
     """The message of an error, for people."""
-    return str(error) if isinstance(error, SiltError) else without_java_stack(_without_plan(error))
+    return lines(str(error) if isinstance(error, SiltError) else without_java_stack(_without_plan(error)))
 
 
 def _without_plan(error: Exception) -> str:

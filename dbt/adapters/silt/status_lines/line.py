@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.engine.kernel.printable import line
 from dbt.adapters.silt.engine.sql.tokens import tokenize
 
 _QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
@@ -48,7 +49,7 @@ class Running:
             counted: how far the work is that is not Spark's.
         """
         parts = (_kind(self.text), counted, *_of_spark(stages))
-        return f"{_clock(now - self.started):>8}  {self.name}: {', '.join(part for part in parts if part)}"
+        return line(f"{_clock(now - self.started):>8}  {self.name}: {', '.join(part for part in parts if part)}")
 
 
 def counted_text(what: str, done: int, total: int | None = None) -> str:

@@ -8,7 +8,8 @@ from typing import Final
 import pyarrow as pa
 
 from dbt.adapters.silt.cli.tables.rows import ShownRows
-from dbt.adapters.silt.cli.tables.texts import line, padded, width
+from dbt.adapters.silt.cli.tables.texts import padded, width
+from dbt.adapters.silt.engine.kernel.printable import line
 
 MOST_SHOWN: Final = 100
 """Rows on a terminal, at most."""

@@ -11,8 +11,8 @@ from dbt.adapters.silt.cli.queries.condition_text import column_text, condition_
 from dbt.adapters.silt.cli.queries.explained import Explained, TableRead
 from dbt.adapters.silt.cli.shell.results import Explanation
 from dbt.adapters.silt.cli.tables.column_statistics import ends
-from dbt.adapters.silt.cli.tables.texts import line
 from dbt.adapters.silt.engine.kernel.files.bounds import column_bounds
+from dbt.adapters.silt.engine.kernel.printable import line
 from dbt.adapters.silt.engine.kernel.scan.skip_reasons import SkippedBy, SkipReason
 from dbt.adapters.silt.engine.kernel.table.expressions import Column, columns
 from dbt.adapters.silt.engine.sql.conditions.predicates import field_at

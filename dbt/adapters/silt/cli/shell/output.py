@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,11 +14,8 @@ import pyarrow.parquet as pq
 
 from dbt.adapters.silt.cli.shell.results import Result, RowsFound
 from dbt.adapters.silt.cli.tables.rows import ShownRows, cell
-from dbt.adapters.silt.cli.tables.texts import line
+from dbt.adapters.silt.engine.kernel import printable
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError, UnavailableError
-
-_NOT_PLAIN = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
-"""What JSON lets through, and a terminal may obey; and halves of characters, which no encoding can write."""
 
 
 def check_target(file: str, overwrite: bool) -> None:
@@ -53,7 +48,7 @@ def write_parquet(rows: pa.Table, file: str) -> None:
 
 def print_csv(rows: pa.Table, out: TextIO) -> None:
     """Prints the rows as CSV; on a terminal, which must not obey what is in them, escaped."""
-    escaped = line if out.isatty() else str
+    escaped = printable.line if out.isatty() else str
     out.writelines(f"{escaped(each)}\n" for each in csv_lines(rows))
 
 
@@ -69,8 +64,7 @@ def json_text(results: list[Result]) -> str:
     """One JSON value: that of the one statement, or a list of them."""
     documents = [_document(result) for result in results]
     document = documents[0] if len(documents) == 1 else documents
-    text = json.dumps(document, ensure_ascii=False, indent=2, default=str)
-    return _NOT_PLAIN.sub(lambda found: json.dumps(found[0])[1:-1], text)
+    return printable.json_text(document)
 
 
 def _document(result: Result) -> object:

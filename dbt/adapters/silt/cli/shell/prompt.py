@@ -14,6 +14,7 @@ from dbt.adapters.silt.cli.shell.completion import DELIMITERS, Completer
 from dbt.adapters.silt.cli.shell.drawing import MOST_COUNTED, drawn, summary
 from dbt.adapters.silt.cli.shell.results import CancelledError, Change, Result, RowsFound, StatementFailedError
 from dbt.adapters.silt.cli.shell.statements import Statements
+from dbt.adapters.silt.engine.kernel import printable
 from dbt.adapters.silt.engine.kernel.errors import SiltError, StatementSyntaxError
 from dbt.adapters.silt.engine.sql.split import split_statements
 from dbt.adapters.silt.engine.sql.tokens import tokenize
@@ -75,7 +76,7 @@ class Prompt:
         except (KeyboardInterrupt, CancelledError):
             print("cancelled", file=sys.stderr)
         except (SiltError, StatementFailedError) as error:
-            print(error, file=sys.stderr)
+            print(printable.lines(str(error)), file=sys.stderr)
 
     def _print(self, found: Iterator[str]) -> None:
         for each in found:

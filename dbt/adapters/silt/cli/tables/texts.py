@@ -1,13 +1,8 @@
-"""Makes texts part of a line on a terminal: escapes them, measures them and fills them up."""
+"""Measures texts as part of a line on a terminal, and fills them up."""
 
 from __future__ import annotations
 
 import unicodedata
-
-
-def line(text: str) -> str:
-    """Returns a text as part of one line: characters that would break it, or move the cursor, are escaped."""
-    return text if text.isprintable() else "".join(map(_printable, text))
 
 
 def width(text: str) -> int:
@@ -22,7 +17,3 @@ def padded(cell: str, wide: int, right: bool) -> str:
     """Returns a text with blanks up to a width."""
     space = " " * (wide - width(cell))
     return space + cell if right else cell + space
-
-
-def _printable(character: str) -> str:
-    return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")

@@ -75,6 +75,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from dbt.adapters.silt.engine.kernel.printable import lines
+
 _NARROWER = (
     "Nothing was applied: run it again; "
     "naming the partition or key range in the predicate keeps it apart from other writers"
@@ -116,7 +118,7 @@ class SiltError(Exception):
         if self.table is not None:
             at = "" if self.version is None else f"@v{self.version}"
             place = f"{self.table}{at}: "
-        return f"[{self.code}] {place}{self.problem.rstrip('.')}. {self.action.rstrip('.')}."
+        return lines(f"[{self.code}] {place}{self.problem.rstrip('.')}. {self.action.rstrip('.')}.")
 
 
 class RunAgainError(SiltError):
