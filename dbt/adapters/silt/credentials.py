@@ -204,6 +204,8 @@ def _without_secrets(name: str, value: Any) -> Any:
         return storage_settings(value).shown()
     if isinstance(value, dict):
         return {key: _database_without_secrets(each) for key, each in value.items()}
+    if name == "remote":
+        return shown_settings.remote(str(value))
     return shown_settings.address(value) if isinstance(value, str) else value
 
 

@@ -17,8 +17,8 @@ from pyspark.sql.connect.client import DefaultChannelBuilder
 from pyspark.sql.connect.client.retries import DefaultPolicy
 from pyspark.sql.connect.session import SparkSession
 
+from dbt.adapters.silt.engine.commands.spark import shown_settings
 from dbt.adapters.silt.engine.commands.spark.java_process import End, SparkGone
-from dbt.adapters.silt.engine.commands.spark.shown_settings import address
 from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
 from dbt.adapters.silt.kept_spark.finding import Attached
 
@@ -60,8 +60,9 @@ class _WhileReachable(DefaultPolicy):
             now = time.monotonic()
             self._gone_since = self._gone_since or now
             if now - self._gone_since >= self._gone_seconds:
+                shown = shown_settings.remote(self._remote)
                 raise SparkUnavailableError(
-                    f"the Spark Connect server {address(self._remote)} went away in the middle of a statement",
+                    f"the Spark Connect server {shown} went away in the middle of a statement",
                     remedy="When it is there again, run `dbt retry`: what was committed is skipped",
                 ) from error
         return True

@@ -22,7 +22,6 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
@@ -31,8 +30,8 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.commands.spark import required_settings
-from dbt.adapters.silt.engine.commands.spark.shown_settings import address, setting
+from dbt.adapters.silt.engine.commands.spark import required_settings, shown_settings
+from dbt.adapters.silt.engine.commands.spark.shown_settings import setting
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.session import cluster, hadoop_defaults, java_launch, kept, python_sources, temporary
@@ -384,19 +383,18 @@ def _connect(remote: str) -> SparkSession:
 
 
 def _check_address(remote: str) -> None:
-    try:
-        url = urlsplit(remote)
-    except ValueError as error:
-        raise _not_reached(remote, error) from error
-    if url.scheme != "sc" or url.hostname is None:
+    if not shown_settings.is_remote(remote):
         raise InvalidSettingError(
-            f"`remote` is {address(remote)}, and a Spark Connect server is named as sc://host:port"
+            f"`remote` is {shown_settings.remote(remote)}, and a Spark Connect server is named as sc://host:port, or "
+            "sc://host:port/;name=value;name=value",
+            remedy="Correct `remote` in the profile",
         )
 
 
 def _not_reached(remote: str, error: Exception) -> SparkUnavailableError:
+    said = shown_settings.without_secrets(f"{type(error).__name__}: {error}", remote)
     return SparkUnavailableError(
-        f"the Spark Connect server {address(remote)} cannot be reached ({type(error).__name__}: {error})",
+        f"the Spark Connect server {shown_settings.remote(remote)} cannot be reached ({said})",
         remedy="Check `remote` in the profile, and that the server runs",
     )
 

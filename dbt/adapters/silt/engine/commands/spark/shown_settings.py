@@ -41,10 +41,14 @@ _TELLING: Final = re.compile(
 )
 """Words in the name of what may be a secret, whatever else the name says."""
 
-_USER: Final = re.compile(r"(?<=://)[^/?#\s]*@")
+_SCHEME: Final = re.compile(r"[A-Za-z][\w+.-]+:/")
+_USER: Final = re.compile(r"(?<=:/)(/?)[^/?#\s]*@")
 _PARAMETER: Final = re.compile(r"(?P<name>[?&;][^=?&;\s]+=)[^&;\s]*")
 _PLAIN_PARAMETERS: Final = frozenset(("use_ssl", "user_id", "user_agent", "session_id"))
 """Those of a Spark Connect address that hold no secret."""
+_HOST: Final = r"(\[[0-9A-Fa-f:.%]+\]|[\w.-]+)(:\d{1,5}(?!\d))?"
+_REMOTE: Final = re.compile(rf"sc://{_HOST}(/(;[\w.-]+=[^;\s]*)*;?)?")
+_BEGINNING: Final = re.compile(rf"([A-Za-z][A-Za-z0-9+.-]*:/{{1,2}})?({_HOST})?(?![^/;?#:\s])/?")
 
 
 def setting(name: str, value: object) -> str:
@@ -61,9 +65,31 @@ def settings(values: Mapping[str, object]) -> dict[str, str]:
 
 def address(text: str) -> str:
     """A URL without the user, the password and the parameters in it; a path as it is."""
-    if "://" not in text:
+    if not _SCHEME.match(text):
         return text
-    return _PARAMETER.sub(_parameter, _USER.sub(f"{HIDDEN}@", text))
+    return _PARAMETER.sub(_parameter, _USER.sub(rf"\1{HIDDEN}@", text))
+
+
+def is_remote(text: str) -> bool:
+    """Whether a text is the address of a Spark Connect server: `sc://host:port/;name=value`."""
+    return _REMOTE.fullmatch(text) is not None
+
+
+def remote(text: str) -> str:
+    """The address of a Spark Connect server without its secrets; of a mistyped address only what can be no secret."""
+    if is_remote(text):
+        return address(text)
+    found = _BEGINNING.match(text)
+    beginning = found[0] if found is not None and "@" not in text else ""
+    return beginning + ("" if beginning == text else HIDDEN)
+
+
+def without_secrets(message: str, address: str) -> str:
+    """A message of another program about an address, without the secrets of the address."""
+    for found in _PARAMETER.finditer(address):
+        if _parameter(found) != found[0]:
+            message = message.replace(found[0], _parameter(found)).replace(found[0][len(found["name"]) :], HIDDEN)
+    return message
 
 
 def _parameter(found: re.Match[str]) -> str:
