@@ -31,7 +31,7 @@
 
   function show(isNew) {
     const { view, name, query } = address();
-    const draw = VIEWS[view] || VIEWS[""];
+    const draw = Object.hasOwn(VIEWS, view) ? VIEWS[view] : VIEWS[""];
     const y = window.scrollY;
     place.replaceChildren(...draw(model, name, query).flat(Infinity).filter(Boolean));
     const home = { run: "", table: "tables" }[view] ?? view;
