@@ -1,20 +1,34 @@
-"""What another user of the machine, who may only read the warehouse, can hold up."""
+"""What another user of the machine can hold up, read, or put in the place of this user's files."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
 import stat
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from dbt.adapters.silt.command_server import place, starting
 from dbt.adapters.silt.engine.catalog.folders.locks import LOCK_FILE
+from dbt.adapters.silt.engine.kernel.errors import KeptSparkError
+from dbt.adapters.silt.kept_spark import private_files
+from dbt.adapters.silt.records.run_registry import REGISTRY_FILE, RunEntry, RunRegistry, variables_text
+from dbt.adapters.silt.report import server as server_module
+from dbt.adapters.silt.report.document import Document
+from dbt.adapters.silt.report.live import LiveData
+from dbt.adapters.silt.report.server import ReportServer
 from tests.security.attacks import limited
 from tests.unit.cli.house import House, rows
 
 _NOBODY = 65534
+NOT_OURS = r"belongs to another user|every user can change"
 HOLDER = f"""
 import fcntl, os, sys
 if os.geteuid() == 0:
@@ -73,3 +87,100 @@ def test_those_can_open_the_lock_who_may_write_in_the_folder(folder: int, expect
     os.chmod(schema, folder)
     house.create("main.more", rows(0, 1))
     assert stat.S_IMODE((schema / LOCK_FILE).stat().st_mode) == expected
+
+
+@pytest.mark.parametrize("which", ["", "dbt-silt"])
+@pytest.mark.parametrize("how", ["of another user", "of every user"])
+def test_a_cache_that_others_can_change_is_used_for_nothing(
+    which: str, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    (cache / "dbt-silt").mkdir(parents=True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    _give(cache / which, how)
+    with pytest.raises(KeptSparkError, match=NOT_OURS):
+        private_files.private_folder(private_files.base_folder())
+    with pytest.raises(place.UnsafePlaceError, match=NOT_OURS):
+        place.folder()
+
+
+def _give(folder: Path, how: str) -> None:
+    if how == "of every user":
+        folder.chmod(0o777)
+    elif os.geteuid() == 0:
+        os.chown(folder, _NOBODY, _NOBODY)
+    else:
+        pytest.skip("only root can give a folder away")
+
+
+def test_a_cache_of_this_user_is_used_whatever_the_group_may_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    cache.chmod(0o775)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    assert place.folder() == str(cache / "dbt-silt" / "commands")
+    assert private_files.private_folder(private_files.base_folder()) == cache / "dbt-silt" / "spark"
+
+
+@pytest.mark.parametrize("ending", [place.LOCK, place.LOG])
+def test_no_file_of_the_command_server_is_written_through_a_link(ending: str, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.write_text("of somebody")
+    (tmp_path / f"name{ending}").symlink_to(target)
+    listener = socket.socket(socket.AF_UNIX)
+    with listener, pytest.raises(OSError, match="symbolic"):
+        if ending == place.LOCK:
+            with place.locked(str(tmp_path), "name"):
+                pytest.fail("locked a link")
+        else:
+            starting.start(listener, str(tmp_path), "name")
+    assert target.read_text() == "of somebody"
+
+
+def test_the_values_of_variables_are_for_this_user_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        given = variables_text({"password": "S3CRET"})
+        RunRegistry(tmp_path).enter(RunEntry("one", "run", "dbt run", "/shop", "2026-03-01T12:00:00+00:00", given))
+    finally:
+        os.umask(before)
+    file = tmp_path / REGISTRY_FILE
+    assert "S3CRET" in file.read_text()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+@pytest.fixture
+def server() -> Iterator[ReportServer]:
+    live = LiveData(lambda moment: Document("{}", 0, 0, (), ()), time.monotonic, lambda: 0)
+    with ReportServer(0, live) as running:
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+def test_requests_that_never_end_take_few_threads_and_end(
+    server: ReportServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = threading.active_count()
+    open_ = [socket.create_connection((server_module.HOST, server.server_port)) for _ in range(100)]
+    with contextlib.suppress(OSError):
+        for each in open_:
+            each.sendall(b"GET / HTTP/1.1\r\nX: ")
+    time.sleep(0.3)
+    assert threading.active_count() - before <= 33
+    monkeypatch.setattr(server_module, "_SECONDS", 0.0)
+    with limited(10):
+        while threading.active_count() > before:
+            time.sleep(0.02)
+    monkeypatch.undo()
+    with socket.create_connection((server_module.HOST, server.server_port)) as fresh:
+        fresh.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        assert b"403" in fresh.recv(100)
+    for each in open_:
+        each.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import socket
@@ -11,10 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from dbt.adapters.silt.engine.kernel import owned_folders
+
 SOCKET, LOCK, LOG = ".socket", ".lock", ".log"
 """The endings of a server's files, after its name."""
 
-_FOLDER: Final = os.path.join("dbt-silt", "commands")
+_FOLDERS: Final = ("dbt-silt", "commands")
 _LONGEST_PATH: Final = 107
 """Bytes that the address of a Unix socket has room for."""
 _WAITING: Final = 128
@@ -31,8 +34,15 @@ def folder() -> str:
         UnsafePlaceError: it is not this user's alone.
         OSError: it cannot be made.
     """
-    path = os.path.join(_above(), _FOLDER)
+    path = _above()
     os.makedirs(path, mode=0o700, exist_ok=True)
+    for name in _FOLDERS:
+        problem = owned_folders.problem(path)
+        if problem is not None:
+            raise UnsafePlaceError(problem)
+        path = os.path.join(path, name)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(path, 0o700)
     found = os.lstat(path)
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
         raise UnsafePlaceError(f"{path} is not a folder that only this user can use (chmod 700)")
@@ -92,7 +102,8 @@ def connect_or_start(folder: str, name: str, start: Callable[[socket.socket], No
 @contextmanager
 def locked(folder: str, name: str) -> Iterator[None]:
     """Keeps others from starting or ending the server of that name."""
-    file = os.open(os.path.join(folder, name + LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    file = os.open(os.path.join(folder, name + LOCK), flags, 0o600)
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -7,6 +7,7 @@ import stat
 import tempfile
 from pathlib import Path
 
+from dbt.adapters.silt.engine.kernel import owned_folders
 from dbt.adapters.silt.engine.kernel.errors import KeptSparkError
 
 _OTHERS = 0o077
@@ -29,16 +30,16 @@ def private_folder(folder: Path) -> Path:
         KeptSparkError: it cannot be made, or it is another user's.
     """
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for above in (folder.parent.parent, folder.parent):
+            if (problem := owned_folders.problem(os.fspath(above))) is not None:
+                raise _not_used(folder, problem)
         folder.mkdir(mode=0o700, exist_ok=True)
         found = folder.lstat()
         if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and found.st_mode & _OTHERS:
             folder.chmod(0o700)
     except OSError as error:
-        raise KeptSparkError(
-            f"the folder {folder} of the Spark that stays cannot be used ({error.strerror})",
-            remedy="Let XDG_CACHE_HOME name a folder of yours, or remove `keep_alive` from the profile",
-        ) from error
+        raise _not_used(folder, str(error.strerror)) from error
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
         raise _foreign(folder)
     return folder
@@ -87,6 +88,13 @@ def read(path: Path) -> bytes | None:
         if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & _OTHERS:
             raise _foreign(path)
         return file.read()
+
+
+def _not_used(folder: Path, problem: str) -> KeptSparkError:
+    return KeptSparkError(
+        f"the folder {folder} of the Spark that stays cannot be used ({problem})",
+        remedy="Let XDG_CACHE_HOME name a folder of yours, or remove `keep_alive` from the profile",
+    )
 
 
 def _foreign(path: Path) -> KeptSparkError:

@@ -183,7 +183,9 @@ class RunRegistry:
         for run in runs:
             del run["running"]
         temporary = self._path.with_suffix(f".{os.getpid()}.tmp")
-        with open(temporary, "w", encoding="utf-8") as file:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        descriptor = os.open(temporary, flags, 0o600)  # it holds the values of --vars
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             json.dump({"runs": runs}, file, indent=1)
             file.flush()
             os.fsync(file.fileno())

@@ -7,8 +7,12 @@ this server as its host. No file is served.
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import secrets
+import socket
+import threading
+import time
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
@@ -19,6 +23,10 @@ from dbt.adapters.silt.report.page import page
 
 HOST: Final = "127.0.0.1"
 _DATA: Final = "data.json"
+_MOST_AT_ONCE: Final = 32
+"""Connections that are answered at once; a further one is closed, so that nobody fills this process with threads."""
+_SECONDS: Final = 15.0
+"""How long a connection may take, from the first byte of its request to the last of the answer."""
 _HEADERS: Final = {
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
@@ -43,6 +51,8 @@ class ReportServer(ThreadingHTTPServer):
 
     def __init__(self, port: int, live: LiveData) -> None:
         self.live = live
+        self._begun: dict[socket.socket, float] = {}
+        self._lock = threading.Lock()
         self.token = secrets.token_urlsafe(24)
         try:
             super().__init__((HOST, port), _Handler)
@@ -61,6 +71,31 @@ class ReportServer(ThreadingHTTPServer):
         """Whether a request's Host header names this server."""
         return named in (f"{HOST}:{self.server_port}", f"localhost:{self.server_port}")
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answers in a thread of its own, unless too many connections are open."""
+        with self._lock:
+            is_taken = len(self._begun) < _MOST_AT_ONCE
+            if is_taken:
+                self._begun[request] = time.monotonic()
+        if is_taken:
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Closes a connection."""
+        with self._lock:
+            self._begun.pop(request, None)
+        super().shutdown_request(request)
+
+    def service_actions(self) -> None:
+        """Ends connections that take too long: a request that never ends, or an answer that nobody reads."""
+        before = time.monotonic() - _SECONDS
+        with self._lock:
+            for request in [each for each, begun in self._begun.items() if begun < before]:
+                with contextlib.suppress(OSError):  # it has ended meanwhile
+                    request.shutdown(socket.SHUT_RDWR)
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Says nothing: a browser that goes away in the middle of an answer is no problem."""
 
@@ -71,7 +106,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: ReportServer
     server_version = "silt"
     sys_version = ""
-    timeout = 30
+    timeout = _SECONDS
 
     def do_GET(self) -> None:
         """Answers with the page or its data."""
