@@ -8,7 +8,7 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dbt.adapters.silt.cli.main import main
-from dbt.adapters.silt.cli.shell import output
+from dbt.adapters.silt.cli.shell import output, spark_process
 from dbt.adapters.silt.cli.shell.drawing import drawn, summary
 from dbt.adapters.silt.cli.shell.results import Change, Result, RowsFound, StatementFailedError
 from dbt.adapters.silt.cli.shell.spark_process import SparkProcess
@@ -52,12 +52,38 @@ def to_spark(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     yield sent
 
 
-def project(folder: Path, conf: str) -> Path:
-    """A dbt project whose profile has a setting of Spark."""
-    target = {"type": "silt", "warehouse": "warehouse", "spark_conf": dict([conf.split(": ")])}
+def project(folder: Path, conf: str, fields: Mapping[str, Any] | None = None) -> Path:
+    """A dbt project whose profile has a setting of Spark, and other fields."""
+    target = {"type": "silt", "warehouse": "warehouse", "spark_conf": dict([conf.split(": ")]), **(fields or {})}
     (folder / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")
     (folder / "profiles.yml").write_text(json.dumps({"shop": {"target": "dev", "outputs": {"dev": target}}}))
     return folder
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({}, spark_process.STARTS),
+        ({"keep_alive": "15 minutes"}, spark_process.STAYS),
+        ({"keep_alive": False}, spark_process.STARTS),
+        ({"keep_alive": "off"}, spark_process.STARTS),
+        ({"remote": "sc://elsewhere"}, spark_process.CONNECTS),
+    ],
+)
+def test_the_notice_says_whether_spark_starts_or_is_one_that_runs(
+    fields: dict[str, Any], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+
+    def run(self: SparkProcess, *_: Any, **__: Any) -> Result:
+        told.append(self.notice)
+        return Change("done", {})
+
+    monkeypatch.setattr(SparkProcess, "run", run)
+    folder = str(project(tmp_path, "spark.ui.enabled: 'false'", fields))
+    (tmp_path / "warehouse" / "main").mkdir(parents=True)
+    main(["sql", "select 1 + 1", "--project-dir", folder, "--profiles-dir", folder])
+    assert told == [said]
 
 
 def failing(house: House, *arguments: str) -> int:

@@ -14,7 +14,8 @@ from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
 from dbt.adapters.silt.lazy import lazy_module
 
 if TYPE_CHECKING:
-    from dbt.adapters.silt.cli.shell import drawing, output, prompt, results, statements
+    from dbt.adapters.silt.cli.project.profile import Target
+    from dbt.adapters.silt.cli.shell import drawing, output, prompt, results, spark_process, statements
     from dbt.adapters.silt.cli.shell.results import Result
     from dbt.adapters.silt.cli.shell.statements import Statements
     from dbt.adapters.silt.engine.sql import split
@@ -23,6 +24,7 @@ else:
     output = lazy_module("dbt.adapters.silt.cli.shell.output")
     prompt = lazy_module("dbt.adapters.silt.cli.shell.prompt")
     results = lazy_module("dbt.adapters.silt.cli.shell.results")
+    spark_process = lazy_module("dbt.adapters.silt.cli.shell.spark_process")
     statements = lazy_module("dbt.adapters.silt.cli.shell.statements")
     split = lazy_module("dbt.adapters.silt.engine.sql.split")
 
@@ -127,7 +129,15 @@ def _surroundings(opened: OpenWarehouse) -> Any:
     request["shows_progress"] = sys.stdout.isatty() and sys.stderr.isatty()
     conf = {} if target is None else target.spark_conf
     has_own_spark = target is None or target.has_own_spark
-    return statements.Surroundings(opened.catalog, opened.database, opened.schema, conf, has_own_spark, request)
+    return statements.Surroundings(
+        opened.catalog, opened.database, opened.schema, conf, has_own_spark, request, _notice(target)
+    )
+
+
+def _notice(target: Target | None) -> str:
+    if target is not None and target.is_remote:
+        return spark_process.CONNECTS
+    return spark_process.STAYS if target is not None and target.may_stay else spark_process.STARTS
 
 
 def _run_all(texts: list[str], opened: Statements, arguments: Namespace) -> int:

@@ -30,6 +30,7 @@ else:
 _PROJECT_FILE = "dbt_project.yml"
 _PROFILES_FILE = "profiles.yml"
 _METASTORE = frozenset(("spark.sql.catalogImplementation", "spark.sql.extensions", "spark.sql.defaultCatalog"))
+_OFF = ("", "off", "no", "false", "never")
 _NAMED = "or name the warehouse: `--warehouse PATH`"
 
 
@@ -58,6 +59,8 @@ class Target:
         name: of the target.
         spark_conf: its settings of Spark, as they are written.
         has_own_spark: whether its Spark is started for it, and has no tables of its own.
+        is_remote: whether its Spark runs elsewhere and is reached by Spark Connect.
+        may_stay: whether its Spark may be one that stays between commands.
     """
 
     project_root: Path
@@ -66,6 +69,8 @@ class Target:
     name: str
     spark_conf: Mapping[str, Any]
     has_own_spark: bool
+    is_remote: bool = False
+    may_stay: bool = False
 
 
 @dataclass(frozen=True)
@@ -139,7 +144,8 @@ def warehouse_of(project: Project, arguments: Namespace) -> Warehouse:
 def _for_spark(project: Project, profiles_dir: Path, names: tuple[str, str], fields: Mapping[str, Any]) -> Target:
     conf = {str(key): value for key, value in (fields.get("spark_conf") or {}).items()}
     elsewhere = fields.get("remote") or fields.get("catalog") or _METASTORE.intersection(conf)
-    return Target(project.root, profiles_dir, *names, conf, not elsewhere)
+    may_stay = str(fields.get("keep_alive") or "off").strip().lower() not in _OFF
+    return Target(project.root, profiles_dir, *names, conf, not elsewhere, bool(fields.get("remote")), may_stay)
 
 
 def _all_rendered(value: Any) -> Any:

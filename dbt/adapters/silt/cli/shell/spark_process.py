@@ -20,6 +20,8 @@ from dbt.adapters.silt.engine.kernel.errors import CommitStateUnknownError, Silt
 _MODULE = "dbt.adapters.silt.session.statements.process"
 _END_SECONDS: Final = 20
 STARTS: Final = "silt: this statement needs Spark, which starts now"
+CONNECTS: Final = "silt: this statement needs Spark, which is reached by Spark Connect"
+STAYS: Final = "silt: this statement needs Spark: the one that `keep_alive` keeps is used, or starts now"
 
 
 @dataclass
@@ -28,9 +30,11 @@ class SparkProcess:
 
     Args:
         profile: what it opens: the request of `session.statements.process`.
+        notice: what a person is shown when the process starts.
     """
 
     profile: Mapping[str, Any]
+    notice: str = STARTS
     sessions_ended: int = field(default=0, init=False)
     """How many sessions have ended before the shell, with what statements had set in them."""
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
@@ -75,7 +79,7 @@ class SparkProcess:
         if self._process is not None and self._process.poll() is None:
             return
         self.close()
-        print(STARTS, file=sys.stderr, flush=True)
+        print(self.notice, file=sys.stderr, flush=True)
         # A group of its own: a terminal's Ctrl-C is for the shell, which says here what is cancelled.
         self._process = subprocess.Popen(
             [sys.executable, "-m", _MODULE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True

@@ -11,7 +11,7 @@ from dbt.adapters.silt.cli.queries.names import Names
 from dbt.adapters.silt.cli.queries.quick import Quick
 from dbt.adapters.silt.cli.shell.explaining import explanation
 from dbt.adapters.silt.cli.shell.results import Explanation, Result, RowsFound
-from dbt.adapters.silt.cli.shell.spark_process import SparkProcess
+from dbt.adapters.silt.cli.shell.spark_process import STARTS, SparkProcess
 from dbt.adapters.silt.engine.arrow.types import uniform
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel.errors import SparkEndedError, StatementSyntaxError, UnsupportedStatementError
@@ -53,6 +53,7 @@ class Surroundings:
         spark_conf: the profile's settings of Spark, as they are written there.
         has_own_spark: whether Spark is started for the profile, and has no tables of its own.
         profile: what the process of Spark opens.
+        notice: what a person is shown when that process starts.
     """
 
     catalog: Catalog
@@ -61,6 +62,7 @@ class Surroundings:
     spark_conf: Mapping[str, Any]
     has_own_spark: bool
     profile: Mapping[str, Any]
+    notice: str = STARTS
 
 
 @dataclass
@@ -73,7 +75,7 @@ class Statements:
     _sessions_ended: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        self.spark = SparkProcess(self.surroundings.profile)
+        self.spark = SparkProcess(self.surroundings.profile, self.surroundings.notice)
         self._is_plain = self._begins_plain
 
     def run(self, text: str, most: int | None = None) -> Result:
