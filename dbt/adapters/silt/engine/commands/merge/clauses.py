@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
-from dbt.adapters.silt.engine.commands.writing import checks, generated, row_ids, set_clause
+from dbt.adapters.silt.engine.commands.writing import checks, generated, projection, row_ids, set_clause
 from dbt.adapters.silt.engine.commands.writing.checks import Check
 from dbt.adapters.silt.engine.commands.writing.conversion import fitted
 from dbt.adapters.silt.engine.commands.writing.set_clause import AssignedColumn, CastAssignment
@@ -154,14 +154,16 @@ def new_rows(
     flat = [each for clause in clauses.all for each in clause.assignments]
     made = iter(set_clause.settings(joined, flat, table, clauses.known_types))
     per_clause = [(clause, [next(made) for _ in clause.assignments]) for clause in clauses.all]
-    columns = [_column(member, clauses, per_clause) for member in clauses.new]
+    by_column = [(clause, set_clause.by_column(own)) for clause, own in per_clause]
+    columns = {member.name: _column(member, clauses, by_column) for member in clauses.new}
     lost, lost_checks = set_clause.losses(
         [(f"{ACTION} = {clause.number}", setting) for clause, own in per_clause for setting in own], table
     )
     rules = checks.table_checks(clauses.new, properties, table)
     of_changed = tuple(replace(rule, violation=F.expr(f"{ACTION} > {COPY}") & rule.violation) for rule in rules)
     ids = row_ids.after(joined, properties, F.expr(f"{ACTION} <> {COPY}"))
-    rows = joined.select(*columns, ACTION, IN_TARGET, *lost.values(), *ids, *carried)
+    kept = (ACTION, IN_TARGET, *carried)
+    rows = projection.select(joined, {**columns, **dict(zip(kept, kept, strict=True)), **lost, **ids})
     return generated.computed(rows, clauses.new, _computed(clauses)), (*lost_checks, *of_changed)
 
 
@@ -248,13 +250,12 @@ def _choice(clauses: Clauses, kind: MatchKind) -> str:
 
 
 def _column(
-    member: StructField, clauses: Clauses, per_clause: Sequence[tuple[NumberedClause, Sequence[CastAssignment]]]
-) -> Column:
-    """A column of the table for the joined rows, by the clause that each takes."""
-    own = [
-        (clause, [setting for setting in settings if setting.assignment.column.name == member.name])
-        for clause, settings in per_clause
-    ]
+    member: StructField,
+    clauses: Clauses,
+    by_column: Sequence[tuple[NumberedClause, Mapping[str, Sequence[CastAssignment]]]],
+) -> str | Column:
+    """A column of the table for the joined rows, by the clause that each takes; as SQL text where that can say it."""
+    own = [(clause, settings.get(member.name.lower(), ())) for clause, settings in by_column]
     # An INSERT gives every column a value, its default where it names none; an UPDATE those that it names.
     takes = [(clause, settings) for clause, settings in own if settings or clause.clause.action.verb is RowVerb.INSERT]
     null = f"cast(null as {member.type.sql_name})"
@@ -265,13 +266,11 @@ def _column(
     default = None if is_fitted else unnamed
     texts = [set_clause.as_text(settings) if settings else default for _, settings in takes]
     if all(text is not None for text in texts) and (before is None or before.type == member.type):
-        # One text is one call to Spark, where a column built by functions is one for each of them.
         whens = (f"when {clause.number} then {text}" for (clause, _), text in zip(takes, texts, strict=True))
-        text = f"case {ACTION} {' '.join(whens)} else {old} end" if takes else old
-        return F.expr(f"{text} as {quote(member.name)}")
+        return f"case {ACTION} {' '.join(whens)} else {old} end" if takes else old
     kept = F.expr(old) if before is None else set_clause.widened(F.expr(old), before.type, member.type)
     column = F.when(F.lit(False), kept)
     for clause, settings in takes:
         start = fitted(F.expr(unnamed), declared_type(member)) if clause.clause.action.verb is RowVerb.INSERT else kept
         column = column.when(F.expr(f"{ACTION} = {clause.number}"), set_clause.with_assignments(start, settings))
-    return column.otherwise(kept).alias(member.name)
+    return column.otherwise(kept)

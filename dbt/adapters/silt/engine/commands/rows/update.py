@@ -19,6 +19,7 @@ from dbt.adapters.silt.engine.commands.writing import (
     checks,
     files,
     generated,
+    projection,
     reserved_names,
     row_ids,
     set_clause,
@@ -145,25 +146,24 @@ def _new_rows(
     made = set_clause.settings(frame, assigned, target.name)
     per_column = set_clause.by_column(made)
     changed = F.col(_CHANGED)
-    columns = [_column(member, per_column.get(member.name.lower(), ())) for member in target.snapshot.schema]
+    columns = {m.name: _column(m, per_column.get(m.name.lower(), ())) for m in target.snapshot.schema}
     lost, lost_checks = set_clause.losses([(_CHANGED, setting) for setting in made], target.name)
     rules = checks.table_checks(target.snapshot.schema, target.snapshot.properties, target.name)
     of_changed = tuple(replace(rule, violation=changed & rule.violation) for rule in rules)
     ids = row_ids.after(frame, target.snapshot.properties, changed)
-    rows = frame.select(*columns, changed, *lost.values(), *ids)
+    rows = projection.select(frame, {**columns, _CHANGED: _CHANGED, **lost, **ids})
     computed = {
         m.name: changed for m in generated.generated_columns(target.snapshot.schema) if m.name.lower() not in per_column
     }
     return generated.computed(rows, target.snapshot.schema, computed), (*lost_checks, *of_changed)
 
 
-def _column(member: StructField, own: Sequence[CastAssignment]) -> Column:
-    """A column of the table, with its settings in the rows that are changed."""
-    # A text is one call to Spark, where a column built by functions is one for each of them, and more.
+def _column(member: StructField, own: Sequence[CastAssignment]) -> str | Column:
+    """A column of the table, with its settings in the rows that are changed; as SQL text where that can say it."""
     name, text = quote(member.name), set_clause.as_text(own)
     if not own:
-        return F.expr(name)
+        return name
     if text is not None:
-        return F.expr(f"case when {_CHANGED} then {text} else {name} end as {name}")
+        return f"case when {_CHANGED} then {text} else {name} end"
     new = set_clause.with_assignments(F.col(name), own)
-    return F.when(F.col(_CHANGED), new).otherwise(F.col(name)).alias(member.name)
+    return F.when(F.col(_CHANGED), new).otherwise(F.col(name))

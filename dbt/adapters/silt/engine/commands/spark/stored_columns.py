@@ -32,11 +32,11 @@ def to_table_column(member: StructField, stored: StructField) -> Column:
     return column.alias(member.name, metadata=dict(member.metadata))
 
 
-def to_file_column(member: StructField, stored: StructField) -> Column:
+def to_file_column(member: StructField, stored: StructField) -> str | Column:
     """A table's column as its files have it: names and Parquet field ids, those of members of structs too."""
-    column = F.expr(quote(member.name))
     if stored == member:
-        return column
+        return quote(member.name)
+    column = F.expr(quote(member.name))
     if any(True for _ in all_fields(stored.type)):
         column = column.cast(spark_type(nullable(stored.type)))
     return column.alias(stored.name, metadata=dict(stored.metadata))

@@ -159,9 +159,11 @@ def _declared(definition: Definition, given: StructType | None, table: str) -> S
         )
     fields = []
     positions = {column.name: position for position, column in enumerate(columns)}
+    # Spark reads each type once: a wide table has many columns and few types.
+    types = {text: column_type(text, table) for text in dict.fromkeys(each.type for each in definition.columns) if text}
     for column in definition.columns:
         if column.type is not None:
-            typed = column_type(column.type, table)
+            typed = types[column.type]
         elif given is not None and column.name in positions:
             typed = given.fields[positions[column.name]]
         else:

@@ -17,8 +17,13 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.commit import discard_folder, discarded_on_error
-from dbt.adapters.silt.engine.commands.spark import errors, partitions, required_settings, stored_columns
-from dbt.adapters.silt.engine.commands.writing import partition_folders, row_ids
+from dbt.adapters.silt.engine.commands.spark import (
+    errors,
+    partitions,
+    required_settings,
+    stored_columns,
+)
+from dbt.adapters.silt.engine.commands.writing import partition_folders, projection, row_ids
 from dbt.adapters.silt.engine.commands.writing.checks import Check
 from dbt.adapters.silt.engine.commands.writing.partition_checks import partition_checks
 from dbt.adapters.silt.engine.kernel.errors import InternalError
@@ -196,9 +201,9 @@ def _run(df: DataFrame, store: Store, folder: str, metadata: Metadata, watched: 
     pairs = [(member, kept) for member, kept in zip(schema, stored, strict=True) if not is_void(member.type)]
     ids = row_ids.stored(df, metadata)
     if ids or copies or df.columns != [member.name for member, _ in pairs] or stored != schema:
-        columns = (stored_columns.to_file_column(member, kept) for member, kept in pairs)
-        copied = (partitions.copy(schema.require(name), copy).alias(copy) for name, copy in copies.items())
-        observed = observed.select(*columns, *ids, *copied)
+        columns = {kept.name: stored_columns.to_file_column(member, kept) for member, kept in pairs}
+        copied = {copy: partitions.copy(schema.require(name), copy) for name, copy in copies.items()}
+        observed = projection.select(observed, {**columns, **ids, **copied})
     of_storage = _OF_OBJECTS if "://" in store.root else _OF_FOLDERS
     writer = observed.write.options(**_WRITER_OPTIONS, **of_storage, compression=_codec(metadata))
     with errors.mapped():

@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema, spark_schema
+from dbt.adapters.silt.engine.commands.writing import projection
 from dbt.adapters.silt.engine.commands.writing.conversion import fitted
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, SiltError, TypeMismatchError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
@@ -64,16 +65,14 @@ def computed(rows: DataFrame, schema: StructType, when: Mapping[str, Column | No
     """
     if not when:
         return rows
-    columns = []
+    columns: dict[str, str | Column] = {member.name: quote(member.name) for member in schema}
     for member in schema:
-        old = F.col(quote(member.name))
         if member.name in when:
-            condition = when[member.name]
+            condition, old = when[member.name], F.col(quote(member.name))
             new = value(member) if condition is None else F.when(condition, value(member)).otherwise(old)
-            old = new.alias(member.name, metadata=dict(member.metadata))
-        columns.append(old)
-    more = [F.col(quote(name)) for name in rows.columns if name not in schema]
-    return rows.select(*columns, *more)
+            columns[member.name] = new.alias(member.name, metadata=dict(member.metadata))
+    more = {name: quote(name) for name in rows.columns if name not in schema}
+    return projection.select(rows, {**columns, **more})
 
 
 def check_expressions(spark: SparkSession, schema: StructType, table: str) -> None:

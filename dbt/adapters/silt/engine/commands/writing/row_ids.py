@@ -28,23 +28,23 @@ def carried(snapshot: Snapshot) -> tuple[StructField, ...]:
     return tuple(StructField(name, PrimitiveType("long")) for name in names)
 
 
-def after(rows: DataFrame, properties: TableProperties, changed: Column) -> list[Column]:
-    """The columns of rows some of which have changed; none where the rows bring none with them.
+def after(rows: DataFrame, properties: TableProperties, changed: Column) -> dict[str, str | Column]:
+    """The columns, by name, of rows some of which have changed; empty if the rows bring no ids with them.
 
     Args:
         changed: whether a row has, never null.
     """
     if not properties.enable_row_tracking or ROW_ID not in rows.columns:
-        return []
-    return [F.col(ROW_ID), F.when(~changed, F.col(ROW_VERSION)).alias(ROW_VERSION)]
+        return {}
+    return {ROW_ID: ROW_ID, ROW_VERSION: F.when(~changed, F.col(ROW_VERSION))}
 
 
-def stored(rows: DataFrame, metadata: Metadata) -> list[Column]:
-    """The columns as data files have them; none where the rows bring none with them."""
+def stored(rows: DataFrame, metadata: Metadata) -> dict[str, str | Column]:
+    """The columns as data files have them, by name; empty if the rows bring no ids with them."""
     names = materialized_columns(metadata)
     if names is None or ROW_ID not in rows.columns:
-        return []
-    return [F.col(name).alias(of_file) for name, of_file in zip((ROW_ID, ROW_VERSION), names, strict=True)]
+        return {}
+    return dict(zip(names, (ROW_ID, ROW_VERSION), strict=True))
 
 
 def without(rows: DataFrame) -> DataFrame:

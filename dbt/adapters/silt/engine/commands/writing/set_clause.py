@@ -120,12 +120,7 @@ def resolve(
     for each in named:
         numbering.check_set(each.column, inserts, _is_default(each), table)
     found = tuple(_default(each) if _is_default(each) else each for each in named if not _is_computed(each))
-    paths = [tuple(member.name.lower() for member in each.path) for each in found]
-    for position, path in enumerate(paths):
-        for other in paths[position + 1 :]:
-            shorter = min(len(path), len(other))
-            if path[:shorter] == other[:shorter]:
-                raise InvalidStatementError(f"the column `{found[position].name}` is set more than once", table=table)
+    _check_set_once(found, table)
     return found
 
 
@@ -178,7 +173,7 @@ def losses(settings: Sequence[tuple[str, CastAssignment]], table: str) -> tuple[
         lost = setting.lost
         if lost is not None:
             name = f"{_LOST}{len(columns)}"
-            columns[name] = F.when(F.expr(applies), lost).alias(name)
+            columns[name] = F.when(F.expr(applies), lost)
             checks.append(Check(F.col(name).isNotNull(), F.col(name), _lost_error(setting, table)))
     return columns, tuple(checks)
 
@@ -195,6 +190,21 @@ def by_column(settings: Sequence[CastAssignment]) -> Mapping[str, list[CastAssig
     for setting in settings:
         grouped.setdefault(setting.assignment.column.name.lower(), []).append(setting)
     return grouped
+
+
+def _check_set_once(assignments: Sequence[AssignedColumn], table: str) -> None:
+    by_path: dict[tuple[str, ...], AssignedColumn] = {}
+    holders: dict[tuple[str, ...], AssignedColumn] = {}
+    for each in assignments:
+        path = tuple(member.name.lower() for member in each.path)
+        beginnings = [path[:length] for length in range(1, len(path) + 1)]
+        earlier = [by_path[start] for start in beginnings if start in by_path]
+        earlier += [holders[path]] if path in holders else []
+        if earlier:
+            raise InvalidStatementError(f"the column `{earlier[0].name}` is set more than once", table=table)
+        by_path[path] = each
+        for start in beginnings[:-1]:
+            holders.setdefault(start, each)
 
 
 def _is_default(assignment: AssignedColumn) -> bool:
