@@ -43,7 +43,7 @@ from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.open_databases import OpenDatabases, open_databases
 from dbt.adapters.silt.engine.commands.spark import errors, frame_source
 from dbt.adapters.silt.engine.commands.spark.required_settings import configure
-from dbt.adapters.silt.engine.commands.spark.session_quotes import quotes_for
+from dbt.adapters.silt.engine.commands.spark.session_settings import quotes_for
 from dbt.adapters.silt.engine.commands.spark.storage import hadoop_storage
 from dbt.adapters.silt.engine.commands.spark.storage.shared_storage import SharedStorage
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings, never

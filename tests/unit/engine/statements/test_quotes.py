@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.commands.spark.session_quotes import quotes_for
+from dbt.adapters.silt.engine.commands.spark.session_settings import quotes_for
 from dbt.adapters.silt.engine.kernel.errors import CheckViolationError, StatementSyntaxError
 from dbt.adapters.silt.engine.sql.query.quotes import Quotes, constant, for_any_session
 from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize

@@ -11,7 +11,8 @@ from py4j.clientserver import JavaClient
 
 from dbt.adapters.silt.engine.commands.rows import update
 from dbt.adapters.silt.engine.commands.rows.selection import Rows
-from dbt.adapters.silt.engine.commands.writing import projection, set_clause
+from dbt.adapters.silt.engine.commands.spark import projection
+from dbt.adapters.silt.engine.commands.writing import set_clause
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
 from dbt.adapters.silt.engine.kernel.table.expressions import UNKNOWN
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
@@ -53,6 +54,14 @@ def test_an_update_takes_few_calls_for_each_column(tables: Tables, counted: Call
         )
         assert calls() < 4 * COLUMNS
     assert tables.rows(log) == [(0, 7, *range(2, COLUMNS))]
+
+
+def test_doubles_that_may_be_zero_or_nan_take_few_calls_too(tables: Tables, counted: Callable[[], Any]) -> None:
+    log = tables.made(f"select {', '.join(f'0.0D c{number}' for number in range(COLUMNS))}")
+    with counted() as calls:
+        update.update(tables.spark, tables.target(log), [Assignment(("c1",), "7.0D")], Rows("t", None, UNKNOWN), PLAIN)
+        assert calls() < 6 * COLUMNS
+    assert tables.rows(log) == [(0.0, 7.0, *[0.0] * (COLUMNS - 2))]
 
 
 def test_columns_made_by_functions_stand_in_their_place_among_many_texts(tables: Tables) -> None:

@@ -14,7 +14,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
-from dbt.adapters.silt.engine.commands.writing import checks, generated, projection, row_ids, set_clause
+from dbt.adapters.silt.engine.commands.spark import projection
+from dbt.adapters.silt.engine.commands.writing import checks, generated, row_ids, set_clause
 from dbt.adapters.silt.engine.commands.writing.checks import Check
 from dbt.adapters.silt.engine.commands.writing.conversion import fitted
 from dbt.adapters.silt.engine.commands.writing.set_clause import AssignedColumn, CastAssignment

@@ -25,7 +25,7 @@ from dbt.adapters.silt.engine.commands.reading import file_list, scan_vectors
 from dbt.adapters.silt.engine.commands.reading.file_list import ListedFile
 from dbt.adapters.silt.engine.commands.reading.positions import FILE, ROW, reports
 from dbt.adapters.silt.engine.commands.reading.scan_vectors import WORDS, RowFilter, Way
-from dbt.adapters.silt.engine.commands.spark import errors, partitions, stored_columns
+from dbt.adapters.silt.engine.commands.spark import errors, partitions, projection, stored_columns
 from dbt.adapters.silt.engine.commands.spark.storage.locations import spark_path
 from dbt.adapters.silt.engine.commands.spark.types import spark_schema
 from dbt.adapters.silt.engine.commands.writing.conversion import fitted
@@ -92,11 +92,11 @@ class _Ids:
     def stored(self) -> tuple[StructField, ...]:
         return tuple(StructField(name, PrimitiveType("long")) for name in self.columns)
 
-    def of_rows(self) -> tuple[Column, Column]:
+    def of_rows(self) -> dict[str, str | Column]:
         """`ROW_ID` and `ROW_VERSION` of rows that have their place, what is stored, and what the log gives."""
         row_id, version = map(F.col, map(quote, self.columns))
         first = F.col(_FIRST_ID) + F.col(ROW)
-        return F.coalesce(row_id, first).alias(ROW_ID), F.coalesce(version, F.col(_VERSION)).alias(ROW_VERSION)
+        return {ROW_ID: F.coalesce(row_id, first), ROW_VERSION: F.coalesce(version, F.col(_VERSION))}
 
 
 @dataclass(frozen=True)
@@ -300,11 +300,11 @@ def _read_alike(scan: _Scan, files: _Files) -> DataFrame:
         frame = frame.withColumn(_METADATA, frame.metadataColumn("_metadata"))
     if files.rows is not None:
         frame = frame.filter(files.rows.condition(scan.spark, f"{_METADATA}.file_size", f"{_METADATA}.row_index"))
-    positions = [f"{_METADATA}.file_path as {FILE}", f"{_METADATA}.row_index as {ROW}"] if scan.with_position else []
+    positions = {FILE: f"{_METADATA}.file_path", ROW: f"{_METADATA}.row_index"} if scan.with_position else {}
     if is_as_stored:
-        return frame.selectExpr(*map(quote, scan.schema.names), *positions)
+        return projection.select(frame, {**{name: quote(name) for name in scan.schema.names}, **positions})
     given = {name: F.lit(value).cast("string") for name, value in values.items()}
-    return frame.select(*_table_columns(scan, given), *map(F.expr, positions))
+    return projection.select(frame, {**_table_columns(scan, given), **positions})
 
 
 def _read_joined(scan: _Scan, files: _Files) -> DataFrame:
@@ -320,8 +320,8 @@ def _read_joined(scan: _Scan, files: _Files) -> DataFrame:
         joined = joined.filter(files.rows.by_words(ROW))
     given = {name: F.col(f"__silt_value_{position}") for position, name in enumerate(files.columns)}
     columns = _table_columns(scan, given)
-    positions = (FILE, ROW) if scan.with_position else ()
-    return joined.select(*columns, *positions, *(() if scan.ids is None else scan.ids.of_rows()))
+    positions = {FILE: FILE, ROW: ROW} if scan.with_position else {}
+    return projection.select(joined, {**columns, **positions, **({} if scan.ids is None else scan.ids.of_rows())})
 
 
 def _table_of_files(scan: _Scan, files: _Files) -> pa.Table:
@@ -342,20 +342,20 @@ def _table_of_files(scan: _Scan, files: _Files) -> pa.Table:
     return table if files.rows is None else table.append_column(WORDS, files.rows.words().take(pa.array(positions)))
 
 
-def _table_columns(scan: _Scan, given: Mapping[str, Column]) -> list[Column]:
-    """The table's columns in order: those that the log gives, as text, and those in the files."""
+def _table_columns(scan: _Scan, given: Mapping[str, Column]) -> dict[str, str | Column]:
+    """The table's columns by name, in order: those that the log gives, as text, and those in the files."""
     by_name = {name.lower(): text for name, text in given.items()}
-    columns = []
+    columns: dict[str, str | Column] = {}
     for member, stored in scan.pairs():
         text = by_name.get(member.name.lower())
         if text is not None:
-            column = partitions.typed(text, member.type)
-        elif is_void(member.type):
-            column = F.lit(None)
+            column: str | Column = partitions.typed(text, member.type)
         else:
-            column = stored_columns.to_table_column(member, stored)
-        column = fitted(column, padded_type(member))
-        columns.append(column.alias(member.name, metadata=dict(member.metadata)))
+            column = F.lit(None) if is_void(member.type) else stored_columns.to_table_column(member, stored)
+        if isinstance(column, Column) or has_char(member):
+            as_column = F.expr(column) if isinstance(column, str) else column
+            column = fitted(as_column, padded_type(member)).alias(member.name, metadata=dict(member.metadata))
+        columns[member.name] = column
     return columns
 
 

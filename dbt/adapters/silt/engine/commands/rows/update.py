@@ -13,13 +13,13 @@ from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import committing, file_changes, file_rows, marking
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges, RowResult
 from dbt.adapters.silt.engine.commands.rows.selection import Limits, Rows
+from dbt.adapters.silt.engine.commands.spark import projection
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import (
     change_data,
     checks,
     files,
     generated,
-    projection,
     reserved_names,
     row_ids,
     set_clause,

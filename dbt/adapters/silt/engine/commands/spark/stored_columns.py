@@ -11,21 +11,26 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
+from dbt.adapters.silt.engine.commands.spark import projection
 from dbt.adapters.silt.engine.commands.spark.types import spark_type
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import StructField, all_fields, nullable
 
 Path: TypeAlias = tuple[str, ...]
 
+_ZEROS: Final[dict[type[spark_types.DataType], str]] = {spark_types.FloatType: "0.0F", spark_types.DoubleType: "0.0D"}
 
-def to_table_column(member: StructField, stored: StructField) -> Column:
+
+def to_table_column(member: StructField, stored: StructField) -> str | Column:
     """A file's column as the table's, under the table's name; one of another type, or name inside, is cast."""
+    if stored.type == member.type and not stored.metadata and not member.metadata:
+        return quote(stored.name)
     column = F.col(quote(stored.name))
     if stored.type.sql_name != member.type.sql_name:
         column = column.cast(spark_type(nullable(member.type)))
@@ -61,10 +66,13 @@ def without_pushdown(frame: DataFrame, schema: spark_types.StructType, paths: Co
     """
     inside = _by_first(paths)
     columns = {field.name: _of_field(field, inside[field.name]) for field in schema.fields if field.name in inside}
-    return frame.withColumns(columns) if columns else frame
+    return projection.with_columns(frame, columns) if columns else frame
 
 
-def _of_field(field: spark_types.StructField, paths: Collection[Path]) -> Column:
+def _of_field(field: spark_types.StructField, paths: Collection[Path]) -> str | Column:
+    zero = _ZEROS.get(type(field.dataType))
+    if zero is not None and not field.metadata:
+        return f"{quote(field.name)} - {zero}"
     column = _shielded(F.col(quote(field.name)), field.dataType, paths)
     if any(_loses_metadata(field.dataType, path) for path in paths):
         column = column.cast(field.dataType)
@@ -73,7 +81,7 @@ def _of_field(field: spark_types.StructField, paths: Collection[Path]) -> Column
 
 def _shielded(column: Column, data_type: spark_types.DataType, paths: Collection[Path]) -> Column:
     if not isinstance(data_type, spark_types.StructType):
-        return column - F.lit(0.0).cast(data_type)
+        return column - F.expr(_ZEROS[type(data_type)])
     inside, struct = _by_first(paths), column
     for field in data_type.fields:
         if field.name in inside:

@@ -20,10 +20,11 @@ from dbt.adapters.silt.engine.commands.commit import discard_folder, discarded_o
 from dbt.adapters.silt.engine.commands.spark import (
     errors,
     partitions,
+    projection,
     required_settings,
     stored_columns,
 )
-from dbt.adapters.silt.engine.commands.writing import partition_folders, projection, row_ids
+from dbt.adapters.silt.engine.commands.writing import partition_folders, row_ids
 from dbt.adapters.silt.engine.commands.writing.checks import Check
 from dbt.adapters.silt.engine.commands.writing.partition_checks import partition_checks
 from dbt.adapters.silt.engine.kernel.errors import InternalError

@@ -15,8 +15,8 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from dbt.adapters.silt.engine.commands.spark import projection
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema, spark_schema
-from dbt.adapters.silt.engine.commands.writing import projection
 from dbt.adapters.silt.engine.commands.writing.conversion import fitted
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, SiltError, TypeMismatchError
 from dbt.adapters.silt.engine.kernel.identifiers import quote

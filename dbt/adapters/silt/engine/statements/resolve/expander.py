@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dbt.adapters.silt.engine.catalog.documents import Function
 from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
-from dbt.adapters.silt.engine.commands.spark.session_quotes import quotes_for
+from dbt.adapters.silt.engine.commands.spark.session_settings import quotes_for
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
 from dbt.adapters.silt.engine.sql.ast import TimeTravel
 from dbt.adapters.silt.engine.sql.query.quotes import for_session

@@ -9,7 +9,7 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.commands.spark.session_quotes import quotes_for
+from dbt.adapters.silt.engine.commands.spark.session_settings import quotes_for
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.kernel.identifiers import string_literal
 from dbt.adapters.silt.engine.sql.query.quotes import at_rest

@@ -31,6 +31,13 @@ def select(frame: DataFrame, columns: Mapping[str, str | Column]) -> DataFrame:
     return both.selectExpr(*(_named(texts.get(name, made.get(name, name)), name) for name in columns))
 
 
+def with_columns(frame: DataFrame, columns: Mapping[str, str | Column]) -> DataFrame:
+    """The frame with some of its columns replaced, by their exact names."""
+    if len(columns) < _MANY:
+        return frame.withColumns({name: _column(value) for name, value in columns.items()})
+    return select(frame, {**{name: quote(name) for name in frame.columns}, **columns})
+
+
 def _column(value: str | Column) -> Column:
     return F.expr(value) if isinstance(value, str) else value
 
