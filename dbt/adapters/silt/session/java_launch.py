@@ -77,7 +77,7 @@ def start(java: Java, line: CommandLine, conf: Mapping[str, str], log: IO[bytes]
 
     Args:
         conf: all that Spark is started with.
-        log: where Java's standard error goes; None: to this process's.
+        log: where Java's output and standard error go; None: to this process's.
 
     Returns:
         The gateway, as pyspark makes it; None where Java ended instead: the scripts can say why.
@@ -149,7 +149,7 @@ def _spawn(command: Sequence[str], answer: Path, log: IO[bytes] | None) -> subpr
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer),
     }
     deaf = ["/bin/sh", "-c", 'trap "" INT; exec "$@"', "java", *command]
-    return subprocess.Popen(deaf, stdin=subprocess.PIPE, stderr=log, env=environment)
+    return subprocess.Popen(deaf, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment)
 
 
 @contextmanager

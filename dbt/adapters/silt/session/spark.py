@@ -252,7 +252,11 @@ def _archive(java: Java) -> Path | None:
 
 
 def _launch(java: Java, settings: SessionSettings, conf: Mapping[str, str], log: Path) -> Any:
-    """Starts Java: by the command line that is noted next to the archive, else by Spark's scripts."""
+    """Starts Java: by the command line that is noted next to the archive, else by Spark's scripts.
+
+    Java outlives this process by a moment. It holds none of this process's output open, unless the user asked for
+    Spark's log: whatever reads the output would wait for Java to end.
+    """
     archive = _archive(java)
     line = None if archive is None else java_launch.noted(archive)
     with log.open("wb") as output:
@@ -261,7 +265,7 @@ def _launch(java: Java, settings: SessionSettings, conf: Mapping[str, str], log:
         if line is not None and _LOCAL_MASTER.fullmatch(settings.master) and not java_launch.needs_scripts(conf):
             started = java_launch.start(java, line, conf, kept)
         if started is None:
-            popen = {} if kept is None else {"stderr": kept}
+            popen = {} if kept is None else {"stdout": kept, "stderr": kept}
             started = launch_gateway(_spark_conf(conf), popen_kwargs=popen)  # type: ignore[no-untyped-call]
         return started
 
@@ -313,7 +317,7 @@ def _local_conf(master: str) -> dict[str, str]:
 
 
 def _shows_log(settings: SessionSettings) -> bool:
-    """Whether the user asked for logs: else Java's standard error goes to a file, which explains a failed start."""
+    """Whether the user asked for logs: else Java's output goes to a file, which explains a failed start."""
     return "spark.log.level" in settings.spark_conf
 
 
