@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
+_EXTRA = ("{id}", "concat('value ', {id})", "({id}) / 7")
+"""The values of columns beyond the usual five: whole numbers, texts and fractions in turn."""
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -15,6 +18,7 @@ class Rows:
         parts: how many files a table made of them has.
         revision: rows of different revisions have different amounts.
         step: from one key to the next.
+        extra: how many columns a row has in addition to the usual five.
     """
 
     low: int
@@ -22,14 +26,20 @@ class Rows:
     parts: int = 1
     revision: int = 0
     step: int = 1
+    extra: int = 0
 
     @property
     def sql(self) -> str:
         """A query that returns the rows."""
         return (
             "select id, cast(id % 1000 as int) as category, concat('customer ', id % 100000) as customer, "
-            f"((id * 7919 + {self.revision}) % 1000003) / 100 as amount, timestamp_seconds(1700000000 + id) as at "
-            f"from range({self.low}, {self.high}, {self.step}, {self.parts})"
+            f"((id * 7919 + {self.revision}) % 1000003) / 100 as amount, timestamp_seconds(1700000000 + id) as at"
+            f"{self._extra_columns()} from range({self.low}, {self.high}, {self.step}, {self.parts})"
+        )
+
+    def _extra_columns(self) -> str:
+        return "".join(
+            f", {_EXTRA[number % 3].format(id=f'id + {number}')} as c{number}" for number in range(self.extra)
         )
 
     def frame(self, spark: SparkSession) -> DataFrame:
@@ -80,6 +90,7 @@ class Scale:
         partitioned: of the partitioned table, which has a partition for each of them, up to 1,000.
         fragments: the number of small files that are compacted, of as many rows in all as `partitioned`.
         appends: how often each of several threads appends.
+        extra: how many columns the wide table has in addition to the usual five.
     """
 
     large: int
@@ -90,6 +101,7 @@ class Scale:
     partitioned: int
     fragments: int = 200
     appends: int = 10
+    extra: int = 1_000
 
     @property
     def large_table(self) -> Rows:
@@ -100,6 +112,16 @@ class Scale:
     def small_table(self) -> Rows:
         """The initial rows of the small table."""
         return Rows(0, self.small)
+
+    @property
+    def wide_table(self) -> Rows:
+        """The initial rows of the wide table, which are few."""
+        return Rows(0, 100, extra=self.extra)
+
+    @property
+    def newest_wide(self) -> Rows:
+        """Rows around the wide table's end: half of the keys are in it, half are new."""
+        return Rows(95, 105, revision=1, extra=self.extra)
 
     @property
     def partitioned_table(self) -> Rows:
@@ -130,7 +152,9 @@ class Scale:
 
 
 FULL = Scale(large=10_000_000, changed=100_000, small=1_000, appended=100, parts=16, partitioned=2_000_000)
-QUICK = Scale(large=100_000, changed=2_000, small=100, appended=10, parts=4, partitioned=20_000, fragments=40)
+QUICK = Scale(
+    large=100_000, changed=2_000, small=100, appended=10, parts=4, partitioned=20_000, fragments=40, extra=100
+)
 
 
 def short(number: int) -> str:

@@ -8,6 +8,7 @@ from benchmarks.cases.delete import DeletePartition, DeleteRange, DeleteScattere
 from benchmarks.cases.find import FullScan, FullScanOfDeletedRows, PointQuery
 from benchmarks.cases.maintenance import Optimize, Vacuum
 from benchmarks.cases.merge import InsertOnlyMerge, LargeMerge, ReplaceByKey, ScatteredMerge, SmallMerge
+from benchmarks.cases.wide import WideMerge, WideUpdate
 from benchmarks.data import VECTORS, Scale
 from benchmarks.harness import Case
 
@@ -36,6 +37,8 @@ def all_cases(scale: Scale) -> list[Case]:
         ThreadedAppends(scale),
         DeletePartition(scale),
         ManyPartitions(scale),
+        WideMerge(scale),
+        WideUpdate(scale),
         Optimize(scale),
         Vacuum(scale),
     ]

@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.functions import coalesce, col, expr, when
+from pyspark.sql.types import StructType
 
 from benchmarks.contestants.contestant import TOTALS, Need
 from benchmarks.data import PLAIN, Each, Layout, Rows
@@ -35,7 +36,7 @@ class BareSpark:
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self._spark = spark
         self._folder = folder
-        self._schema = Rows(0, 0).frame(spark).schema
+        self._schemas: dict[str, StructType] = {}
         self._files: dict[str, tuple[DataFile, ...]] = {}
         self._new_folders: dict[str, list[Path]] = {}
         self._partitioned: dict[str, Path] = {}
@@ -47,23 +48,27 @@ class BareSpark:
     def has(self, table: str) -> bool:
         if table not in self._files and self._settled(table).exists():
             found = json.loads(self._settled(table).read_text(encoding="utf-8"))
-            self._files[table] = tuple(DataFile(**each) for each in found)
+            self._files[table] = tuple(DataFile(**each) for each in found["files"])
+            self._schemas[table] = StructType.fromJson(found["schema"])
         return table in self._files
 
     def settle(self, table: str) -> None:
         self._index(table)
-        self._settled(table).write_text(json.dumps([asdict(file) for file in self._files[table]]), encoding="utf-8")
+        kept = {"files": [asdict(file) for file in self._files[table]], "schema": self._schemas[table].jsonValue()}
+        self._settled(table).write_text(json.dumps(kept), encoding="utf-8")
 
     def for_thread(self) -> BareSpark:
         return self
 
     def create(self, table: str, rows: Rows, layout: Layout = PLAIN) -> None:
+        frame = rows.frame(self._spark)
         self._files[table] = ()
+        self._schemas[table] = frame.schema
         if layout.partition_by is None:
-            self._write(table, rows.frame(self._spark))
+            self._write(table, frame)
         else:
             self._partitioned[table] = self._folder / table / str(next(self._numbers))
-            arranged = self._arranged(rows.frame(self._spark), layout.partition_by)
+            arranged = self._arranged(frame, layout.partition_by)
             arranged.write.partitionBy(layout.partition_by).parquet(str(self._partitioned[table]))
 
     def create_in_parts(self, table: str, rows: Rows) -> None:
@@ -74,36 +79,36 @@ class BareSpark:
 
     def merge(self, table: str, rows: Rows, insert_only: bool = False) -> None:
         touched, untouched = self._split(table, rows.low, rows.high)
-        old = self._read(touched)
+        old = self._read(table, touched)
         new = rows.frame(self._spark)
         if insert_only:
             self._write(table, new.join(old, "id", "left_anti"))
             return
         # No column is ever null, so a null marks the side without the key.
         both = new.alias("new").join(old.alias("old"), "id", "full_outer")
-        values = [coalesce(f"new.{name}", f"old.{name}").alias(name) for name in self._schema.names if name != "id"]
+        values = [coalesce(f"new.{name}", f"old.{name}").alias(name) for name in new.columns if name != "id"]
         self._files[table] = untouched
         self._write(table, both.select("id", *values))
 
     def replace(self, table: str, rows: Rows) -> None:
         touched, untouched = self._split(table, rows.low, rows.high)
         new = rows.frame(self._spark)
-        kept = self._read(touched).join(new.select("id"), "id", "left_anti")
+        kept = self._read(table, touched).join(new.select("id"), "id", "left_anti")
         self._files[table] = untouched
         self._write(table, kept.unionByName(new))
 
     def delete(self, table: str, low: int, high: int) -> None:
         touched, untouched = self._split(table, low, high)
         self._files[table] = untouched
-        self._write(table, self._read(touched).where((col("id") < low) | (col("id") >= high)))
+        self._write(table, self._read(table, touched).where((col("id") < low) | (col("id") >= high)))
 
     def delete_each(self, table: str, each: Each) -> None:
-        old = self._read(self._files[table])
+        old = self._read(table, self._files[table])
         self._files[table] = ()
         self._write(table, old.where(f"not ({each.condition})"))
 
     def update_each(self, table: str, each: Each) -> None:
-        old = self._read(self._files[table])
+        old = self._read(table, self._files[table])
         self._files[table] = ()
         raised = when(expr(each.condition), col("amount") + 1).otherwise(col("amount"))
         self._write(table, old.withColumn("amount", raised))
@@ -119,17 +124,19 @@ class BareSpark:
 
     def find(self, table: str, key: int) -> list[Row]:
         touched, _ = self._split(table, key, key + 1)
-        return self._read(touched).where(col("id") == key).collect()
+        return self._read(table, touched).where(col("id") == key).collect()
 
     def totals(self, table: str) -> list[Row]:
-        return self._read(self._files[table]).selectExpr(*TOTALS.split(", ")).collect()
+        return self._read(table, self._files[table]).selectExpr(*TOTALS.split(", ")).collect()
 
     def copy(self, table: str, new: str) -> None:
         self._index(table)
         self._files[new] = self._files[table]
+        self._schemas[new] = self._schemas[table]
 
     def remove(self, table: str) -> None:
         self._files.pop(table, None)
+        self._schemas.pop(table, None)
         self._new_folders.pop(table, None)
         self._partitioned.pop(table, None)
         self._settled(table).unlink(missing_ok=True)
@@ -137,9 +144,9 @@ class BareSpark:
 
     def contents(self, table: str) -> DataFrame:
         if table in self._partitioned:
-            return self._spark.read.schema(self._schema).parquet(str(self._partitioned[table]))
+            return self._spark.read.schema(self._schemas[table]).parquet(str(self._partitioned[table]))
         self._index(table)
-        return self._read(self._files[table])
+        return self._read(table, self._files[table])
 
     def num_files(self, table: str) -> int:
         return sum(1 for _ in (self._folder / table).rglob("*.parquet"))
@@ -157,8 +164,8 @@ class BareSpark:
         touched = tuple(file for file in files if file.low < high and low <= file.high)
         return touched, tuple(file for file in files if file not in touched)
 
-    def _read(self, files: Iterable[DataFile]) -> DataFrame:
-        return self._spark.read.schema(self._schema).parquet(*(file.path for file in files))
+    def _read(self, table: str, files: Iterable[DataFile]) -> DataFrame:
+        return self._spark.read.schema(self._schemas[table]).parquet(*(file.path for file in files))
 
     def _write(self, table: str, frame: DataFrame) -> None:
         target = self._folder / table / str(next(self._numbers))

@@ -24,7 +24,7 @@ from benchmarks.data import VECTORS, Scale
 from benchmarks.harness import Case, run_case
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 
-TINY = Scale(large=4_000, changed=200, small=20, appended=4, parts=4, partitioned=40, fragments=8, appends=2)
+TINY = Scale(large=4_000, changed=200, small=20, appended=4, parts=4, partitioned=40, fragments=8, appends=2, extra=9)
 TOUCHED = TINY.large + TINY.changed // 2
 LEFT = TINY.large - TINY.large // 100
 ROWS = {
@@ -46,6 +46,8 @@ ROWS = {
     "ManyPartitions": TINY.partitioned,
     "Optimize": TINY.partitioned,
     "Vacuum": TINY.partitioned,
+    "WideMerge": 105,
+    "WideUpdate": 100,
 }
 BARE, SILT, RS = "bare Spark", "dbt-silt", "delta-rs"
 
