@@ -17,6 +17,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt.adapters.silt.command_server import staying
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.journal import CommitJournal
+from dbt.adapters.silt.runs import ending
 from dbt.adapters.silt.runs.current_node import CurrentNode
 from dbt.adapters.silt.runs.logical_run.invocation import Invocation
 from dbt.adapters.silt.runs.logical_run.retry import run_id_of_commits
@@ -59,6 +60,7 @@ class SiltConnectionManager(SQLConnectionManager):
         self._recorder = Recorder(CommitJournal(self.invocation.target_path))
         self.node = CurrentNode(self._recorder.batches)
         add_callback_to_manager(self.node.on_event)
+        ending.end_quickly()
         self._display = wanted.display_of(profile.credentials.spark_conf)
         if self.invocation.queries:
             # Spark needs as long as dbt needs to read a project, and nothing of it.
