@@ -15,10 +15,10 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import FunctionType, SimpleNamespace
 from typing import IO, Any, Final
 
 from pyspark import SparkConf, SparkContext
@@ -95,8 +95,7 @@ def start(java: Java, line: CommandLine, conf: Mapping[str, str], log: IO[bytes]
             port, secret = read_int(stream), UTF8Deserializer().loads(stream)  # type: ignore[no-untyped-call]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    with _told(port, secret):
-        gateway = launch_gateway(SparkConf(loadDefaults=False))  # type: ignore[no-untyped-call]
+    gateway = _gateway(port, secret)
     gateway.proc = process
     return gateway
 
@@ -152,13 +151,14 @@ def _spawn(command: Sequence[str], answer: Path, log: IO[bytes] | None) -> subpr
     return subprocess.Popen(deaf, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment)
 
 
-@contextmanager
-def _told(port: int, secret: str) -> Iterator[None]:
-    """Tells pyspark of a Java that runs, by the variables that it reads."""
+def _gateway(port: int, secret: str) -> Any:
+    """Connects pyspark to a Java that runs.
+
+    pyspark reads the secret from `os.environ`, where every template that dbt renders meanwhile could read it, too. So
+    its function gets an environment of its own.
+    """
     told = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
-    os.environ.update(told)
-    try:
-        yield
-    finally:
-        for name in told:
-            os.environ.pop(name, None)
+    seen = SimpleNamespace(**{**vars(os), "environ": {**os.environ, **told}})
+    launch = FunctionType(launch_gateway.__code__, {**launch_gateway.__globals__, "os": seen})
+    launch.__defaults__ = launch_gateway.__defaults__
+    return launch(SparkConf(loadDefaults=False))
