@@ -26,6 +26,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 NUMBER = st.integers(0, 2**63 - 1)
+SIZE = st.integers(0, 2**53 - 1)
 MAPS = st.dictionaries(TEXT, TEXT, max_size=3)
 VALUES = st.dictionaries(TEXT, st.one_of(st.none(), TEXT), max_size=3)
 NAMES = st.one_of(st.none(), st.lists(TEXT, max_size=3).map(tuple))
@@ -54,7 +55,7 @@ ACTIONS: st.SearchStrategy[Action] = st.one_of(
         AddFile,
         TEXT,
         VALUES,
-        NUMBER,
+        SIZE,
         NUMBER,
         st.booleans(),
         optional(TEXT),
@@ -74,7 +75,7 @@ ACTIONS: st.SearchStrategy[Action] = st.one_of(
         optional(VECTORS),
         **ROW_IDS,
     ),
-    st.builds(AddCDCFile, TEXT, VALUES, NUMBER, tags=optional(MAPS)),
+    st.builds(AddCDCFile, TEXT, VALUES, SIZE, tags=optional(MAPS)),
     st.builds(SetTransaction, TEXT, st.integers(-1, 2**63 - 1), optional(NUMBER)),
     st.builds(DomainMetadata, TEXT, TEXT, st.booleans()),
     st.builds(
