@@ -94,10 +94,10 @@ def merged(
         if not matches:
             rows += _applied(by_source, row, None, [row])
             continue
-        taken = [_taken(matched, row, each) for each in matches]
-        if len(matches) > 1 and any(taken) and not always_deletes:
+        taking = [each for each in matches if _taken(matched, row, each) is not None]
+        if len(taking) > 1 and not always_deletes:
             raise Ambiguous
-        rows += _applied(matched, row, matches[0], [row])
+        rows += _applied(matched, row, (taking or matches)[0], [row])
     for each in source:
         if not any(on(row, each) is True for row in target):
             rows += _applied(not_matched, None, each, [])

@@ -132,6 +132,44 @@ def test_rows_that_are_matched_twice_may_be_deleted_or_left_as_they_are(tables: 
     assert tables.rows(unseen) == [(1, "A"), (2, "b"), (None, "N")]
 
 
+_THRICE = "select * from values (2, 'x'), (2, 'y'), (2, 'z'), (9, 'w') as x(id, name)"
+
+
+@WAYS
+@pytest.mark.parametrize("changes", ["false", "true"], ids=["no feed", "change feed"])
+def test_a_row_that_many_source_rows_match_is_changed_by_the_one_that_a_clause_takes(
+    tables: Tables, limits: Limits, changes: str
+) -> None:
+    log = tables.made(ROWS, properties=tables.properties | {"delta.enableChangeDataFeed": changes})
+    clauses = (
+        MergeClause(MatchKind.MATCHED, DeleteRow(), "s.name = 'nobody'"),
+        MergeClause(MatchKind.MATCHED, UpdateAll(), "s.name = 'y'"),
+        MergeClause(MatchKind.NOT_MATCHED, InsertAll()),
+        MergeClause(MatchKind.NOT_MATCHED_BY_SOURCE, sets(name="upper(name)")),
+    )
+    outcome = merge(tables, log, _THRICE, plan("t.id = s.id", *clauses, keys=BY_ID), limits=limits)
+    assert tables.rows(log) == [(1, "A"), (2, "y"), (9, "w"), (None, "N")]
+    assert (outcome.rows_updated, outcome.rows_inserted, outcome.rows_deleted) == (3, 1, 0)
+    again = (MergeClause(MatchKind.MATCHED, DeleteRow(), "s.name = 'x'"),)
+    outcome = merge(tables, log, _THRICE, plan("t.id = s.id", *again, keys=BY_ID), limits=limits)
+    assert tables.rows(log) == [(1, "A"), (9, "w"), (None, "N")]
+    assert outcome.rows_deleted == 1
+
+
+@WAYS
+def test_two_source_rows_that_clauses_take_are_refused_whichever_clauses_these_are(
+    tables: Tables, limits: Limits
+) -> None:
+    log = tables.made(ROWS)
+    update = MergeClause(MatchKind.MATCHED, UpdateAll(), "s.name = 'x'")
+    delete = MergeClause(MatchKind.MATCHED, DeleteRow(), "s.name = 'z'")
+    deletes = MergeClause(MatchKind.MATCHED, DeleteRow(), "s.name <> 'x'")
+    for clauses in ((update, delete), (deletes,)):
+        with pytest.raises(MultipleSourceRowsError, match=r'\{"id":"2"\} by 2 of them'):
+            merge(tables, log, _THRICE, plan("t.id = s.id", *clauses, keys=BY_ID), limits=limits)
+    assert log.snapshot().version == 0
+
+
 @WAYS
 def test_an_insert_only_merge_rewrites_no_file(tables: Tables, limits: Limits) -> None:
     log = tables.made("select id, 'a' name from range(0, 4, 1, 1)")

@@ -71,6 +71,7 @@ MATCHED = [
         ALWAYS,
         ("s.v > t.v", lambda t, s: _greater(s["v"], t["v"])),
         ("s.v is null", lambda t, s: s["v"] is None),
+        ("s.g = 'a'", lambda t, s: _equal(s["g"], "a")),
     )
     for action, result in (
         (sets(v="s.v"), lambda t, s: {**t, "v": s["v"]}),
@@ -115,9 +116,15 @@ unhurried = settings(
     statement=statements,
     limits=st.sampled_from([Limits(), STEP_BY_STEP]),
     partitioned=st.booleans(),
+    records_changes=st.booleans(),
 )
 def test_a_merge_leaves_the_rows_that_its_definition_says(
-    tables: Tables, cases: list[tuple[list[Row], list[Row]]], statement: Any, limits: Limits, partitioned: bool
+    tables: Tables,
+    cases: list[tuple[list[Row], list[Row]]],
+    statement: Any,
+    limits: Limits,
+    partitioned: bool,
+    records_changes: bool,
 ) -> None:
     (condition, matches, keys), *kinds = statement
     whens = [when for kind in kinds for when in kind]
@@ -131,7 +138,12 @@ def test_a_merge_leaves_the_rows_that_its_definition_says(
             continue
         for side, case_rows in ((target, old), (source, new), (expected, rows)):
             side.extend({"c": case, **each} for each in case_rows)
-    log = tables.made(_values(target), name=f"t{next(_names)}", partition_columns=("g",) if partitioned else ())
+    log = tables.made(
+        _values(target),
+        name=f"t{next(_names)}",
+        partition_columns=("g",) if partitioned else (),
+        properties=tables.properties | ({"delta.enableChangeDataFeed": "true"} if records_changes else {}),
+    )
     outcome = merge(tables, log, _values(source), _plan(condition, keys, whens), limits=limits)
     assert tables.rows(log) == in_order([tuple(each[name] for name in _COLUMNS) for each in expected])
     assert outcome.rows_inserted is not None and outcome.rows_deleted is not None

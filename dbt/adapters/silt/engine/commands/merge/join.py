@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.merge import clauses as merge_clauses
@@ -96,8 +96,8 @@ def joined(sides: Sides, limits: Limits, once: bool = False) -> DataFrame:
     """All rows of the target, and all of the source if there is an INSERT, in pairs where they match, with `ACTION`.
 
     Args:
-        once: whether a row of the target that several rows of the source match is there once only; then the source must
-            be stable.
+        once: whether a row of the target that several rows of the source match comes out once, in the pair that a
+            clause takes if there is such a pair; then the source must be stable.
     """
     sides = replace(sides, source=sides.source.numbered) if once else sides
     target, source = sides.target_rows(with_position=once), sides.source_rows()
@@ -112,7 +112,8 @@ def joined(sides: Sides, limits: Limits, once: bool = False) -> DataFrame:
         return pairs
     # By what is the same in every run of a task: an executor that is lost has its tasks run again.
     key = f"case when {IN_TARGET} then concat({FILE}, ':', {ROW}) else cast({SOURCE_ROW} as string) end"
-    return pairs.withColumn(_ONCE, F.expr(key)).dropDuplicates([_ONCE])
+    first = Window.partitionBy(F.expr(key)).orderBy(F.col(ACTION).desc())
+    return pairs.withColumn(_ONCE, F.row_number().over(first)).filter(f"{_ONCE} = 1")
 
 
 def unmatched_target(sides: Sides, target: DataFrame) -> DataFrame:
@@ -164,9 +165,9 @@ def touched(sides: Sides) -> pa.Table:
 
 
 def multiple_matches(sides: Sides) -> MultipleSourceRowsError | None:
-    """The error for rows of the target that are to be changed and that more than one row of the source matches.
+    """The error for rows of the target that more than one row of the source asks to change; None if no row is.
 
-    Runs a job that finds them; None where there are none: a row may be matched often if all it gets is a copy.
+    Runs a job. A pair that no clause takes does not count.
     """
     schema = sides.target.snapshot.schema
     keys = dict.fromkeys(key.column.parts[0] for key in sides.plan.keys if key.column.parts[0] in schema)
@@ -174,10 +175,10 @@ def multiple_matches(sides: Sides) -> MultipleSourceRowsError | None:
     target = sides.target_rows(with_position=True).withColumn(_EXAMPLE, example).alias(sides.plan.target_alias)
     matches = (
         target.join(sides.source_rows(), F.expr(sides.on()), "inner")
-        .withColumn(ACTION, merge_clauses.action(sides.clauses))
+        .filter(merge_clauses.action(sides.clauses) > COPY)
         .groupBy(FILE, ROW)
-        .agg(F.count(F.lit(1)).alias("matches"), F.max(ACTION).alias("action"), F.first(_EXAMPLE).alias("example"))
-        .filter(f"matches > 1 and action > {COPY}")
+        .agg(F.count(F.lit(1)).alias("matches"), F.first(_EXAMPLE).alias("example"))
+        .filter("matches > 1")
     )
     with errors.mapped():
         found = matches.agg(

@@ -77,7 +77,7 @@ def mark(sides: Sides, opened: pa.Table, metadata: Metadata, limits: Limits) -> 
         metadata: of the table as it is to be.
 
     Raises:
-        MultipleSourceRowsError: a row to be changed is matched by more than one row of the source.
+        MultipleSourceRowsError: clauses take more than one pair of some row of the target.
         As `files.write` and `marking.changes`.
     """
     sides = replace(sides, source=sides.source.numbered)
@@ -120,20 +120,17 @@ def _going(sides: Sides, pairs: DataFrame) -> Mapping[int, Positions]:
     for each in found:
         by_clause[each.value][each.path] = deletion_vectors.of_positions(each.positions)
     changes = {number: rows for number, rows in by_clause.items() if number > COPY}
-    if not sides.plan.deletes_every_match and _matched_twice(found, by_clause, _together(changes.values())):
+    if not sides.plan.deletes_every_match and _changed_twice(found, _together(changes.values())):
         raise join.multiple_matches(sides) or MultipleSourceRowsError(
             "a row of the table is matched by more than one row of the source", table=sides.target.name
         )
     return changes
 
 
-def _matched_twice(found: Sequence[FoundRows], by_clause: Mapping[int, Positions], changed: Positions) -> bool:
-    """Whether a row that changes is in more than one pair."""
+def _changed_twice(found: Sequence[FoundRows], changed: Positions) -> bool:
+    """Whether clauses take more than one pair of some row; a pair that none takes does not count."""
     pairs = sum(len(each.positions) for each in found if each.value > COPY)
-    copied = by_clause.get(COPY, {})
-    return pairs > sum(map(len, changed.values())) or any(
-        path in copied and copied[path].intersect(rows) for path, rows in changed.items()
-    )
+    return pairs > sum(map(len, changed.values()))
 
 
 def _together(parts: Iterable[Positions]) -> Positions:

@@ -82,7 +82,7 @@ def merge(
     Raises:
         InvalidStatementError and its kinds: the clauses do not fit together, or to the tables' columns.
         DataRejectedError: a new row breaks a rule of the table, or does not fit into its columns.
-        MultipleSourceRowsError: a row to be changed is matched by more than one row of the source.
+        MultipleSourceRowsError: clauses take more than one pair of some row of the target.
         ConcurrentModificationError: another writer's commit conflicts.
         DataFileMissingError, TableDamagedError: a data file cannot be read.
     """
