@@ -362,10 +362,13 @@ class CheckViolationError(DataRejectedError):
 
 
 class MultipleSourceRowsError(DataRejectedError):
-    """More than one source row matches one target row of a MERGE."""
+    """WHEN clauses of a MERGE take more than one source row for one target row."""
 
     code = "SILT_MULTIPLE_SOURCE_ROWS"
-    remedy = "Nothing was written: make the source's rows unique by the merge key"
+    remedy = (
+        "Nothing was written: make the source's rows unique by the merge key, or let a condition of the WHEN clauses "
+        "choose one of them"
+    )
 
 
 class ValueNotCastableError(DataRejectedError):
