@@ -206,7 +206,7 @@ def test_few_rows_are_one_partition(spark: SparkSession) -> None:
         (pd.DataFrame([[1]], columns=[("a", "b")]), "several levels"),
         (pd.DataFrame(), "no columns"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_what_cannot_be_stored_is_an_error_that_names_it(spark: SparkSession, rows: Any, message: str) -> None:
     with pytest.raises(DbtRuntimeError, match=message):
