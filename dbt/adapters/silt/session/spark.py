@@ -298,7 +298,7 @@ def _launch_conf(settings: SessionSettings, folder: str, options: list[str]) -> 
 
 _SESSION_DEFAULTS: Mapping[str, str] = {"spark.sql.execution.arrow.pyspark.enabled": "true"}
 
-_LOCAL_MASTER = re.compile(r"local(?:\[(?P<cores>\d+|\*)(?:,\d+)?\])?")
+_LOCAL_MASTER = re.compile(r"local(?:\[(?P<cores>\d+|\*)(?:\s*,\s*\d+)?\])?")
 _PARTITIONS_PER_CORE = 8
 
 
@@ -312,6 +312,8 @@ def _local_conf(master: str) -> dict[str, str]:
     return {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
+        # Spark then makes a secret of its own, in Java, without which no other user gets an answer at its ports.
+        "spark.authenticate": "true",
         "spark.sql.shuffle.partitions": str(min(200, max(16, _PARTITIONS_PER_CORE * cores))),
     }
 
