@@ -16,7 +16,7 @@ PHASES: dict[str, tuple[str, ...]] = {
     "read settings of the session": (
         "warehouse:Warehouse._write_settings",
         "warehouse:Warehouse._context",
-        "commands.spark.session_quotes:quotes_for",
+        "commands.spark.session_settings:quotes_for",
         "commands.spark.required_settings:check_session",
     ),
     "find the table by its name": ("statements.resolve.namespace:Namespace.meaning",),

@@ -195,10 +195,13 @@ def test_another_user_is_refused_even_where_the_modes_let_him_in(house: House) -
     house.run("")
     folder = house.folder / FOLDER
     path = next(folder.glob("*.socket"))
-    for each in (path, folder, *list(house.folder.parents)[:3], house.folder):
+    opened = (path, folder, *list(house.folder.parents)[:3], house.folder)
+    modes = [each.stat().st_mode for each in opened]
+    for each in opened:
         each.chmod(0o777)
     ask = f"import socket; s = socket.socket(socket.AF_UNIX); s.connect({path.name!r})\n"
     ask += "s.sendall(b'1234'); print(s.recv(9))"
     other = subprocess.run(["python3", "-c", ask], cwd=folder, user=65534, capture_output=True, text=True, check=False)
-    folder.chmod(0o700)
+    for each, mode in zip(opened, modes, strict=True):
+        each.chmod(mode)
     assert other.stdout.strip() == "b''" or "reset" in other.stderr, other
