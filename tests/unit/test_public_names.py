@@ -88,6 +88,7 @@ ERRORS = [
     "ReplaceWhereMismatchError",
     "RetentionTooShortError",
     "RollbackRefusedError",
+    "RuleNotAllowedError",
     "RunAgainError",
     "RunNotFoundError",
     "SchemaNotFoundError",

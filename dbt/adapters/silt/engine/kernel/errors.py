@@ -32,6 +32,7 @@
         RunNotFoundError
         ChangeDataNotRecordedError
         RollbackRefusedError
+        RuleNotAllowedError
       DataRejectedError                correct the data
         NotNullViolationError
         CheckViolationError
@@ -339,6 +340,16 @@ class RetentionTooShortError(InvalidStatementError):
     remedy = (
         "Leave RETAIN out, or lower the table's `delta.deletedFileRetentionDuration`; if certainly nobody uses the "
         "table, `set silt.retentionDurationCheck.enabled = false` allows it for this session"
+    )
+
+
+class RuleNotAllowedError(InvalidStatementError):
+    """A default, a condition or a generated column of a table is no expression over the row of allowed functions."""
+
+    code = "SILT_RULE_NOT_ALLOWED"
+    remedy = (
+        "Its text runs as the user that writes: drop it (`alter table ... drop constraint`, `alter column ... drop "
+        "default`, `drop column`), or let the table's owner write it with deterministic built-in functions alone"
     )
 
 

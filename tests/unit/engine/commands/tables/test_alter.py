@@ -126,7 +126,7 @@ def test_a_constraint_that_rows_break_is_refused_with_their_number_and_an_exampl
 @pytest.mark.parametrize("condition", ["nope > 1", "id +", "id", "count(*) > 1 and"])
 def test_a_condition_that_is_none_is_refused(tables: Tables, condition: str) -> None:
     log = tables.made("select 1L as id")
-    with pytest.raises(InvalidStatementError, match="the condition of the constraint `c`"):
+    with pytest.raises(InvalidStatementError, match="constraint `c`"):
         constrain(tables, log, "c", condition)
 
 

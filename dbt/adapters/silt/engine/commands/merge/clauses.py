@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
 from dbt.adapters.silt.engine.commands.spark import projection
 from dbt.adapters.silt.engine.commands.writing import checks, generated, row_ids, set_clause
+from dbt.adapters.silt.engine.commands.writing import rules as table_rules
 from dbt.adapters.silt.engine.commands.writing.checks import Check
 from dbt.adapters.silt.engine.commands.writing.conversion import fitted
 from dbt.adapters.silt.engine.commands.writing.set_clause import AssignedColumn, CastAssignment
@@ -34,7 +35,6 @@ from dbt.adapters.silt.engine.sql.ast import (
     UpdateSet,
 )
 from dbt.adapters.silt.engine.sql.query.qualify import Scope
-from dbt.adapters.silt.engine.sql.query.quotes import for_any_session
 
 IN_TARGET: Final = "__silt_in_target"
 IN_SOURCE: Final = "__silt_in_source"
@@ -156,7 +156,7 @@ def new_rows(
     made = iter(set_clause.settings(joined, flat, table, clauses.known_types))
     per_clause = [(clause, [next(made) for _ in clause.assignments]) for clause in clauses.all]
     by_column = [(clause, set_clause.by_column(own)) for clause, own in per_clause]
-    columns = {member.name: _column(member, clauses, by_column) for member in clauses.new}
+    columns = {member.name: _column(member, clauses, by_column, table) for member in clauses.new}
     lost, lost_checks = set_clause.losses(
         [(f"{ACTION} = {clause.number}", setting) for clause, own in per_clause for setting in own], table
     )
@@ -165,7 +165,7 @@ def new_rows(
     ids = row_ids.after(joined, properties, F.expr(f"{ACTION} <> {COPY}"))
     kept = (ACTION, IN_TARGET, *carried)
     rows = projection.select(joined, {**columns, **dict(zip(kept, kept, strict=True)), **lost, **ids})
-    return generated.computed(rows, clauses.new, _computed(clauses)), (*lost_checks, *of_changed)
+    return generated.computed(rows, clauses.new, _computed(clauses), table), (*lost_checks, *of_changed)
 
 
 def unnumbered(clauses: Clauses) -> Mapping[str, Column | None]:
@@ -254,13 +254,14 @@ def _column(
     member: StructField,
     clauses: Clauses,
     by_column: Sequence[tuple[NumberedClause, Mapping[str, Sequence[CastAssignment]]]],
+    table: str,
 ) -> str | Column:
     """A column of the table for the joined rows, by the clause that each takes; as SQL text where that can say it."""
     own = [(clause, settings.get(member.name.lower(), ())) for clause, settings in by_column]
     # An INSERT gives every column a value, its default where it names none; an UPDATE those that it names.
     takes = [(clause, settings) for clause, settings in own if settings or clause.clause.action.verb is RowVerb.INSERT]
     null = f"cast(null as {member.type.sql_name})"
-    unnamed = f"cast(({for_any_session(member.default)}\n) as {member.type.sql_name})"
+    unnamed = f"cast(({table_rules.default(member, table)}\n) as {member.type.sql_name})"
     before = clauses.old.field(member.name)
     old = null if before is None else f"{quote(clauses.plan.target_alias)}.{quote(before.name)}"
     is_fitted = has_lengths(member) and CURRENT_DEFAULT in member.metadata

@@ -155,7 +155,7 @@ def _new_rows(
     computed = {
         m.name: changed for m in generated.generated_columns(target.snapshot.schema) if m.name.lower() not in per_column
     }
-    return generated.computed(rows, target.snapshot.schema, computed), (*lost_checks, *of_changed)
+    return generated.computed(rows, target.snapshot.schema, computed, target.name), (*lost_checks, *of_changed)
 
 
 def _column(member: StructField, own: Sequence[CastAssignment]) -> str | Column:

@@ -19,6 +19,7 @@ from dbt.adapters.silt.engine.commands.tables.metadata_commit import (
     with_configuration,
 )
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
+from dbt.adapters.silt.engine.commands.writing import rules as table_rules
 from dbt.adapters.silt.engine.commands.writing.checks import constraint_checks
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidPropertyError,
@@ -37,7 +38,6 @@ from dbt.adapters.silt.engine.kernel.table.properties import (
 from dbt.adapters.silt.engine.kernel.table.schema import nullable_schema
 from dbt.adapters.silt.engine.kernel.transaction import row_tracking
 from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, ReadSet, as_json
-from dbt.adapters.silt.engine.sql.query.quotes import for_any_session
 
 _ROW_TRACKING = "delta.enableRowTracking"
 _COMMENT = "comment"
@@ -238,9 +238,10 @@ def _constraint_named(name: str, target: Target) -> str | None:
 
 def _check_condition(spark: SparkSession, target: Target, name: str, condition: str) -> None:
     """Passes where the condition is a boolean expression over the table's columns."""
+    runs = table_rules.condition(name, condition, target.name)
     empty = spark.createDataFrame([], spark_schema(nullable_schema(target.snapshot.schema)))
     try:
-        found = empty.select(F.expr(f"({for_any_session(condition)}\n)")).schema.fields[0].dataType
+        found = empty.select(F.expr(f"({runs}\n)")).schema.fields[0].dataType
     except (AnalysisException, ParseException) as error:
         reason = str(error).partition("\n")[0]
         raise InvalidStatementError(

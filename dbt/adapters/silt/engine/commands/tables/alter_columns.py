@@ -27,6 +27,7 @@ from dbt.adapters.silt.engine.commands.tables.metadata_commit import MetadataCha
 from dbt.adapters.silt.engine.commands.tables.schema_edits import spelled
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings, with_schema
 from dbt.adapters.silt.engine.commands.writing import defaults, files, generated, reserved_names, row_ids
+from dbt.adapters.silt.engine.commands.writing import rules as table_rules
 from dbt.adapters.silt.engine.commands.writing.checks import not_null_checks, table_checks
 from dbt.adapters.silt.engine.commands.writing.store_assignment import assign
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
@@ -48,7 +49,6 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
 from dbt.adapters.silt.engine.kernel.table.storable_schema import check_storable
 from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, ReadSet, as_json
 from dbt.adapters.silt.engine.sql.ast import ColumnChange, Name, NewColumn
-from dbt.adapters.silt.engine.sql.query.quotes import for_any_session
 
 
 def add_columns(
@@ -340,7 +340,7 @@ def _check_conditions(spark: SparkSession, target: Target, metadata: Metadata) -
     schema = StructType.from_json(metadata.schema_string)
     empty = spark.createDataFrame([], spark_schema(nullable_schema(schema)))
     for name, condition in TableProperties(metadata.configuration).constraints.items():
-        if not _finds_its_columns(empty, condition):
+        if not _finds_its_columns(empty, table_rules.condition(name, condition, target.name)):
             raise InvalidStatementError(
                 f"the check constraint `{name}`, {condition}, uses the column",
                 remedy=f"Drop the constraint first: alter table ... drop constraint {name}",
@@ -350,7 +350,7 @@ def _check_conditions(spark: SparkSession, target: Target, metadata: Metadata) -
 
 def _finds_its_columns(empty: DataFrame, expression: str) -> bool:
     try:
-        empty.select(F.expr(f"({for_any_session(expression)}\n)")).schema  # noqa: B018 -- Spark looks the columns up when asked for it
+        empty.select(F.expr(f"({expression}\n)")).schema  # noqa: B018 -- Spark looks the columns up when asked for it
     except AnalysisException:
         return False
     return True

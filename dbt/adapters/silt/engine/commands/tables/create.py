@@ -14,6 +14,7 @@ from dbt.adapters.silt.engine.commands.spark.types import column_type, query_sch
 from dbt.adapters.silt.engine.commands.tables.table_location import TableLocation, check_mode, ended_domains
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import defaults, files, generated, numbering, reserved_names
+from dbt.adapters.silt.engine.commands.writing import rules as table_rules
 from dbt.adapters.silt.engine.commands.writing.checks import table_checks
 from dbt.adapters.silt.engine.commands.writing.files import Written
 from dbt.adapters.silt.engine.commands.writing.store_assignment import Assigned, assign
@@ -93,6 +94,8 @@ def create(
     schema = StructType.from_json(metadata.schema_string)
     generated.check_expressions(spark, schema, name)
     defaults.check_defaults(spark, schema, name)
+    for constraint, condition in TableProperties(metadata.configuration).constraints.items():
+        table_rules.condition(constraint, condition, name)
     written = None
     if query is not None:
         written, metadata = _write(location.log, metadata, query)

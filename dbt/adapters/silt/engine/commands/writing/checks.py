@@ -13,6 +13,7 @@ from functools import partial
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from dbt.adapters.silt.engine.commands.writing import rules
 from dbt.adapters.silt.engine.commands.writing.conversion import fitted
 from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -34,7 +35,6 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     primitive_types,
 )
 from dbt.adapters.silt.engine.kernel.table.text_lengths import declared_type, has_lengths, length_limit
-from dbt.adapters.silt.engine.sql.query.quotes import for_any_session
 
 Test = Callable[[Column], Column]
 
@@ -87,7 +87,7 @@ def constraint_checks(schema: StructType, properties: TableProperties, table: st
         return ()
     example = example_row(schema)
     return tuple(
-        Check(_not_true(condition), example, _check_error(f"the check constraint `{name}`", condition, table))
+        _condition_check(f"the check constraint `{name}`", condition, example, table)
         for name, condition in properties.constraints.items()
     )
 
@@ -146,13 +146,15 @@ def _invariant_checks(schema: StructType, table: str) -> Iterator[Check]:
         text = member.metadata.get("delta.invariants")
         if text is not None:
             condition = foreign_json.loads(text)["expression"]["expression"]
-            error = _check_error(f"the invariant of the column `{member.name}`", condition, table)
-            yield Check(_not_true(condition), example_row(schema), error)
+            yield _condition_check(
+                f"the invariant of the column `{member.name}`", condition, example_row(schema), table
+            )
 
 
-def _not_true(condition: str) -> Column:
+def _condition_check(what: str, condition: str, example: Column, table: str) -> Check:
     # The line break ends a comment at the condition's end.
-    return F.expr(f"not (({for_any_session(condition)}\n) <=> true)")
+    violation = F.expr(f"not (({rules.rule(condition, what, table)}\n) <=> true)")
+    return Check(violation, example, _check_error(what, condition, table))
 
 
 def _forbids_null(member: StructField) -> bool:
@@ -191,7 +193,7 @@ def _generation_checks(schema: StructType, table: str) -> Iterator[Check]:
             what = f"the rule of the generated column `{member.name}`"
             error = _check_error(what, f"{quote(member.name)} <=> ({rule.strip()})", table)
             # A text is compared in the form in which it is stored.
-            computed = fitted(F.expr(f"({for_any_session(rule)}\n)"), declared_type(member))
+            computed = fitted(F.expr(f"({rules.generation(member, table)}\n)"), declared_type(member))
             yield Check(~F.col(quote(member.name)).eqNullSafe(computed), example_row(schema), error)
 
 

@@ -7,10 +7,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
+from dbt.adapters.silt.engine.commands.writing import rules
 from dbt.adapters.silt.engine.commands.writing.conversion import conversion
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, TypeMismatchError
 from dbt.adapters.silt.engine.kernel.table.schema import CURRENT_DEFAULT, PrimitiveType, StructField, StructType
-from dbt.adapters.silt.engine.sql.query.quotes import for_any_session
 
 
 def check_defaults(spark: SparkSession, schema: StructType, table: str) -> None:
@@ -31,7 +31,7 @@ def _check(spark: SparkSession, member: StructField, table: str) -> None:
             f"the column `{member.name}` is generated, and cannot have a default besides", table=table
         )
     try:
-        chosen = spark.range(0).select().select(F.expr(f"({for_any_session(member.default)}\n)"))
+        chosen = spark.range(0).select().select(F.expr(f"({rules.default(member, table)}\n)"))
         given = kernel_schema(chosen.schema).fields[0].type
     except (AnalysisException, ParseException) as error:
         reason = str(error).partition("\n")[0]

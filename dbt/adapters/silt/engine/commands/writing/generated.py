@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.spark import projection
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema, spark_schema
+from dbt.adapters.silt.engine.commands.writing import rules
 from dbt.adapters.silt.engine.commands.writing.conversion import fitted
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, SiltError, TypeMismatchError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
@@ -29,7 +30,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     nullable_schema,
 )
 from dbt.adapters.silt.engine.kernel.table.text_lengths import declared_type
-from dbt.adapters.silt.engine.sql.query.quotes import for_any_session, without_quoted
+from dbt.adapters.silt.engine.sql.query.quotes import without_quoted
 
 T = TypeVar("T")
 
@@ -48,14 +49,14 @@ def generated_columns(schema: StructType) -> tuple[StructField, ...]:
     return tuple(member for member in schema if member.generation_expression is not None)
 
 
-def value(member: StructField) -> Column:
+def value(member: StructField, table: str) -> Column:
     """The value of a generated column, over the table's columns."""
     # The line break ends a comment at the expression's end.
-    given = F.expr(f"cast(({for_any_session(str(member.generation_expression))}\n) as {member.type.sql_name})")
+    given = F.expr(f"cast(({rules.generation(member, table)}\n) as {member.type.sql_name})")
     return fitted(given, declared_type(member))
 
 
-def computed(rows: DataFrame, schema: StructType, when: Mapping[str, Column | None]) -> DataFrame:
+def computed(rows: DataFrame, schema: StructType, when: Mapping[str, Column | None], table: str) -> DataFrame:
     """The rows with some generated columns computed from the others; further columns stay.
 
     Args:
@@ -69,7 +70,7 @@ def computed(rows: DataFrame, schema: StructType, when: Mapping[str, Column | No
     for member in schema:
         if member.name in when:
             condition, old = when[member.name], F.col(quote(member.name))
-            new = value(member) if condition is None else F.when(condition, value(member)).otherwise(old)
+            new = value(member, table) if condition is None else F.when(condition, value(member, table)).otherwise(old)
             columns[member.name] = new.alias(member.name, metadata=dict(member.metadata))
     more = {name: quote(name) for name in rows.columns if name not in schema}
     return projection.select(rows, {**columns, **more})
@@ -101,7 +102,7 @@ def check_not_used(spark: SparkSession, schema: StructType, names: Iterable[str]
     for name in names if members else ():
         without = schema.drop(name)
         for member in members:
-            if member.name.lower() != name.lower() and not _resolves(spark, without, member):
+            if member.name.lower() != name.lower() and not _resolves(spark, without, member, table):
                 raise InvalidStatementError(
                     f"the column `{name}` cannot be changed: the generated column `{member.name}` is computed from it, "
                     f"as {member.generation_expression}",
@@ -120,12 +121,13 @@ def _check_expression(spark: SparkSession, base: StructType, member: StructField
             table=table,
         )
 
-    plain, text_to_run = without_quoted(text), for_any_session(text)
+    plain = without_quoted(text)
     found = _OF_THE_STATEMENT.search(plain)
     if found is not None:
         raise refused(f"{found.group()} differs from one statement to the next")
     if _QUERY.search(plain):
         raise refused("it holds a query")
+    text_to_run = rules.generation(member, table)
     rows = _empty(spark, base)
     given = _analysed(lambda: kernel_schema(rows.select(F.expr(f"({text_to_run}\n)")).schema).fields[0].type, refused)
     # No aggregate, window or random value can be in the condition of a join.
@@ -146,9 +148,9 @@ def _analysed(analyse: Callable[[], T], refused: Callable[[str], SiltError]) -> 
         raise refused(str(error).partition("\n")[0]) from error
 
 
-def _resolves(spark: SparkSession, schema: StructType, member: StructField) -> bool:
+def _resolves(spark: SparkSession, schema: StructType, member: StructField, table: str) -> bool:
     try:
-        _empty(spark, schema).select(value(member)).schema  # noqa: B018 -- Spark looks the columns up when asked for it
+        _empty(spark, schema).select(value(member, table)).schema  # noqa: B018 -- Spark looks the columns up when asked for it
     except AnalysisException:
         return False
     return True

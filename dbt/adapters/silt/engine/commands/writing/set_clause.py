@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
-from dbt.adapters.silt.engine.commands.writing import numbering
+from dbt.adapters.silt.engine.commands.writing import numbering, rules
 from dbt.adapters.silt.engine.commands.writing.checks import Check, counted, shown
 from dbt.adapters.silt.engine.commands.writing.conversion import Conversion, conversion
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -27,7 +27,6 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, StructField, StructType, nullable
 from dbt.adapters.silt.engine.kernel.table.text_lengths import declared_type
 from dbt.adapters.silt.engine.sql.ast import Assignment, Name
-from dbt.adapters.silt.engine.sql.query.quotes import for_any_session
 
 _LOST = "__silt_lost_"
 
@@ -119,7 +118,7 @@ def resolve(
     named = tuple(AssignedColumn(_path(each.column, schema, alias, table), each.value) for each in assignments)
     for each in named:
         numbering.check_set(each.column, inserts, _is_default(each), table)
-    found = tuple(_default(each) if _is_default(each) else each for each in named if not _is_computed(each))
+    found = tuple(_default(each, table) if _is_default(each) else each for each in named if not _is_computed(each))
     _check_set_once(found, table)
     return found
 
@@ -215,8 +214,8 @@ def _is_computed(assignment: AssignedColumn) -> bool:
     return _is_default(assignment) and assignment.place.is_computed
 
 
-def _default(assignment: AssignedColumn) -> AssignedColumn:
-    return replace(assignment, value=for_any_session(assignment.place.default))
+def _default(assignment: AssignedColumn, table: str) -> AssignedColumn:
+    return replace(assignment, value=rules.default(assignment.place, table))
 
 
 def _path(name: Name, schema: StructType, alias: str, table: str) -> tuple[StructField, ...]:

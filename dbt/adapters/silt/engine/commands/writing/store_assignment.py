@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
-from dbt.adapters.silt.engine.commands.writing import generated
+from dbt.adapters.silt.engine.commands.writing import generated, rules
 from dbt.adapters.silt.engine.commands.writing.checks import Check, counted, shown
 from dbt.adapters.silt.engine.commands.writing.conversion import Conversion, conversion, fitted
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -26,7 +26,6 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.identifiers import listed
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, StructField, StructType, nullable
 from dbt.adapters.silt.engine.kernel.table.text_lengths import declared_type, distributed, gathered, has_lengths
-from dbt.adapters.silt.engine.sql.query.quotes import for_any_session
 
 _LOST = "__silt_lost_"
 _SOURCE = "__silt_source_"
@@ -78,7 +77,7 @@ def assign(
     missing = {pair.target.name: None for pair in pairs if pair.source is None and pair.target.generation_expression}
     given = [pair for pair in pairs if pair.target.name not in missing]
     assigned = _converted(renamed, given, table, by_name)
-    return replace(assigned, df=generated.computed(assigned.df, schema, missing))
+    return replace(assigned, df=generated.computed(assigned.df, schema, missing, table))
 
 
 def evolve(schema: StructType, source: StructType) -> StructType:
@@ -165,7 +164,7 @@ def _converted(renamed: DataFrame, pairs: Sequence[_Pair], table: str, by_name: 
 
 def _column(pair: _Pair, table: str, by_name: bool) -> tuple[Column, Conversion | None]:
     if pair.source is None:
-        given = F.expr(f"cast(({for_any_session(pair.target.default)}\n) as {pair.target.type.sql_name})")
+        given = F.expr(f"cast(({rules.default(pair.target, table)}\n) as {pair.target.type.sql_name})")
         return fitted(given, declared_type(pair.target)), None
     wanted = declared_type(pair.target)
     found = conversion(pair.source.type, wanted, by_name)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dbt.adapters.silt.engine.commands.writing import rules
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
 from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
 from dbt.adapters.silt.engine.sql.cursor import Cursor
 from dbt.adapters.silt.engine.sql.grammar.ctes import take_ctes
 from dbt.adapters.silt.engine.sql.query.edits import Edit, edited
-from dbt.adapters.silt.engine.sql.query.quotes import for_any_session
 from dbt.adapters.silt.engine.sql.spans import Tokens
 from dbt.adapters.silt.engine.sql.tokens import tokenize
 
@@ -39,7 +39,7 @@ def with_defaults(query: str, columns: Sequence[str], schema: StructType, table:
         return query, tuple(columns)
     fields = [schema.require(name, table) for name in columns]
     kept = [place for place, field in enumerate(fields) if not _is_computed(field, [row[place] for row in rows], table)]
-    texts = (", ".join(_written(row[place], fields[place]) for place in kept) for row in rows)
+    texts = (", ".join(_written(row[place], fields[place], table) for place in kept) for row in rows)
     return "VALUES " + ", ".join(f"({text})" for text in texts), tuple(columns[place] for place in kept)
 
 
@@ -57,7 +57,9 @@ def with_named_defaults(query: str, schema: StructType, table: str) -> str:
                 raise _not_placed("a DEFAULT has no name", table)
             field = schema.require(item.alias, table)
             edits.append(
-                _left_out(items, place) if field.is_computed else Edit(item.start, item.value_end, _default_of(field))
+                _left_out(items, place)
+                if field.is_computed
+                else Edit(item.start, item.value_end, _default_of(field, table))
             )
     return edited(query, edits)
 
@@ -76,7 +78,7 @@ def _with_defaults_in_list(
             return query, tuple(columns)
         field = schema.require(columns[place], table)
         if not field.is_computed:
-            edits.append(Edit(item.start, item.value_end, _default_of(field)))
+            edits.append(Edit(item.start, item.value_end, _default_of(field, table)))
         else:
             edits.append(_left_out(items, place))
             del kept[place]
@@ -139,8 +141,8 @@ def _not_placed(problem: str, table: str) -> InvalidStatementError:
     )
 
 
-def _default_of(field: StructField) -> str:
-    return f"cast(({for_any_session(field.default)}\n) as {field.type.sql_name})"
+def _default_of(field: StructField, table: str) -> str:
+    return f"cast(({rules.default(field, table)}\n) as {field.type.sql_name})"
 
 
 _AFTER_LIST = (
@@ -187,5 +189,5 @@ def _is_computed(field: StructField, values: Sequence[str], table: str) -> bool:
     return True
 
 
-def _written(value: str, field: StructField) -> str:
-    return _default_of(field) if _is_default(value) else value
+def _written(value: str, field: StructField, table: str) -> str:
+    return _default_of(field, table) if _is_default(value) else value

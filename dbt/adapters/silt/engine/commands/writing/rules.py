@@ -1,0 +1,42 @@
+"""Gives the text of a table's rule to Spark: the one place by which all statements, and all definitions, do."""
+
+from __future__ import annotations
+
+from dbt.adapters.silt.engine.kernel.errors import RuleNotAllowedError
+from dbt.adapters.silt.engine.kernel.table.schema import StructField
+from dbt.adapters.silt.engine.sql.query.quotes import for_any_session
+from dbt.adapters.silt.engine.sql.query.rule_texts import problem
+
+
+def rule(text: str, what: str, table: str, with_chance: bool = False) -> str:
+    """The rule as an expression that means the same to every session.
+
+    Args:
+        text: as the table's log has it.
+        what: the rule, for messages.
+        with_chance: whether it may differ from row to row.
+
+    Raises:
+        RuleNotAllowedError: it holds what the rule of a table cannot.
+        StatementSyntaxError: it cannot be split into tokens.
+    """
+    runs = for_any_session(text)
+    found = problem(text, with_chance) or problem(runs, with_chance)
+    if found is not None:
+        raise RuleNotAllowedError(f"{what} holds {found}, which a table's rule may not", table=table)
+    return runs
+
+
+def condition(name: str, text: str, table: str) -> str:
+    """The condition of a CHECK constraint as an expression; raises as `rule` does."""
+    return rule(text, f"the check constraint `{name}`", table)
+
+
+def default(member: StructField, table: str) -> str:
+    """The default of a column as an expression; raises as `rule` does."""
+    return rule(member.default, f"the default of the column `{member.name}`", table, with_chance=True)
+
+
+def generation(member: StructField, table: str) -> str:
+    """The expression that a column is generated as; raises as `rule` does."""
+    return rule(str(member.generation_expression), f"the generated column `{member.name}`", table)
