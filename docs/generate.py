@@ -196,7 +196,7 @@ def anchor(error: type[SiltError]) -> str:
 
 
 def _error(error: type[SiltError]) -> str:
-    base = "" if error.__base__ is SiltError else f", a `{error.__base__.__name__}`"
+    base = "" if error.__base__ is SiltError else f", derived from `{error.__base__.__name__}`"
     return (
         f"### {error.code} {{ #{anchor(error)} }}\n\n`{error.__name__}`{base}. {_summary(error)}\n\n"
         f"**What to do.** {sentence(error.remedy)}\n"

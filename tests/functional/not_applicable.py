@@ -19,16 +19,14 @@ HELPERS = {
 
 _NO_AGGREGATES = "Spark has no statement that makes an aggregate function"
 
+_NO_EMPTY_KEY = "an empty `unique_key` is refused here: dbt would append silently, so that a rerun doubles rows"
+
 REFUSED = {
     "functions.test_udafs.BasicPythonUDAF": _NO_AGGREGATES,
     "functions.test_udafs.BasicSQLUDAF": _NO_AGGREGATES,
     "functions.test_udafs.PythonUDAFDefaultArgSupport": _NO_AGGREGATES,
-    "incremental.test_incremental_unique_id.BaseIncrementalUniqueKey.test__empty_str_unique_key": (
-        "an empty `unique_key` is refused here: dbt would append silently, so that a rerun doubles rows"
-    ),
-    "incremental.test_incremental_unique_id.BaseIncrementalUniqueKey.test__empty_unique_key_list": (
-        "an empty `unique_key` is refused here: dbt would append silently, so that a rerun doubles rows"
-    ),
+    "incremental.test_incremental_unique_id.BaseIncrementalUniqueKey.test__empty_str_unique_key": _NO_EMPTY_KEY,
+    "incremental.test_incremental_unique_id.BaseIncrementalUniqueKey.test__empty_unique_key_list": _NO_EMPTY_KEY,
     "catalog.relation_types.CatalogRelationTypes.test_relation_types_populate_correctly": (
         "the names of our relation types, as the base class asks for them; there are no materialized views"
     ),

@@ -1,4 +1,4 @@
-"""That a Spark of this machine asks for a secret at its ports, where every user of the machine can knock."""
+"""A local Spark is started with a secret for its ports, which every user of the machine can reach."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from tests.unit.engine.house import House
 pytestmark = pytest.mark.in_folders("the attacks read and write local files")
 
 SECRET = "s3cr3t"
+Fields = dict[str, dict[str, str]]
+Change = Callable[[Fields, Fields], None]
 
 
 @pytest.fixture
@@ -23,7 +26,7 @@ def secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "id_rsa"
 
 
-def hostile(house: House, change: object) -> House:
+def hostile(house: House, change: Change) -> House:
     """A table whose newest metadata is what another writer made of it."""
     house.sql(
         "create table t (id bigint, v string default 'x', g string generated always as (concat('a', id))) "
@@ -33,14 +36,14 @@ def hostile(house: House, change: object) -> House:
     lines = (log / f"{0:020d}.json").read_text().splitlines()
     metadata = next(json.loads(line) for line in lines if "metaData" in line)["metaData"]
     schema = json.loads(metadata["schemaString"])
-    change(metadata, {each["name"]: each["metadata"] for each in schema["fields"]})  # type: ignore[operator]
+    change(metadata, {each["name"]: each["metadata"] for each in schema["fields"]})
     metadata["schemaString"] = json.dumps(schema)
     (log / f"{1:020d}.json").write_text(json.dumps({"metaData": metadata}) + "\n")
     return house.another()
 
 
-def put(kind: str, text: str) -> object:
-    def change(metadata: dict[str, dict[str, str]], columns: dict[str, dict[str, str]]) -> None:
+def put(kind: str, text: str) -> Change:
+    def change(metadata: Fields, columns: Fields) -> None:
         if kind == "default":
             columns["v"]["CURRENT_DEFAULT"] = text
         elif kind == "generated":

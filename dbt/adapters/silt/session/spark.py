@@ -312,7 +312,7 @@ def _local_conf(master: str) -> dict[str, str]:
     return {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        # Spark then makes a secret of its own, in Java, without which no other user gets an answer at its ports.
+        # Spark then makes a secret in Java, without which its block manager gives other users no cached rows.
         "spark.authenticate": "true",
         "spark.sql.shuffle.partitions": str(min(200, max(16, _PARTITIONS_PER_CORE * cores))),
     }

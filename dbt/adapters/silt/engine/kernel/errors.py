@@ -344,7 +344,7 @@ class RetentionTooShortError(InvalidStatementError):
 
 
 class RuleNotAllowedError(InvalidStatementError):
-    """A default, a condition or a generated column of a table is no expression over the row of allowed functions."""
+    """The text of a default, a condition or a generated column holds what a table's rule may not."""
 
     code = "SILT_RULE_NOT_ALLOWED"
     remedy = (

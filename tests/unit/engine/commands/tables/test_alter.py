@@ -17,6 +17,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentAppendError,
     InvalidPropertyError,
     InvalidStatementError,
+    RuleNotAllowedError,
     UnsupportedFeatureError,
 )
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -123,11 +124,17 @@ def test_a_constraint_that_rows_break_is_refused_with_their_number_and_an_exampl
     assert log.snapshot().version == 0
 
 
-@pytest.mark.parametrize("condition", ["nope > 1", "id +", "id", "count(*) > 1 and"])
+@pytest.mark.parametrize("condition", ["nope > 1", "id +", "id", "id > 1 and"])
 def test_a_condition_that_is_none_is_refused(tables: Tables, condition: str) -> None:
     log = tables.made("select 1L as id")
-    with pytest.raises(InvalidStatementError, match="constraint `c`"):
+    with pytest.raises(InvalidStatementError, match="the condition of the constraint `c`"):
         constrain(tables, log, "c", condition)
+
+
+def test_a_condition_over_several_rows_is_refused(tables: Tables) -> None:
+    log = tables.made("select 1L as id")
+    with pytest.raises(RuleNotAllowedError, match="the check constraint `c` holds the function `count`"):
+        constrain(tables, log, "c", "count(*) > 1 and")
 
 
 def test_a_constraints_name_is_taken_once_in_any_case_and_free_after_its_drop(tables: Tables) -> None:

@@ -261,7 +261,7 @@ def _column(
     # An INSERT gives every column a value, its default where it names none; an UPDATE those that it names.
     takes = [(clause, settings) for clause, settings in own if settings or clause.clause.action.verb is RowVerb.INSERT]
     null = f"cast(null as {member.type.sql_name})"
-    unnamed = f"cast(({table_rules.default(member, table)}\n) as {member.type.sql_name})"
+    unnamed = table_rules.typed_default(member, table)
     before = clauses.old.field(member.name)
     old = null if before is None else f"{quote(clauses.plan.target_alias)}.{quote(before.name)}"
     is_fitted = has_lengths(member) and CURRENT_DEFAULT in member.metadata

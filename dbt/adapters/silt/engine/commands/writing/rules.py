@@ -9,7 +9,7 @@ from dbt.adapters.silt.engine.sql.query.rule_texts import problem
 
 
 def rule(text: str, what: str, table: str, with_chance: bool = False) -> str:
-    """The rule as an expression that means the same to every session.
+    """Returns the rule as an expression that means the same to every session.
 
     Args:
         text: as the table's log has it.
@@ -17,7 +17,7 @@ def rule(text: str, what: str, table: str, with_chance: bool = False) -> str:
         with_chance: whether it may differ from row to row.
 
     Raises:
-        RuleNotAllowedError: it holds what the rule of a table cannot.
+        RuleNotAllowedError: it holds what a table's rule may not.
         StatementSyntaxError: it cannot be split into tokens.
     """
     runs = for_any_session(text)
@@ -35,6 +35,12 @@ def condition(name: str, text: str, table: str) -> str:
 def default(member: StructField, table: str) -> str:
     """The default of a column as an expression; raises as `rule` does."""
     return rule(member.default, f"the default of the column `{member.name}`", table, with_chance=True)
+
+
+def typed_default(member: StructField, table: str) -> str:
+    """The default of a column as an expression of the column's type; raises as `rule` does."""
+    # The line break ends a comment at the default's end.
+    return f"cast(({default(member, table)}\n) as {member.type.sql_name})"
 
 
 def generation(member: StructField, table: str) -> str:

@@ -164,7 +164,7 @@ def _converted(renamed: DataFrame, pairs: Sequence[_Pair], table: str, by_name: 
 
 def _column(pair: _Pair, table: str, by_name: bool) -> tuple[Column, Conversion | None]:
     if pair.source is None:
-        given = F.expr(f"cast(({rules.default(pair.target, table)}\n) as {pair.target.type.sql_name})")
+        given = F.expr(rules.typed_default(pair.target, table))
         return fitted(given, declared_type(pair.target)), None
     wanted = declared_type(pair.target)
     found = conversion(pair.source.type, wanted, by_name)

@@ -1,4 +1,4 @@
-"""The built-in functions of Spark by what a rule of a table, whose text anybody may have written, may call."""
+"""Sorts Spark's built-in functions by whether a table's rule, which another writer may have written, may call them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ DETERMINISTIC = frozenset(
     xpath_number xpath_short xpath_string xxhash64 year zeroifnull zip_with
     """.split()
 )
-"""They give the same for a row all through a statement, and reach nothing outside of it."""
+"""They return the same value for a row throughout a statement, and reach nothing outside of it."""
 
 OF_CHANCE = frozenset("aes_encrypt rand randn random randstr shuffle uniform uuid".split())
 """They differ from row to row: a default may call them."""
@@ -83,4 +83,4 @@ REFUSED = frozenset(
     window_time
     """.split()
 )
-"""They run code, read files, tell of the session, or are no functions of one row."""
+"""They run code, read files, reveal facts of the session, or need more than one row."""

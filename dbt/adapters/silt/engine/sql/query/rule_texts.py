@@ -23,7 +23,7 @@ _TYPES = frozenset(("CHARACTER", "VARCHAR", "DEC", "NUMERIC", "TIMESTAMP_NTZ", "
 
 @lru_cache(maxsize=1024)
 def problem(text: str, with_chance: bool = False) -> str | None:
-    """What the text holds that no rule may; None for a text that is allowed.
+    """Returns what the text holds that a rule may not; None if the text is allowed.
 
     Args:
         with_chance: whether it may differ from row to row, as a default may.
@@ -54,7 +54,7 @@ def _at(tokens: Tokens, at: int, allowed: frozenset[str]) -> str | None:
 
 
 def _query(tokens: Tokens, at: int) -> str | None:
-    """Whether a query begins behind the parenthesis; a column may have the name of its first word."""
+    """Returns "a query" if one begins after the parenthesis; a column may have the name of its first word."""
     first, following = tokens[at + 1], tokens[at + 2] if at + 2 < len(tokens) else tokens[-1]
     if first.word not in _STARTS or following.word in _AFTER_A_NAME:
         return None

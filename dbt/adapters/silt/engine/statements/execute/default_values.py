@@ -59,7 +59,7 @@ def with_named_defaults(query: str, schema: StructType, table: str) -> str:
             edits.append(
                 _left_out(items, place)
                 if field.is_computed
-                else Edit(item.start, item.value_end, _default_of(field, table))
+                else Edit(item.start, item.value_end, rules.typed_default(field, table))
             )
     return edited(query, edits)
 
@@ -78,7 +78,7 @@ def _with_defaults_in_list(
             return query, tuple(columns)
         field = schema.require(columns[place], table)
         if not field.is_computed:
-            edits.append(Edit(item.start, item.value_end, _default_of(field, table)))
+            edits.append(Edit(item.start, item.value_end, rules.typed_default(field, table)))
         else:
             edits.append(_left_out(items, place))
             del kept[place]
@@ -141,10 +141,6 @@ def _not_placed(problem: str, table: str) -> InvalidStatementError:
     )
 
 
-def _default_of(field: StructField, table: str) -> str:
-    return f"cast(({rules.default(field, table)}\n) as {field.type.sql_name})"
-
-
 _AFTER_LIST = (
     "FROM WHERE GROUP HAVING ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET WINDOW QUALIFY LATERAL UNION INTERSECT EXCEPT "
     "MINUS |>"
@@ -190,4 +186,4 @@ def _is_computed(field: StructField, values: Sequence[str], table: str) -> bool:
 
 
 def _written(value: str, field: StructField, table: str) -> str:
-    return _default_of(field, table) if _is_default(value) else value
+    return rules.typed_default(field, table) if _is_default(value) else value
