@@ -24,7 +24,7 @@ MODULES = {
 FLOORS = (
     ("engine/kernel/owned_folders", "engine/kernel/printable"),
     ("__version__", "lazy", "engine/kernel/errors", "engine/kernel/identifiers", "engine/kernel/foreign_json"),
-    ("engine/kernel/clock", "engine/kernel/progress"),
+    ("engine/kernel/clock", "engine/kernel/option_names", "engine/kernel/progress"),
     ("engine/kernel/table", "engine/kernel/storage", "engine/sql"),
     ("engine/kernel/files", "engine/sql/grammar", "engine/sql/query"),
     ("engine/kernel/log", "engine/sql/conditions"),

@@ -231,6 +231,17 @@ def test_a_condition_that_only_spark_carries_out_is_refused_by_its_part(
     assert "Warehouse.sql" in refused.value.action
 
 
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [("filter", "The options are columns, where, version"), ("versions", "`version`"), ("Time_Zone", "`time_zone`")],
+)
+def test_an_option_that_does_not_exist_is_refused_and_no_row_read(house: House, name: str, remedy: str) -> None:
+    house.sql("create table t as select id from range(3)")
+    for reads in (silt.read, silt.read_batches):
+        with pytest.raises(InvalidArgumentError, match=rf"no option `{name}`.*{remedy}"):
+            reads("main.t", location(house), **storage(house), **{name: "id > 1"})
+
+
 def test_columns_are_qualified_by_the_tables_name(house: House) -> None:
     house.sql("create table t as select 1 as id")
     assert read(house, "t", where="t.id = 1 and main.t.id = 1").num_rows == 1

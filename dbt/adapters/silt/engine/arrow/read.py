@@ -22,6 +22,7 @@ from dbt.adapters.silt.engine.arrow.file_read import read_file
 from dbt.adapters.silt.engine.arrow.parallel import in_order
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.arrow.tables import TableSource, path_in, snapshot_of
+from dbt.adapters.silt.engine.kernel import option_names
 from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError, DataFileMissingError
 from dbt.adapters.silt.engine.kernel.log import origins
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -75,6 +76,7 @@ def read(
         options: see ReadOptions.
 
     Raises:
+        InvalidArgumentError: there is no such option.
         UnsupportedStatementError: a part of the condition can only be carried out by Spark.
         ColumnNotFoundError: there is no such column.
         UnsupportedFeatureError: the table, or a column, needs what is not read here.
@@ -96,6 +98,7 @@ def read_batches(
 
     Errors of files are raised when their rows are taken.
     """
+    option_names.check(options, ("columns", "where", *ReadOptions.__annotations__), "a read of rows")
     log = TableSource(
         name, warehouse, options.get("storage"), external_paths=options.get("external_paths", False)
     ).log()

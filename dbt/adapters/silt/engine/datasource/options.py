@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -10,6 +9,7 @@ from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dbt.adapters.silt.engine.arrow.tables import TableSource
+from dbt.adapters.silt.engine.kernel import option_names
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
 from dbt.adapters.silt.engine.kernel.identifiers import split_name
 from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings, storage_settings
@@ -164,7 +164,4 @@ def _unknown(name: str, known: tuple[str, ...]) -> InvalidArgumentError:
         return InvalidArgumentError(
             f"the option `{found}` is not one of this data source", remedy="Write the rows with `Warehouse.write`"
         )
-    near = difflib.get_close_matches(name, [each.lower() for each in known], n=1)
-    meant = next((each for each in known if near and each.lower() == near[0]), None)
-    hint = f"Did you mean `{meant}`?" if meant else f"The options are {', '.join(known)} and `storage.` settings"
-    return InvalidArgumentError(f"there is no option `{name}` here", remedy=hint)
+    return option_names.unknown(name, (*known, f"{_STORAGE}..."), "this data source")

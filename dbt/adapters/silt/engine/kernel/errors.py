@@ -119,7 +119,8 @@ class SiltError(Exception):
         if self.table is not None:
             at = "" if self.version is None else f"@v{self.version}"
             place = f"{self.table}{at}: "
-        return lines(f"[{self.code}] {place}{self.problem.rstrip('.')}. {self.action.rstrip('.')}.")
+        action = self.action if self.action.endswith("?") else f"{self.action.rstrip('.')}."
+        return lines(f"[{self.code}] {place}{self.problem.rstrip('.')}. {action}")
 
 
 class RunAgainError(SiltError):

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from dbt.adapters.silt.engine.commands.spark.file_formats import check_options
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
     DataRejectedError,
     FilesNotFoundError,
+    InvalidArgumentError,
     InvalidStatementError,
     RelationNotFoundError,
     StatementSyntaxError,
@@ -129,3 +131,26 @@ def test_files_without_a_header_take_their_columns_in_order_and_all_of_them(hous
     assert house.rows(f"select * from {call} 'id int, name string')") == [(1, "a"), (2, "b")]
     with pytest.raises(Exception, match=r"(?i)malformed"):
         house.rows(f"select * from {call} 'id int')")
+
+
+@pytest.mark.parametrize(
+    ("file", "option", "remedy"),
+    [
+        ("a.csv", "haeder => true", "Did you mean `header`"),
+        ("events.jsonl", "multiLines => true", "Did you mean `multiLine`"),
+        ("a.csv", "format => 'text', zzz => 'x'", "The options are wholetext"),
+        ("a.csv", "shema => 'id int'", "Did you mean `schema`"),
+    ],
+)
+def test_an_option_that_the_reader_lacks_is_refused(
+    house: House, orders: Path, file: str, option: str, remedy: str
+) -> None:
+    with pytest.raises(InvalidArgumentError, match=rf"reader of \w+ files has no option .*{remedy}"):
+        house.sql(f"select * from read_files('{text_of(orders)}/{file}', {option})")
+
+
+def test_options_of_hadoop_and_of_other_formats_are_left_to_them(house: House) -> None:
+    given = {"csv": ["mode", "locale"], "json": ["prefersdecimal"], "parquet": ["mergeschema", "parquet.page.size"]}
+    for file_format, names in given.items():
+        check_options(file_format, names)
+    check_options("of_another_package", ["anything"])

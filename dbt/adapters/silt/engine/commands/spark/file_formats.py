@@ -1,8 +1,17 @@
-"""Tells a file's format and compression by the ending of its name."""
+"""Tells a file's format and compression by the ending of its name, and knows the options of Spark's readers.
+
+Spark itself overlooks a misspelled option without a word. The names come from the `*Options` objects of Spark 4, each
+of which lists those that it reads. A format of another package has options of its own, which are left to it, as are
+settings of Hadoop, whose names have dots.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
+from typing import Final
+
+from dbt.adapters.silt.engine.kernel import option_names
 
 _SUFFIXES = {"jsonl": "json", "ndjson": "json", "tsv": "csv", "txt": "text"}
 _FORMATS = frozenset(("avro", "csv", "json", "orc", "parquet", "text", "xml", "binaryfile"))
@@ -13,6 +22,41 @@ _COMPRESSIONS = {
     ".lz4": "lz4",
     ".snappy": "snappy",
     ".deflate": "deflate",
+}
+
+_OF_ALL: Final = (
+    *("pathGlobFilter", "modifiedBefore", "modifiedAfter", "recursiveFileLookup", "basePath"),
+    *("ignoreCorruptFiles", "ignoreMissingFiles", "maxPartitionBytes"),
+)
+_OF_TEXTS: Final = (
+    *("charset", "encoding", "multiLine", "mode", "locale", "samplingRatio", "timeZone", "singleVariantColumn"),
+    *("dateFormat", "timeFormat", "timestampFormat", "timestampNTZFormat", "columnNameOfCorruptRecord", "compression"),
+)
+_READ: Final[Mapping[str, tuple[str, ...]]] = {
+    "csv": (
+        *("header", "sep", "delimiter", "lineSep", "quote", "quoteAll", "escape", "escapeQuotes", "comment"),
+        *("charToEscapeQuoteEscaping", "unescapedQuoteHandling", "nullValue", "emptyValue", "nanValue", "positiveInf"),
+        *("negativeInf", "inferSchema", "enforceSchema", "preferDate", "enableDateTimeParsingFallback", "extension"),
+        *("ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace", "columnPruning", "maxColumns", "maxCharsPerColumn"),
+        *("inputBufferSize", "codec", *_OF_TEXTS),
+    ),
+    "json": (
+        *("lineSep", "primitivesAsString", "prefersDecimal", "dropFieldIfAllNull", "inferTimestamp", "allowComments"),
+        *("allowUnquotedFieldNames", "allowSingleQuotes", "allowNumericLeadingZeros", "allowUnquotedControlChars"),
+        *("allowBackslashEscapingAnyCharacter", "allowNonNumericNumbers", "enableDateTimeParsingFallback"),
+        *("ignoreNullFields", "pretty", "sortKeys", "writeNonAsciiCharacterAsCodePoint", "useUnsafeRow"),
+        *("explodeEmbeddedArray", *_OF_TEXTS),
+    ),
+    "xml": (
+        *("rowTag", "rootTag", "attributePrefix", "valueTag", "excludeAttribute", "nullValue", "inferSchema"),
+        *("preferDate", "prefersDecimal", "ignoreSurroundingSpaces", "ignoreNamespace", "wildcardColName"),
+        *("rowValidationXSDPath", "arrayElementName", "declaration", "indent", "validateName", "useLegacyXMLParser"),
+        *_OF_TEXTS,
+    ),
+    "parquet": ("mergeSchema", "datetimeRebaseMode", "int96RebaseMode", "compression"),
+    "orc": ("mergeSchema", "compression"),
+    "text": ("wholetext", "lineSep", "encoding", "compression"),
+    "binaryfile": (),
 }
 
 
@@ -29,3 +73,22 @@ def format_of(path: str) -> str | None:
 def compression_of(path: str) -> str | None:
     """The compression that a path's ending names, as Spark's writers call it; None if it names none."""
     return _COMPRESSIONS.get(PurePosixPath(path).suffix.lower())
+
+
+def check_options(file_format: str, given: Iterable[str]) -> None:
+    """Passes when the reader of the format has all of these options.
+
+    Args:
+        file_format: in lower case.
+        given: names, in lower case.
+
+    Raises:
+        InvalidArgumentError: the reader lacks an option.
+    """
+    if file_format not in _READ:
+        return
+    known = (*_READ[file_format], *_OF_ALL, "schema", "schemaHints", "manifest", "format")
+    lower = {each.lower() for each in known}
+    for name in given:
+        if name not in lower and "." not in name:
+            raise option_names.unknown(name, known, f"the reader of {file_format} files")

@@ -20,7 +20,7 @@ from pyspark.sql.types import CharType, DataType, StringType, StructField, Struc
 
 from dbt.adapters.silt.engine.commands.spark import errors, file_manifest, stored_columns
 from dbt.adapters.silt.engine.commands.spark.causes import first_line
-from dbt.adapters.silt.engine.commands.spark.file_formats import format_of
+from dbt.adapters.silt.engine.commands.spark.file_formats import check_options, format_of
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
     FilesNotFoundError,
@@ -67,7 +67,8 @@ def read(spark: SparkSession, source: FileSource) -> DataFrame:
     Raises:
         FilesNotFoundError: there are none, or not those that a manifest names.
         ColumnNotFoundError: `schemahints` names a column that they do not have.
-        InvalidStatementError: there is no such format or option, or `schema` is no list of columns.
+        InvalidArgumentError: the reader of the format has no such option.
+        InvalidStatementError: there is no such format, or `schema` is no list of columns.
         StorageError, SparkUnavailableError: a storage failed, or Spark cannot reach it.
     """
     with _mapped(source):
@@ -106,6 +107,7 @@ def _read(spark: SparkSession, source: FileSource) -> DataFrame:
             f"the ending of `{source.path}` does not say what format the files have",
             remedy="Give the `format`: parquet, csv, json, orc or text",
         )
+    check_options(file_format, options)
     options = {**_DEFAULTS.get(file_format, {}), **options}
     reader = _reader(spark, file_format, options)
     if schema is not None:

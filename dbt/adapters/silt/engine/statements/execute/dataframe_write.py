@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Final, TypedDict
 
 from dbt.adapters.silt.engine.catalog.relations import RelationKind
+from dbt.adapters.silt.engine.kernel import option_names
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentCreateError,
     InvalidArgumentError,
@@ -70,12 +71,7 @@ def statement(table: str, view: str, mode: str, options: Mapping[str, Any]) -> a
         InvalidArgumentError: there is no such mode or option, or they contradict each other.
         StatementSyntaxError: the name is none.
     """
-    unknown = sorted(options.keys() - WriteOptions.__annotations__.keys())
-    if unknown:
-        known = ", ".join(WriteOptions.__annotations__)
-        raise InvalidArgumentError(
-            f"there is no option `{unknown[0]}` for a write of rows", remedy=f"The options are {known}"
-        )
+    option_names.check(options, ("mode", "txn", *WriteOptions.__annotations__), "a write of rows")
     found = _MODES.get(mode.lower()) if isinstance(mode, str) else None
     if found is None:
         raise InvalidArgumentError(
