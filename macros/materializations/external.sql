@@ -6,10 +6,10 @@
     {{ return(other()) }}
   {%- endif -%}
   {%- set target_relation = this.incorporate(type='view') -%}
-  {%- set existing_relation = load_cached_relation(this) -%}
   {%- set target = adapter.external_target(model, render(config.get('location') or '')) -%}
 
   {{ silt_run_pre_hooks(pre_hooks) }}
+  {%- set existing_relation = load_cached_relation(this) -%}
 
   {%- set query = silt_model_query(make_temp_relation(target_relation)) -%}
   {%- if config.get('contract').enforced -%}

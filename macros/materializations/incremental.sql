@@ -5,14 +5,14 @@
   {%- endif -%}
   {%- do silt_check_configs() -%}
   {%- set target_relation = this.incorporate(type='table') -%}
-  {%- set existing_relation = load_cached_relation(this) -%}
   {%- set on_schema_change = config.get('on_schema_change') or 'ignore' -%}
   {%- set strategy = config.get('incremental_strategy') or 'default' -%}
   {%- set strategy_macro = adapter.get_incremental_strategy_macro(context, strategy) -%}
-  {%- set rebuild = existing_relation is none or not existing_relation.is_table or should_full_refresh() -%}
   {%- set unit = adapter.main_unit(model, should_full_refresh()) -%}
 
   {{ silt_run_pre_hooks(pre_hooks) }}
+  {%- set existing_relation = load_cached_relation(this) -%}
+  {%- set rebuild = existing_relation is none or not existing_relation.is_table or should_full_refresh() -%}
 
   {%- set earlier = adapter.earlier_result(unit, target_relation) -%}
   {%- if earlier is not none -%}

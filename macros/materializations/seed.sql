@@ -7,10 +7,6 @@
   {%- endif -%}
   {%- do silt_check_configs() -%}
   {%- set target_relation = this.incorporate(type='table') -%}
-  {%- set existing_relation = load_cached_relation(this) -%}
-  {%- if existing_relation is not none and existing_relation.is_view -%}
-    {%- do exceptions.raise_compiler_error("Cannot seed to '{}', it is a view".format(existing_relation)) -%}
-  {%- endif -%}
   {%- set unit = adapter.main_unit(model, should_full_refresh()) -%}
   {%- do adapter.check_seed_file(model) -%}
   {%- set agate_table = adapter.read_seed_file(model, config.get('column_types'), config.get('delimiter')) -%}
@@ -20,6 +16,10 @@
   {%- do store_result('agate_table', response='OK', agate_table=agate_table) -%}
 
   {{ silt_run_pre_hooks(pre_hooks) }}
+  {%- set existing_relation = load_cached_relation(this) -%}
+  {%- if existing_relation is not none and existing_relation.is_view -%}
+    {%- do exceptions.raise_compiler_error("Cannot seed to '{}', it is a view".format(existing_relation)) -%}
+  {%- endif -%}
 
   {%- set earlier = adapter.earlier_result(unit, target_relation) -%}
   {%- if earlier is not none -%}

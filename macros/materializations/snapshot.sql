@@ -5,15 +5,15 @@
   {%- if other is not none -%}
     {{ return(other()) }}
   {%- endif -%}
+  {%- set unit = adapter.main_unit(model, false) -%}
+
+  {{ silt_run_pre_hooks(pre_hooks) }}
   {%- set target_exists, target_relation = get_or_create_relation(
     database=model.database, schema=model.schema, identifier=model.get('alias', model.get('name')), type='table'
   ) -%}
   {%- if not target_relation.is_table -%}
     {%- do exceptions.relation_wrong_type(target_relation, 'table') -%}
   {%- endif -%}
-  {%- set unit = adapter.main_unit(model, false) -%}
-
-  {{ silt_run_pre_hooks(pre_hooks) }}
 
   {%- set earlier = adapter.earlier_result(unit, target_relation) -%}
   {%- if earlier is not none -%}

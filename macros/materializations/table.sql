@@ -4,10 +4,10 @@
     {{ return(other()) }}
   {%- endif -%}
   {%- set target_relation = this.incorporate(type='table') -%}
-  {%- set existing_relation = load_cached_relation(this) -%}
   {%- set unit = adapter.main_unit(model, should_full_refresh()) -%}
 
   {{ silt_run_pre_hooks(pre_hooks) }}
+  {%- set existing_relation = load_cached_relation(this) -%}
 
   {%- set earlier = adapter.earlier_result(unit, target_relation) -%}
   {%- if earlier is not none -%}

@@ -4,9 +4,9 @@
     {{ return(other()) }}
   {%- endif -%}
   {%- set target_relation = this.incorporate(type='view') -%}
-  {%- set existing_relation = load_cached_relation(this) -%}
 
   {{ silt_run_pre_hooks(pre_hooks) }}
+  {%- set existing_relation = load_cached_relation(this) -%}
 
   {%- call silt_write_view(existing_relation) -%}
     {{ get_create_view_as_sql(target_relation, sql) }}

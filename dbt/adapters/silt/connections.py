@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from dbt.adapters.silt.credentials import SiltCredentials
     from dbt.adapters.silt.engine.catalog.catalog import Catalog
+    from dbt.adapters.silt.engine.catalog.names import RelationName
     from dbt.adapters.silt.records.units import Unit
     from dbt.adapters.silt.registration import registration
     from dbt.adapters.silt.runs import statement_runner
@@ -86,6 +87,10 @@ class SiltConnectionManager(SQLConnectionManager):
                     query_comment=self._query_comment,
                 )
             return self._runner
+
+    def take_changed_name(self, name: RelationName) -> bool:
+        """Whether a statement of this command has made or dropped something of that name since this was asked last."""
+        return self._runner is not None and self._runner.take_changed_name(name)
 
     @property
     def registration(self) -> registration.Registration | None:

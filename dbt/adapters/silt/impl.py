@@ -176,7 +176,10 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
 
     def get_relation(self, database: str, schema: str, identifier: str) -> BaseRelation | None:
         """The table or view of that name; a function may have the same, and is never in the way of a model."""
-        found = BaseAdapter.get_relation(self, database or self._own_database, schema, identifier)
+        database = database or self._own_database
+        if schema and identifier:
+            self._look_again(database, schema, identifier)
+        found = BaseAdapter.get_relation(self, database, schema, identifier)
         return None if found is not None and found.is_function else found
 
     def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
@@ -378,6 +381,17 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
 
     def _snapshot(self, relation: SiltRelation) -> Snapshot:
         return self.connections.catalog.table(relation.relation_name(self._own_database)).snapshot()
+
+    def _look_again(self, database: str, schema: str, identifier: str) -> None:
+        """Brings dbt's cache to what is there where a statement of this command, as a hook's, has changed that."""
+        with contextlib.suppress(InvalidNameError), self.cache.lock:  # such a name is refused where it is to be used
+            name = RelationName(database, schema, identifier)
+            if not self.connections.take_changed_name(name) or (name.database, name.schema) not in self.cache:
+                return
+            self.cache.drop(self.Relation.create(name.database, name.schema, name.identifier))  # type: ignore[no-untyped-call]
+            entry = self.connections.catalog.find(name)
+            if entry is not None:
+                self.cache.add(self._relation(entry.name, _RELATION_TYPES[entry.kind]))  # type: ignore[no-untyped-call]
 
     def _on_files(self, relation: BaseRelation) -> SiltRelation | None:
         """The source of this name that is on files: a unit test asks for a source's columns by the name alone."""

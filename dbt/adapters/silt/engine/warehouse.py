@@ -60,7 +60,7 @@ from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.engine.sql.query.quotes import as_read
 from dbt.adapters.silt.engine.statements.conflict_retry import ConflictRetry
 from dbt.adapters.silt.engine.statements.execute import dataframe_write
-from dbt.adapters.silt.engine.statements.execute.affected_tables import affected_tables
+from dbt.adapters.silt.engine.statements.execute.affected_tables import affected_tables, names_in_use
 from dbt.adapters.silt.engine.statements.execute.written import Written
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
@@ -387,6 +387,14 @@ class Warehouse:
             InvalidNameError: as the statement would.
         """
         return affected_tables(self._looking(), statement)
+
+    def names_in_use(self, statement: Statement) -> tuple[RelationName, ...]:
+        """The names of the warehouse that come into use by the statement, or go out of it. Runs nothing.
+
+        Raises:
+            InvalidNameError: as the statement would.
+        """
+        return names_in_use(self._looking(), statement)
 
     @errors.mapped()
     def schema_of(self, query: str) -> StructType:

@@ -9,6 +9,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.events.contextvars import get_node_info
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.table.property_values import IsolationLevel
 from dbt.adapters.silt.engine.sql.ast import Statement
 from dbt.adapters.silt.engine.statements.execute.written import Written
@@ -68,6 +69,7 @@ class StatementRunner:
         self._database = database
         self._query_comment = query_comment
         self._units = StatementUnits()
+        self._changed_names: set[RelationName] = set()
 
     def run(
         self, warehouse: Warehouse, text: str, own_unit: Unit | None = None, *, replace_tables: bool = False
@@ -90,7 +92,9 @@ class StatementRunner:
         if late is not None:
             self._recorder.record(late, facts, self._node.context.committed)
             return Result(), late
+        names = () if own_unit is not None else warehouse.names_in_use(statement)
         result = self._execute(warehouse, statement, unit, facts, replace_tables)
+        self._changed_names.update(names)
         response = SiltResponse.of(result.outcome, unit)
         if unit is not None:
             self._units.note_done(unit)
@@ -99,6 +103,14 @@ class StatementRunner:
         if response.skipped and unit is not None and change is not None:
             self._explain_skip(warehouse.catalog, response, unit, change.written)
         return result, response
+
+    def take_changed_name(self, name: RelationName) -> bool:
+        """Whether a statement by its text has made or dropped something of that name since this was asked last."""
+        try:
+            self._changed_names.remove(name)
+        except KeyError:
+            return False
+        return True
 
     def job_tags(self) -> tuple[str, ...]:
         """The tags of this thread's Spark jobs: the node, its own tags, the query comment."""

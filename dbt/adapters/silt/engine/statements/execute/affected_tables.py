@@ -1,4 +1,4 @@
-"""Finds the tables that a statement makes, changes, renames or drops, for those who keep something about them."""
+"""Finds the tables and views that a statement makes, changes, renames or drops, for what is kept about them."""
 
 from __future__ import annotations
 
@@ -21,6 +21,20 @@ def affected_tables(namespace: Namespace, statement: ast.Statement) -> tuple[Rel
     if not isinstance(statement, ast.OnTable | ast.OnObject) or not statement.changes_something:
         return ()
     found = None if ast.is_path(statement.table) else namespace.name_in_warehouse(statement.table)
+    return () if found is None else (found,)
+
+
+def names_in_use(namespace: Namespace, statement: ast.Statement) -> tuple[RelationName, ...]:
+    """The names of the warehouse that come into use by the statement, or go out of it.
+
+    Raises:
+        InvalidNameError: as the statement would.
+    """
+    if isinstance(statement, ast.MakesTable | ast.DropTable | ast.Rename | ast.DropSchema):
+        return affected_tables(namespace, statement)
+    if not isinstance(statement, ast.CreateView | ast.DropView):
+        return ()
+    found = namespace.name_in_warehouse(statement.name)
     return () if found is None else (found,)
 
 
