@@ -14,7 +14,7 @@ import os
 import shlex
 import socket
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from typing import Any
 import yaml
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError, StorageError
+from dbt.adapters.silt.records.command_result import CommandResult
 
 RUN_ID_VARIABLE = "silt_run_id"
 REGISTRY_FILE = "silt_runs.json"
@@ -45,6 +46,7 @@ class RunEntry:
         finished: whether it ended by itself, with or without failed nodes.
         has_results: whether it was interrupted, and its results hold every node that it selected.
         ended_at: when it ended or was interrupted, as `started_at`; None where it was killed.
+        result: what it came to; None where it was killed.
         host, process: where it ran, for people.
         running: whether it runs now; found out when the registry is read, and not written.
     """
@@ -60,6 +62,7 @@ class RunEntry:
     finished: bool = False
     has_results: bool = False
     ended_at: str | None = None
+    result: CommandResult | None = None
     host: str = ""
     process: int = 0
     running: bool = False
@@ -144,17 +147,19 @@ class RunRegistry:
                 own = replace(entry, process=os.getpid(), host=socket.gethostname())
                 self._write([*entries, own][-_KEPT_RUNS:])
 
-    def end(self, invocation_id: str, finished: bool, has_results: bool = False) -> None:
+    def end(
+        self, invocation_id: str, finished: bool, has_results: bool = False, result: CommandResult | None = None
+    ) -> None:
         """Records the end of a command of this process.
 
         Args:
-            finished, has_results: see RunEntry; a command that is neither was stopped.
+            finished, has_results, result: see RunEntry; a command that has none of them leaves no end.
         """
         with self._locked():
-            if finished or has_results:
+            if finished or has_results or result is not None:
                 ended_at = datetime.now(timezone.utc).isoformat()
                 self._write(
-                    replace(each, finished=finished, has_results=has_results, ended_at=ended_at)
+                    replace(each, finished=finished, has_results=has_results, ended_at=ended_at, result=result)
                     if each.invocation_id == invocation_id
                     else each
                     for each in self._read()
@@ -167,8 +172,7 @@ class RunRegistry:
     def _read(self) -> tuple[RunEntry, ...]:
         try:
             runs = json.loads(self._path.read_text(encoding="utf-8"))["runs"]
-            known = {each.name for each in fields(RunEntry)}
-            return tuple(RunEntry(**{name: run[name] for name in run if name in known}) for run in runs)
+            return tuple(map(_entry, runs))
         except FileNotFoundError:
             return ()
         except OSError as error:
@@ -179,9 +183,7 @@ class RunRegistry:
             ) from error
 
     def _write(self, entries: Iterable[RunEntry]) -> None:
-        runs = [asdict(each) for each in entries]
-        for run in runs:
-            del run["running"]
+        runs = list(map(_entry_json, entries))
         temporary = self._path.with_suffix(f".{os.getpid()}.tmp")
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
         descriptor = os.open(temporary, flags, 0o600)  # it holds the values of --vars
@@ -222,6 +224,17 @@ class RunRegistry:
         for path in self._alive.glob("*.lock"):
             if not _is_held(path):
                 path.unlink(missing_ok=True)
+
+
+def _entry(body: Mapping[str, Any]) -> RunEntry:
+    known = {each.name: body[each.name] for each in fields(RunEntry) if each.name in body}
+    result = known.get("result")
+    return RunEntry(**{**known, "result": None if result is None else CommandResult.from_json(result)})
+
+
+def _entry_json(entry: RunEntry) -> dict[str, Any]:
+    body = {each.name: getattr(entry, each.name) for each in fields(RunEntry) if each.name != "running"}
+    return {**body, "result": None if entry.result is None else entry.result.to_json()}
 
 
 def variables_text(variables: Mapping[str, Any]) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import click
 import pytest
+from dbt.cli.exceptions import ExceptionExit, ResultExit
 from dbt.events.types import CommandCompleted
 from dbt_common.events.event_manager_client import cleanup_event_logger
 from dbt_common.events.functions import fire_event
@@ -20,6 +21,7 @@ from dbt_common.invocation import get_invocation_id, reset_invocation_id
 
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
+from dbt.adapters.silt.records.command_result import CommandResult, Ending
 from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry
 from dbt.adapters.silt.runs.logical_run.invocation import Invocation
 
@@ -55,10 +57,10 @@ def entered(project: Path) -> list[tuple[str, bool]]:
     return [(each.run_id, each.finished) for each in RunRegistry(project / "target").entries()]
 
 
-def write_results(project: Path, invocation_id: str) -> None:
+def write_results(project: Path, invocation_id: str, results: Sequence[dict[str, str]] = ()) -> None:
     folder = project / "target"
     folder.mkdir(exist_ok=True)
-    document = {"metadata": {"invocation_id": invocation_id, "generated_at": LONG_AGO}, "results": []}
+    document = {"metadata": {"invocation_id": invocation_id, "generated_at": LONG_AGO}, "results": list(results)}
     (folder / "run_results.json").write_text(json.dumps(document))
 
 
@@ -115,6 +117,47 @@ def test_a_run_that_an_error_ends_is_not_finished(tmp_path: Path) -> None:
             run.finish()
     [entry] = RunRegistry(tmp_path / "target").entries()
     assert (entry.finished, entry.has_results, entry.running) == (False, False, False)
+    assert entry.result == CommandResult(Ending.INTERRUPTED) and entry.ended_at is not None
+
+
+@pytest.mark.parametrize(
+    ("error", "finished", "expected"),
+    [
+        (None, True, CommandResult(Ending.SUCCESS)),
+        (ResultExit(), True, CommandResult(Ending.FAILED)),
+        (ExceptionExit(ValueError("no\n  such macro")), False, CommandResult(Ending.FAILED, problem="no such macro")),
+        (ExceptionExit(KeyboardInterrupt()), False, CommandResult(Ending.INTERRUPTED)),
+    ],
+)
+def test_a_run_leaves_its_result(
+    tmp_path: Path, error: Exception | None, finished: bool, expected: CommandResult
+) -> None:
+    run = invocation(config(tmp_path))
+    run.start()
+    with contextlib.suppress(ResultExit, ExceptionExit):
+        try:
+            if error is not None:
+                raise error
+        finally:
+            run.finish()
+    [entry] = RunRegistry(tmp_path / "target").entries()
+    assert (entry.finished, entry.result) == (finished, expected)
+
+
+def test_a_run_leaves_the_counts_and_the_failures_in_its_results(tmp_path: Path) -> None:
+    run = invocation(config(tmp_path))
+    run.start()
+    results = [{"unique_id": "model.shop.late", "status": "error"}, {"unique_id": "model.shop.a", "status": "success"}]
+    write_results(tmp_path, run.id, results)
+    with contextlib.suppress(ResultExit):
+        try:
+            raise ResultExit
+        finally:
+            run.finish()
+    [entry] = RunRegistry(tmp_path / "target").entries()
+    assert entry.result is not None
+    assert entry.result.counts == {"pass": 1, "warn": 0, "error": 1, "skip": 0, "reused": 0}
+    assert entry.result.failed == ("model.shop.late",)
 
 
 @pytest.fixture

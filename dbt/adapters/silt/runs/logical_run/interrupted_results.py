@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from dbt.adapters.silt.records.command_result import RESULTS_FILE
 from dbt.adapters.silt.records.run_registry import RunEntry
 from dbt.adapters.silt.runs.logical_run.dbt_command import retry_line
-from dbt.adapters.silt.runs.logical_run.retry import RESULTS_FILE
 
 
 def enter_unfinished(folder: Path, invocation_id: str, selected: Iterable[str]) -> bool:

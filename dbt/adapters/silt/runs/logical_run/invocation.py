@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.flags import get_flags
 from dbt_common.events.event_manager_client import add_callback_to_manager
@@ -22,10 +21,12 @@ from dbt_common.invocation import get_invocation_id, get_invocation_started_at
 
 from dbt import selected_resources
 from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.records.command_result import CommandResult, results_of_command
 from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry, variables_text
 from dbt.adapters.silt.records.units import RunContext
 from dbt.adapters.silt.runs.logical_run import termination
 from dbt.adapters.silt.runs.logical_run.announcement import Announcement
+from dbt.adapters.silt.runs.logical_run.command_end import CommandEnd
 from dbt.adapters.silt.runs.logical_run.dbt_command import RETRY, DbtCommand
 from dbt.adapters.silt.runs.logical_run.interrupted_results import advice, enter_unfinished
 from dbt.adapters.silt.runs.logical_run.resume import ResumeRule, resumable
@@ -45,9 +46,6 @@ WRITING_COMMANDS = frozenset(("run", "build", "seed", "snapshot", "clone", OPERA
 
 QUERYING_COMMANDS = (WRITING_COMMANDS - {OPERATION}) | {"test", "show"}
 """The commands that surely need Spark."""
-
-_FAILED = 1
-"""dbt's exit code of a command that came to its end, with failures; that of one that an error broke off is another."""
 
 
 class Invocation:
@@ -193,14 +191,13 @@ class Invocation:
         error = sys.exc_info()[1]
         termination.set_exit_code(error)
         if entered is not None:
-            failed = isinstance(error, click.ClickException) and error.exit_code == _FAILED
-            finished = error is self._around or failed
-            cause = getattr(error, "exception", error)  # dbt wraps what ends a command
-            interrupted = not finished and isinstance(cause, (KeyboardInterrupt, SystemExit))
-            has_results = interrupted and self._enter_unfinished()
-            self._mark(entered, finished, has_results)
-            if interrupted:
-                self._advise(entered, has_results)
+            self._end(entered, CommandEnd.of(error, self._around))
+
+    def _end(self, entered: str, end: CommandEnd) -> None:
+        has_results = end.interrupted and self._enter_unfinished()
+        self._mark(entered, end, has_results)
+        if end.interrupted:
+            self._advise(entered, has_results)
 
     def _on_event(self, event: EventMsg) -> None:
         self._is_over = self._is_over or event.info.name == "CommandCompleted"
@@ -222,14 +219,22 @@ class Invocation:
             if entry is not None:
                 logger.info(advice(entry, has_results, self._typed.directory, reason))
 
-    def _mark(self, entered: str, finished: bool, has_results: bool) -> None:
+    def _mark(self, entered: str, end: CommandEnd, has_results: bool) -> None:
         """Marks the end; only warns where that fails: the commits stand, and dbt has still to write its results."""
         try:
-            self._registry.end(entered, finished, has_results)
+            self._registry.end(entered, end.finished, has_results, self._result(entered, end))
         except SiltError as error:
             logger.warning(
                 f"The end of this run is not on record, so `dbt retry` will take it for a killed one: {error}"
             )
+
+    def _result(self, entered: str, end: CommandEnd) -> CommandResult:
+        """What the command came to, by the results that dbt has written."""
+        try:
+            return CommandResult.of(end.ending, results_of_command(self.target_path, entered), end.problem)
+        except (OSError, ValueError) as error:
+            logger.warning(f"The record of this run lacks its nodes: {error}")
+            return CommandResult(end.ending, problem=end.problem)
 
     def _sources(self) -> RunSources:
         credentials = self._config.credentials

@@ -19,6 +19,7 @@ from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.relations import RelationKind
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.engine.sql.tokens import identifiers
+from dbt.adapters.silt.records.command_result import RESULTS_FILE
 from dbt.adapters.silt.records.commit_facts import find_run_id
 from dbt.adapters.silt.records.run_registry import REGISTRY_FILE, RUN_ID_VARIABLE, RunEntry, parse_time
 from dbt.adapters.silt.runs.logical_run.run_id import run_id_text
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.engine.catalog.catalog import Catalog
     from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 
-RESULTS_FILE = "run_results.json"
 _CLOCKS_DIFFER_BY = timedelta(hours=1)
 """At most, those of the machine that ran dbt and of the one that looks at its commits."""
 

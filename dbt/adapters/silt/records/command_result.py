@@ -1,0 +1,121 @@
+"""The result of a dbt command, which the registry of runs keeps: how it ended, its counts, and what failed."""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+RESULTS_FILE: Final = "run_results.json"
+
+_MOST_FAILED: Final = 200
+_LONGEST_PROBLEM: Final = 500
+"""Characters."""
+
+
+class Ending(str, enum.Enum):
+    """How a dbt command ended."""
+
+    SUCCESS = "success"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """The result of one dbt command.
+
+    Attributes:
+        ending: how it ended.
+        counts: how many nodes and tests have each outcome: `pass`, `warn`, `error`, `skip`, and `reused` for a node
+            whose work an earlier commit holds. Empty where dbt has left no results.
+        failed: the unique ids of the nodes and tests that failed, in the order of dbt's results; at most 200.
+        problem: the error by which the command ended, where no node had it.
+    """
+
+    ending: Ending
+    counts: Mapping[str, int] = field(default_factory=dict)
+    failed: tuple[str, ...] = ()
+    problem: str | None = None
+
+    @classmethod
+    def of(cls, ending: Ending, results: Sequence[Mapping[str, Any]], problem: str | None = None) -> CommandResult:
+        """Sums up a command.
+
+        Args:
+            results: of its nodes, as dbt's `run_results.json` has them.
+            problem: the error's text; it is shortened.
+        """
+        outcomes = [(str(each.get("unique_id")), _outcome(each)) for each in results]
+        counted = Counter(outcome for _, outcome in outcomes)
+        failed = tuple(unique_id for unique_id, outcome in outcomes if outcome == "error")
+        counts = {name: counted[name] for name in _COUNTED} if results else {}
+        return cls(ending, counts, failed[:_MOST_FAILED], problem and " ".join(problem.split())[:_LONGEST_PROBLEM])
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> CommandResult:
+        """Returns what `to_json` has written.
+
+        Raises:
+            KeyError, ValueError: it has not.
+        """
+        counts = {str(name): int(count) for name, count in body.get("counts", {}).items()}
+        return cls(Ending(body["ending"]), counts, tuple(map(str, body.get("failed", ()))), body.get("problem"))
+
+    def to_json(self) -> dict[str, Any]:
+        kept = {"counts": dict(self.counts), "failed": list(self.failed), "problem": self.problem}
+        return {"ending": self.ending.value, **{name: value for name, value in kept.items() if value}}
+
+    @property
+    def failed_names(self) -> tuple[str, ...]:
+        """The names of what failed, as dbt prints them."""
+        return tuple(map(node_name, self.failed))
+
+
+def node_name(unique_id: str) -> str:
+    """Returns the name in one of dbt's unique ids: `orders` of `model.shop.orders`, with the version of a model."""
+    kind, *rest = unique_id.split(".")
+    # A generic test has a hash behind its name.
+    own = rest[1:2] if kind == "test" else rest[1:]
+    return ".".join(own) or unique_id
+
+
+def results_of_command(folder: Path, invocation_id: str) -> Sequence[Mapping[str, Any]]:
+    """Reads the results of a command's nodes in dbt's target folder; empty where it has left none there.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is not dbt's.
+    """
+    try:
+        document = json.loads((folder / RESULTS_FILE).read_bytes())
+        is_own = document["metadata"]["invocation_id"] == invocation_id
+        return [dict(each) for each in document["results"]] if is_own else ()
+    except FileNotFoundError:
+        return ()
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{RESULTS_FILE} is not an artifact of dbt") from error
+
+
+_COUNTED: Final = ("pass", "warn", "error", "skip", "reused")
+_OUTCOMES: Final = {
+    "success": "pass",
+    "pass": "pass",
+    "warn": "warn",
+    "error": "error",
+    "fail": "error",
+    "runtime error": "error",
+    "partial success": "error",
+    "skipped": "skip",
+}
+
+
+def _outcome(result: Mapping[str, Any]) -> str | None:
+    """One of those that are counted; None of dbt's `no-op`, which nothing was to be done for."""
+    outcome = _OUTCOMES.get(str(result.get("status")))
+    is_reused = (result.get("adapter_response") or {}).get("skipped") is True
+    return "reused" if outcome == "pass" and is_reused else outcome
