@@ -142,7 +142,7 @@ def _add(number: int, version: int) -> dict[str, Any]:
         "modificationTime": _time(number, version),
         "dataChange": True,
         "stats": json.dumps(stats, separators=(",", ":")),
-        "tags": {"SILT_STATISTICS": "1"},
+        "tags": {"SILT_STATISTICS": "own"},
     }
 
 

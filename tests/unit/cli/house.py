@@ -14,7 +14,7 @@ from pyroaring import BitMap64
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors, statistics, stats_json
-from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED_TAG
+from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata, Protocol, SetTransaction
@@ -121,7 +121,7 @@ class House:
         found = statistics.from_footers(log.store, [path], SCHEMA, properties)[path]
         status = log.store.status(path)
         assert status is not None
-        return (AddFile(path, {}, status.size, status.modified_ms, stats=found.json, tags={TRUSTED_TAG: "1"}),)
+        return (AddFile(path, {}, status.size, status.modified_ms, stats=found.json, tags=TRUSTED),)
 
     def _commit(self, log: DeltaLog, changes: Changes, new: bool = False) -> int:
         base = None if new else log.snapshot()

@@ -155,6 +155,17 @@ def test_bounds_that_exclude_only_marked_rows_are_sound(house: House, as_json: A
     assert as_json("check")["problems"] == 0
 
 
+def test_a_number_of_nulls_is_not_exact_where_the_statistics_are_said_to_be_wide(
+    orders: DeltaLog, as_json: AsJson
+) -> None:
+    without_checkpoints(orders)
+    edited(
+        commit_of(orders, 5),
+        stats_edited(lambda stats: stats["nullCount"].update(price=4) or stats.update(tightBounds=False)),
+    )
+    assert as_json("check")["problems"] == 0
+
+
 def test_a_hole_in_the_log_is_found(orders: DeltaLog, as_json: AsJson) -> None:
     for version in (4, 5):
         commit_of(orders, version).unlink()

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dbt.adapters.silt.cli.main import main
-from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED_TAG, from_footers
+from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED, from_footers
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.scan.min_max import Extreme, extreme
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
@@ -60,7 +60,7 @@ def table_of(folder: Path, rows: list[dict[str, int | None]], committed_ms: int)
     metadata = Metadata("4f0c1a2e-0000-4000-8000-000000000000", SCHEMA.to_json(), created_time=committed_ms)
     stats = from_footers(store, ["part-0.parquet"], SCHEMA, TableProperties({}))["part-0.parquet"].json
     size = (folder / "part-0.parquet").stat().st_size
-    add = AddFile("part-0.parquet", {}, size, committed_ms, stats=stats, tags={TRUSTED_TAG: "true"})
+    add = AddFile("part-0.parquet", {}, size, committed_ms, stats=stats, tags=TRUSTED)
     actions = (CommitInfo(operation="WRITE", timestamp=committed_ms), Protocol(1, 2), metadata, add)
     store.put_if_absent(commit_path(0), serialize(actions))
     return DeltaLog(store, "t")

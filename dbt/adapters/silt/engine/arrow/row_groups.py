@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from dbt.adapters.silt.engine.arrow.casts import position
 from dbt.adapters.silt.engine.kernel.files import footers
 from dbt.adapters.silt.engine.kernel.files.footers import ColumnChunks
-from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED_TAG, document
+from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED, document
 from dbt.adapters.silt.engine.kernel.scan.skipping import might_match
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
 from dbt.adapters.silt.engine.kernel.table.expressions import Column, Expression, columns
@@ -56,7 +56,7 @@ class RowGroups:
         leaves = sorted(found, key=lambda leaf: leaf.physical)
         if not leaves:
             return groups
-        known = [replace(file, stats=self._statistics(group, leaves), tags={TRUSTED_TAG: "true"}) for group in groups]
+        known = [replace(file, stats=self._statistics(group, leaves), tags=TRUSTED) for group in groups]
         may = might_match(known, self.metadata, predicate)
         return [group for group, matches in zip(groups, may, strict=True) if matches]
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.engine.kernel.errors import CorruptCheckpointError
-from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED_TAG
+from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED
 from dbt.adapters.silt.engine.kernel.log import checkpoint, checkpoint_read
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -105,7 +105,7 @@ def equals(number: int) -> Expression:
 def test_statistics_that_are_read_later_give_the_same_files(name: str, form: str, data: st.DataObject) -> None:
     kind: Kind = KINDS[name]
     files = data.draw(st.lists(st.lists(kind.values | st.none(), max_size=3), min_size=1, max_size=7))
-    tags = data.draw(st.sampled_from([None, {TRUSTED_TAG: "true"}]))
+    tags = data.draw(st.sampled_from([None, TRUSTED]))
     drawn = (data.draw(st.just(text) | st.just(text) | st.sampled_from(ODD)) for text in parquet_stats(kind, files))
     adds = [AddFile(str(number), {}, 1, 0, stats=text, tags=tags) for number, text in enumerate(drawn)]
     policy = data.draw(st.sampled_from([{}, V2]))

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dbt.adapters.silt.engine.kernel.files.row_counts import row_count
-from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED_TAG, from_footers
+from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED, from_footers
 from dbt.adapters.silt.engine.kernel.files.table_files import TableFiles
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan.min_max import Extreme, extreme
@@ -59,7 +59,7 @@ def snapshot_of(folder: Path, files: list[list[Row]], **changes: Any) -> tuple[L
         path = f"part-{number}.parquet"
         pq.write_table(pa.Table.from_pylist(rows, schema=ARROW), folder / path)
         stats = from_footers(store, [path], SCHEMA, TableProperties({}))[path].json
-        add = AddFile(path, {}, 1_000, 0, stats=stats, tags={TRUSTED_TAG: "true"})
+        add = AddFile(path, {}, 1_000, 0, stats=stats, tags=TRUSTED)
         adds.append(replace(add, **changes))
     metadata = Metadata("id", SCHEMA.to_json())
     return store, Snapshot("t", 0, 0, metadata, Protocol(), TableFiles(files_table(adds)), {}, {})
@@ -118,11 +118,13 @@ def test_a_floating_point_column_is_never_answered(tmp_path: Path) -> None:
     "change",
     [
         {"tags": None},
+        {"tags": {"SILT_STATISTICS": "true"}},
+        {"stats": json.dumps({"numRecords": 1, "tightBounds": False, "minValues": {"id": 1}, "maxValues": {"id": 1}})},
         {"stats": None},
         {"stats": json.dumps({"numRecords": 1})},
         {"deletion_vector": DeletionVector("i", "x", 1, 1)},
     ],
-    ids=["another writer", "no statistics", "no bounds", "a deletion vector"],
+    ids=["another writer", "an earlier version", "wide bounds", "no statistics", "no bounds", "a deletion vector"],
 )
 def test_a_file_whose_bounds_may_be_wide_leaves_the_extreme_unknown(tmp_path: Path, change: dict[str, Any]) -> None:
     store, snapshot = snapshot_of(tmp_path, [[{"id": 1, "day": date(2024, 1, 1), "price": Decimal(1)}]], **change)

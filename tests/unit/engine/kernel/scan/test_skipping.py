@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED_TAG
+from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED
 from dbt.adapters.silt.engine.kernel.files.table_files import TableFiles
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan import skipping
@@ -36,6 +36,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     ArrayType,
     DataType,
     DecimalType,
+    MapType,
     PrimitiveType,
     StructField,
     StructType,
@@ -59,7 +60,7 @@ def stats(low: Any = None, high: Any = None, nulls: int | None = 0, rows: int | 
 
 
 def table(member: StructField, *files: str | None, trusted: bool = True, copies: int = 1) -> Snapshot:
-    tags = {TRUSTED_TAG: "true"} if trusted else None
+    tags = TRUSTED if trusted else None
     adds = [AddFile(str(number), {}, 1, 0, stats=text, tags=tags) for number, text in enumerate(files * copies)]
     metadata = Metadata("id", StructType((member,)).to_json())
     return Snapshot("t", 0, 0, metadata, Protocol(), TableFiles(active_files.files_table(adds)), {}, {})
@@ -73,6 +74,22 @@ def partitions(kind: str, *values: str | None) -> Snapshot:
 
 def kept(snapshot: Snapshot, predicate: Expression) -> list[int]:
     return [int(path) for path in skipping.prune(snapshot, predicate)["path"].to_pylist()]
+
+
+def test_a_number_of_nulls_says_something_of_a_file_with_wide_bounds_only_where_it_is_none_or_all() -> None:
+    texts = (f'{{"tightBounds":false,{stats(1, 3, nulls=nulls)[1:]}' for nulls in (0, 4, 10))
+    wide = table(field("long"), *texts)
+    assert (kept(wide, IsNull(A)), kept(wide, IsNotNull(A))) == ([1, 2], [0, 1])
+    assert skipping.fully_matched(wide, Comparison("<", A, 4)).to_pylist() == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    "nested", [ArrayType(PrimitiveType("long"), True), MapType(PrimitiveType("string"), PrimitiveType("long"), True)]
+)
+def test_nulls_of_elements_are_not_taken_for_nulls_of_the_column(nested: DataType) -> None:
+    for trusted, files in ((False, [0, 1]), (True, [0])):
+        counted = table(StructField("a", nested), stats(nulls=0), stats(nulls=10), trusted=trusted)
+        assert (kept(counted, IsNotNull(A)), kept(counted, IsNull(A))) == (files, [1])
 
 
 LOW, MIDDLE, HIGH, NULLS = stats(1, 3), stats(4, 6, nulls=2), stats(7, 9), stats(nulls=10)

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED_TAG, from_footers
+from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED, from_footers
 from dbt.adapters.silt.engine.kernel.files.table_files import TableFiles
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan import skipping
@@ -171,7 +171,7 @@ def test_a_file_with_a_matching_row_is_kept_by_its_footer_statistics(name: str, 
     files = data.draw(st.lists(st.lists(kind.values | st.none(), max_size=4), min_size=1, max_size=3))
     predicate = data.draw(predicates(kind, [value for rows in files for value in rows]))
     texts = parquet_stats(kind, files)
-    tags = data.draw(st.sampled_from([None, {TRUSTED_TAG: "true"}]))
+    tags = data.draw(st.sampled_from([None, TRUSTED]))
     adds = [AddFile(str(number), {}, 1, 0, stats=text, tags=tags) for number, text in enumerate(texts)]
     check(snapshot_of(kind, adds), predicate, files)
 
@@ -184,10 +184,7 @@ def test_maxima_that_take_account_of_nan_are_believed_and_never_lose_a_row(name:
     files = data.draw(st.lists(st.lists(kind.values | st.none(), max_size=4), min_size=1, max_size=3))
     predicate = data.draw(predicates(kind, [value for rows in files for value in rows]))
     many = files * data.draw(st.sampled_from([1, 40]))
-    adds = [
-        AddFile(str(number), {}, 1, 0, stats=spark_stats(rows), tags={TRUSTED_TAG: "true"})
-        for number, rows in enumerate(many)
-    ]
+    adds = [AddFile(str(number), {}, 1, 0, stats=spark_stats(rows), tags=TRUSTED) for number, rows in enumerate(many)]
     check(snapshot_of(kind, adds), predicate, many)
 
 

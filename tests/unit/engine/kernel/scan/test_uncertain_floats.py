@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED_TAG
+from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED
 from dbt.adapters.silt.engine.kernel.scan.uncertain_floats import uncertain_floats
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
 from dbt.adapters.silt.engine.kernel.table.active_files import files_table
@@ -14,7 +14,6 @@ from dbt.adapters.silt.engine.kernel.table.expressions import Column
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, PrimitiveType, StructField, StructType
 
 DOUBLE, FLOAT = PrimitiveType("double"), PrimitiveType("float")
-TRUSTED = {TRUSTED_TAG: "true"}
 
 
 def metadata(*members: StructField, partition_columns: tuple[str, ...] = ()) -> Metadata:

@@ -28,7 +28,7 @@ from dbt.adapters.silt.engine.commands.writing import partition_folders, row_ids
 from dbt.adapters.silt.engine.commands.writing.checks import Check
 from dbt.adapters.silt.engine.commands.writing.partition_checks import partition_checks
 from dbt.adapters.silt.engine.kernel.errors import InternalError
-from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED_TAG, from_footers
+from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED, from_footers
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage import few_requests
@@ -237,7 +237,7 @@ def _collect(log: DeltaLog, folder: str, metadata: Metadata) -> tuple[tuple[AddF
             size=status.size,
             modification_time=status.modified_ms,
             stats=statistics[status.path].json,
-            tags={TRUSTED_TAG: "true"} | ({partitions.IN_FILE_TAG: "true"} if metadata.partition_columns else {}),
+            tags={**TRUSTED} | ({partitions.IN_FILE_TAG: "true"} if metadata.partition_columns else {}),
         )
         for status in written
     ]

@@ -21,7 +21,7 @@ from dbt.adapters.silt.engine.commands.spark.partitions import IN_FILE_TAG
 from dbt.adapters.silt.engine.datasource.writing.stored_rows import PartitionKey, StoredRows
 from dbt.adapters.silt.engine.datasource.writing.write_plan import WritePlan
 from dbt.adapters.silt.engine.kernel.errors import StorageError
-from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED_TAG, from_footer
+from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED, from_footer
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.paths import log_path
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
@@ -132,5 +132,5 @@ class _Task:
             size=status.size,
             modification_time=status.modified_ms,
             stats=found.json,
-            tags={TRUSTED_TAG: "true"} | ({IN_FILE_TAG: "true"} if names else {}),
+            tags={**TRUSTED} | ({IN_FILE_TAG: "true"} if names else {}),
         )

@@ -16,10 +16,10 @@ import pyarrow.types as pt
 
 from dbt.adapters.silt.engine.kernel.files import stats_json
 from dbt.adapters.silt.engine.kernel.files.kept_statistics import Read
-from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED_TAG
+from dbt.adapters.silt.engine.kernel.files.statistics import are_trusted
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.expressions import Column
-from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, StructField, StructType
 from dbt.adapters.silt.engine.kernel.table.type_widening import was_float
 from dbt.adapters.silt.engine.kernel.table.value_order import (
     Decimals,
@@ -60,6 +60,15 @@ class Bounds:
     may_be_value: pa.Array
 
 
+@dataclass(frozen=True)
+class _Leaf:
+    """A column with statistics: its path by physical names, its type and how its values compare, if they do."""
+
+    path: Path
+    type: DataType
+    order: ValueOrder | None
+
+
 def column_bounds(
     files: pa.Table, metadata: Metadata, columns: Iterable[Column], read: Read | None = None
 ) -> dict[Column, Bounds]:
@@ -72,7 +81,7 @@ def column_bounds(
     schema = StructType.from_json(metadata.schema_string)
     partitioning = {name.lower() for name in metadata.partition_columns}
     found: dict[Column, Bounds] = {}
-    from_statistics: dict[Column, tuple[Path, ValueOrder | None]] = {}
+    from_statistics: dict[Column, _Leaf] = {}
     for column in set(columns):
         fields = _resolved(schema, column)
         if not fields or isinstance(fields[-1].type, StructType):
@@ -81,7 +90,7 @@ def column_bounds(
             found[column] = _partition_bounds(files, fields[0].physical_name, _order(fields[0]))
         else:
             path = tuple(field.physical_name for field in fields)
-            from_statistics[column] = path, _order_in_statistics(fields[-1])
+            from_statistics[column] = _Leaf(path, fields[-1].type, _order_in_statistics(fields[-1]))
     return {**found, **_statistics_bounds(files, from_statistics, read)}
 
 
@@ -119,28 +128,28 @@ def _partition_bounds(files: pa.Table, name: str, order: ValueOrder | None) -> B
     return Bounds(order, low.take(distinct.indices), high.take(distinct.indices), may_be_null, may_be_value)
 
 
-def _statistics_bounds(
-    files: pa.Table, columns: Mapping[Column, tuple[Path, ValueOrder | None]], read: Read | None
-) -> dict[Column, Bounds]:
+def _statistics_bounds(files: pa.Table, columns: Mapping[Column, _Leaf], read: Read | None) -> dict[Column, Bounds]:
     if not columns:
         return {}
     wanted: dict[stats_json.Statistic, ValueOrder | None] = {stats_json.NUM_RECORDS: None}
-    for path, order in columns.values():
-        wanted[("nullCount", *path)] = None
-        if order is not None:
-            wanted[("minValues", *path)] = wanted[("maxValues", *path)] = order
+    for leaf in columns.values():
+        wanted[("nullCount", *leaf.path)] = None
+        if leaf.order is not None:
+            wanted[("minValues", *leaf.path)] = wanted[("maxValues", *leaf.path)] = leaf.order
     found = stats_json.read(_whole(files["stats"]), wanted) if read is None else read(wanted)
-    trusted = pc.is_valid(pc.map_lookup(_whole(files["tags"]), pa.scalar(TRUSTED_TAG), "first"))
-    return {column: _of_one_column(found, path, order, trusted) for column, (path, order) in columns.items()}
+    trusted = are_trusted(files)
+    return {column: _of_one_column(found, leaf, trusted) for column, leaf in columns.items()}
 
 
-def _of_one_column(
-    found: Mapping[stats_json.Statistic, pa.Array], path: Path, order: ValueOrder | None, trusted: pa.Array
-) -> Bounds:
+def _of_one_column(found: Mapping[stats_json.Statistic, pa.Array], leaf: _Leaf, trusted: pa.Array) -> Bounds:
+    path, order = leaf.path, leaf.order
     nulls, rows = found[("nullCount", *path)], found[stats_json.NUM_RECORDS]
     # A deletion vector makes all other counts uncertain, and no bound depends on others.
     may_be_null = pc.fill_null(pc.not_equal(nulls, 0), True)
     may_be_value = pc.fill_null(pc.not_equal(nulls, rows), True)
+    if isinstance(leaf.type, ArrayType | MapType):
+        # Early delta-rs counted the null elements of lists.
+        may_be_value = pc.or_(may_be_value, pc.invert(trusted))
     if order is None:
         return _without_values(len(rows), may_be_null, may_be_value)
     low, high = found[("minValues", *path)], found[("maxValues", *path)]

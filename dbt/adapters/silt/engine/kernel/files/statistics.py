@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError, TableDamagedError
@@ -32,10 +33,13 @@ from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, PrimitiveType, StructType
 
-TRUSTED_TAG: Final = "SILT_STATISTICS"
+_TAG: Final = "SILT_STATISTICS"
+_OF_OWN_FILES: Final = "own"
+TRUSTED: Final[Mapping[str, str]] = {_TAG: _OF_OWN_FILES}
 """The tag of a file that this engine wrote: floating-point maxima include NaN, and other bounds are values of rows.
 
-A string's bound may still be shortened to the table's prefix length.
+A string's bound may still be shortened to the table's prefix length. Other values of the tag say nothing: with `true`
+CONVERT marked files of other writers, too.
 """
 
 
@@ -60,6 +64,16 @@ class IndexedColumn:
 
     path: tuple[str, ...]
     type: DataType
+
+
+def are_trusted(files: pa.Table) -> pa.BooleanArray:
+    """For each file, whether it has the tag `TRUSTED`.
+
+    Args:
+        files: with the column `tags` of `active_files.FILES`.
+    """
+    values = pc.map_lookup(files["tags"].combine_chunks(), pa.scalar(_TAG), "first")
+    return pc.fill_null(pc.equal(values, _OF_OWN_FILES), False)
 
 
 def from_footers(

@@ -22,6 +22,7 @@ Statistic: TypeAlias = Path
 
 NUM_RECORDS: Final[Statistic] = ("numRecords",)
 TIGHT_BOUNDS: Final = "tightBounds"
+TIGHT: Final[Statistic] = (TIGHT_BOUNDS,)
 _COUNT = ValueOrder()
 
 # Below this many files the texts are read one by one: setting up Arrow's reader would cost more.

@@ -23,7 +23,6 @@ from dbt.adapters.silt.engine.kernel.table.value_order import Booleans, Timestam
 
 Path: TypeAlias = tuple[str, ...]
 
-_TIGHT_BOUNDS = ("tightBounds",)
 # Columns with a collation, or with statistics that were written for another type.
 _KEPT_AS_TEXT = {"__COLLATIONS", "delta.typeChanges"}
 
@@ -47,7 +46,7 @@ def stats_parsed(texts: pa.Array, metadata: Metadata) -> pa.StructArray:
         Structs, null where the text is. They have members for the columns that the table keeps statistics of.
     """
     leaves = _leaves(metadata)
-    wanted: dict[stats_json.Statistic, ValueOrder | None] = {stats_json.NUM_RECORDS: None, _TIGHT_BOUNDS: Booleans()}
+    wanted: dict[stats_json.Statistic, ValueOrder | None] = {stats_json.NUM_RECORDS: None, stats_json.TIGHT: Booleans()}
     for leaf in leaves:
         wanted[("nullCount", *leaf.path)] = None
         if leaf.order is not None:
@@ -55,7 +54,7 @@ def stats_parsed(texts: pa.Array, metadata: Metadata) -> pa.StructArray:
     found = stats_json.read(texts, wanted)
     members: dict[Path, pa.Array] = {
         stats_json.NUM_RECORDS: found[stats_json.NUM_RECORDS],
-        _TIGHT_BOUNDS: found[_TIGHT_BOUNDS],
+        stats_json.TIGHT: found[stats_json.TIGHT],
     }
     for group in ("minValues", "maxValues"):
         for leaf in leaves:

@@ -39,7 +39,14 @@ from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.expressions import Column
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, StructType
-from dbt.adapters.silt.engine.kernel.table.value_order import Decimals, Doubles, Strings, Timestamps, ValueOrder
+from dbt.adapters.silt.engine.kernel.table.value_order import (
+    Booleans,
+    Decimals,
+    Doubles,
+    Strings,
+    Timestamps,
+    ValueOrder,
+)
 
 Path = tuple[str, ...]
 Tell = Callable[[int], None]
@@ -107,7 +114,7 @@ class _File:
         row: of `Snapshot.files`, a table of one.
         rows: its number of rows; None where the log does not have it.
         columns: the claims, by the columns' physical paths.
-        is_tight: whether counts are exact: it has no deletion vector.
+        is_tight: whether counts are exact: it has no deletion vector, and is not said to have wide bounds.
     """
 
     row: pa.Table
@@ -135,6 +142,7 @@ def _claims(files: pa.Table, snapshot: Snapshot, leaves: Sequence[_Leaf]) -> lis
     bounds = column_bounds(files, snapshot.metadata, columns.values())
     stats = files["stats"].combine_chunks()
     nulls = stats_json.read(stats, {("nullCount", *leaf.physical): None for leaf in leaves}) if leaves else {}
+    tight = stats_json.read(stats, {stats_json.TIGHT: Booleans()})[stats_json.TIGHT].to_pylist()
     of_columns = {
         leaf.physical: _of_column(bounds.get(columns[leaf.physical]), nulls[("nullCount", *leaf.physical)])
         for leaf in leaves
@@ -149,7 +157,7 @@ def _claims(files: pa.Table, snapshot: Snapshot, leaves: Sequence[_Leaf]) -> lis
             sizes[index],
             rows[index],
             {path: claims[index] for path, claims in of_columns.items()},
-            not vectors[index],
+            not vectors[index] and tight[index] is not False,
         )
         for index in range(files.num_rows)
     ]

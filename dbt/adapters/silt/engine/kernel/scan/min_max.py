@@ -1,12 +1,13 @@
 """Answers the exact least and greatest value of a column from the log.
 
 Bounds may be wider than the values, which is right for skipping and wrong for an answer. So only bounds of files that
-this engine wrote (`statistics.TRUSTED_TAG`), without a deletion vector, are used; a timestamp, which the log truncates
-to milliseconds, is read from the footers of the few files that may have it.
+this engine wrote (`statistics.TRUSTED`), without a deletion vector and not said to be wide (`tightBounds`), are used; a
+timestamp, which the log truncates to milliseconds, is read from the footers of the few files that may have it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -16,20 +17,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dbt.adapters.silt.engine.kernel.files import footers
+from dbt.adapters.silt.engine.kernel.files import footers, stats_json
 from dbt.adapters.silt.engine.kernel.files.bounds import column_bounds
-from dbt.adapters.silt.engine.kernel.files.row_counts import num_records
-from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED_TAG
+from dbt.adapters.silt.engine.kernel.files.statistics import are_trusted
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.expressions import Column, Value
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 from dbt.adapters.silt.engine.kernel.table.schema import DecimalType
-from dbt.adapters.silt.engine.kernel.table.value_order import Dates, Decimals, Doubles, Strings, Timestamps, ValueOrder
+from dbt.adapters.silt.engine.kernel.table.value_order import (
+    Booleans,
+    Dates,
+    Decimals,
+    Doubles,
+    Strings,
+    Timestamps,
+    ValueOrder,
+)
 
 End: TypeAlias = Literal["min", "max"]
 
 _MOST_FOOTERS: Final = 32
+_OF_WHOLE_FILES: Final[Mapping[stats_json.Statistic, ValueOrder | None]] = {
+    stats_json.NUM_RECORDS: None,
+    stats_json.TIGHT: Booleans(),
+}
 _MILLISECOND = 1_000
 _EPOCH = datetime(1970, 1, 1)
 
@@ -70,12 +82,13 @@ def extreme(store: Store, snapshot: Snapshot, files: pa.Table, name: str, end: E
 
 def _are_whole(files: pa.Table) -> bool:
     """Whether every file has rows, and exact bounds of them."""
-    trusted = pc.is_valid(pc.map_lookup(files["tags"].combine_chunks(), pa.scalar(TRUSTED_TAG), "first"))
     if files.num_rows == 0:
         return True
-    if files["deletion_vector"].null_count < files.num_rows or not pc.all(trusted).as_py():
+    if files["deletion_vector"].null_count < files.num_rows or not pc.all(are_trusted(files)).as_py():
         return False
-    return bool(pc.all(pc.fill_null(pc.greater(num_records(files), 0), False)).as_py())
+    found = stats_json.read(files["stats"].combine_chunks(), _OF_WHOLE_FILES)
+    has_rows = pc.fill_null(pc.greater(found[stats_json.NUM_RECORDS], 0), False)
+    return bool(pc.all(pc.and_(has_rows, pc.fill_null(found[stats_json.TIGHT], True))).as_py())
 
 
 def _as_mask(may: Any, length: int) -> pa.Array:
